@@ -9,7 +9,10 @@ PYTEST := $(BIN)/python -m pytest
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
 # Of these, tests of packages and modules that are not compiled, which administer, configure and
 # serve: they run compiled only, as users run them.
-ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli pipeline spark testing $(addprefix server/,backends cluster config control http logs metrics net statistics test_*.py)))
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli client cluster config management model/filter model/settings pipeline spark store/backup testing server/logs wire/arrow wire/v010 wire/test_*.py))
+# Of both, files that would say the same uncompiled: they run each implementation by themselves,
+# start brokers, measure memory, read sources, or compare versions of AMQP with each other.
+SAME   := $(wildcard $(addprefix tests/,conformance/test_before_open.py conformance/test_harness.py conformance/test_names.py conformance/test_versions_agree.py conformance/v010/test_external.py conformance/v010t/test_kept_commands.py conformance/v010t/test_listener.py conformance/v010t/test_restart.py unit/base/test_impl.py))
 # Tests that kill, starve and break the broker that users run, which is the compiled one.
 NATIVE := $(wildcard tests/robustness)
 # Where tests start Spark: it gives its Python processes ten seconds to start, so only two of these
@@ -36,6 +39,7 @@ help:            ## List the targets
 
 run:             ## Start a broker (FLAGS="--port 5673" is passed on)
 	@$(SETUP) run
+	@echo "The command is $(BIN)/harebell: \`. $(BIN)/activate\` puts it on PATH."
 	@exec $(BIN)/harebell serve $(FLAGS)
 
 test:            ## Check and test everything; what fails does not keep the rest from running
@@ -112,7 +116,7 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	HAREBELL_IMPL=native $(PYTEST) -n 3 --dist worksteal $(NATIVE) $(TWICE)
 
 .test-python:
-	HAREBELL_IMPL=python nice -n 19 $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%)
+	HAREBELL_IMPL=python nice -n 19 $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%) $(SAME:%=--ignore=%)
 
 .test-rest:
 	$(PYTEST) -n 6 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)

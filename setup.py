@@ -12,6 +12,7 @@ was interrupted goes on with the modules that are missing.
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -19,6 +20,7 @@ from pathlib import Path
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 SOURCE = Path("src")
 GENERATED = Path("build/cython")
@@ -119,6 +121,21 @@ class AllOrNothing(build_ext):
         self._progress.step()
 
 
+class WithCommit(build_py):
+    """Writes the commit into the package, for `harebell --version`; nothing without Git."""
+
+    def run(self) -> None:
+        super().run()
+        try:
+            asked = ["git", "rev-parse", "HEAD"]
+            found = subprocess.run(asked, capture_output=True, text=True, check=True)  # noqa: S603
+        except (OSError, subprocess.CalledProcessError):
+            return
+        target = Path(self.build_lib) / "harebell" / "COMMIT"
+        if target.parent.is_dir() and Path(".git").exists():
+            target.write_text(found.stdout)
+
+
 def remove_half_written() -> None:
     """Remove C files that Cython did not finish; by their time they would count as up to date."""
     for path in GENERATED.rglob("*.c"):
@@ -160,4 +177,4 @@ def extensions() -> list[Extension]:
 
 
 if __name__ == "__main__":
-    setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing})
+    setup(ext_modules=extensions(), cmdclass={"build_ext": AllOrNothing, "build_py": WithCommit})

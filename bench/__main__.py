@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import click
@@ -16,13 +17,15 @@ from bench.backlog import backlog, restart
 from bench.brokers import KINDS, Broker, Harebell, rabbitmq_is_installed
 from bench.drawing import draw, figures_of
 from bench.measure import Result, play, rest
+from bench.opening import opening, topics
+from bench.page import record, write_page
 from bench.peer import BenchError
 from bench.report import medians, show
-from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
 from harebell.base import impl
 from harebell.base.names import did_you_mean
 
-EVERYTHING = (*SCENARIOS, IDLE, BACKLOG, RESTART)
+EVERYTHING = (*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART)
 
 
 def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
@@ -83,6 +86,10 @@ def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int
     """
     results = []
     for broker in brokers.values():
+        if OPENING in scenarios:
+            results.append(opening(broker))
+        if TOPICS in scenarios:
+            results.append(topics(broker, max(1, messages // 10)))
         if BACKLOG in scenarios:
             results.append(backlog(broker, messages))
         if RESTART in scenarios and isinstance(broker, Harebell):
@@ -97,6 +104,7 @@ def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int
 @click.option("--seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True)
 @click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True)
 @click.option("--json", "json_file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--record", "keep", is_flag=True, help="Put the medians into the documentation.")
 @click.option("--svg", "picture", type=click.Path(dir_okay=False, path_type=Path))
 def main(
     only: str | None,
@@ -105,6 +113,7 @@ def main(
     seconds: float,
     messages: int,
     json_file: Path | None,
+    keep: bool,
     picture: Path | None,
 ) -> None:
     """Measure brokers; ends with code 1 when a message was lost, doubled or out of order."""
@@ -135,6 +144,9 @@ def main(
     if json_file is not None:
         report = {"medians": found, "runs": results}
         json_file.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+    if keep:
+        record(found, datetime.now(UTC).date().isoformat())
+        write_page()
     drawn = figures_of(found)
     if picture is not None and drawn:
         picture.parent.mkdir(parents=True, exist_ok=True)

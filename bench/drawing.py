@@ -4,8 +4,8 @@
           |==============================          9.8
           0.1        1          10         100  us per message
 
-The axis is logarithmic, so that the same distance is the same factor. The picture of the
-documentation is drawn from the table of its page: `python -m bench.drawing`.
+The axis is logarithmic, so that the same distance is the same factor. `bench/page.py` draws the
+picture of the documentation.
 """
 
 from __future__ import annotations
@@ -13,13 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from html import escape
-from pathlib import Path
 
 from bench.measure import Result
+from bench.scenarios import OPENING, TOPICS
 
-ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs" / "reference" / "benchmarks.md"
-PICTURE = ROOT / "docs" / "images" / "benchmarks.svg"
 BROKERS = ("harebell", "rabbitmq")
 NAMES = {"harebell": "Harebell", "rabbitmq": "RabbitMQ"}
 WIDTH, LEFT, RIGHT, TOP = 760, 110, 70, 62
@@ -47,24 +44,11 @@ Figures = dict[str, dict[str, float]]
 
 def figures_of(results: Iterable[Result]) -> Figures:
     """What the medians of a run say."""
-    found: Figures = {}
+    figures: Figures = {}
     for each in results:
-        if each.us_per_message:
-            found.setdefault(each.scenario, {})[each.broker] = each.us_per_message
-    return found
-
-
-def figures_of_page(text: str) -> Figures:
-    """What the first table of the page's section `Figures` says."""
-    found: Figures = {}
-    for line in text.partition("\n## Figures\n")[2].partition("\n|---")[2].splitlines()[1:]:
-        if not line.startswith("|"):
-            break
-        scenario, *cells = (cell.strip() for cell in line.strip("|").split("|"))
-        found[scenario] = {
-            broker: float(cell) for broker, cell in zip(BROKERS, cells, strict=False) if cell != "-"
-        }
-    return found
+        if each.us_per_message and each.scenario not in (OPENING, TOPICS):
+            figures.setdefault(each.scenario, {})[each.broker] = each.us_per_message
+    return figures
 
 
 def draw(figures: Figures) -> str:
@@ -130,8 +114,3 @@ def _framed(height: int, parts: list[str], figures: Figures) -> str:
         f'  <rect class="back" x="1" y="1" width="{WIDTH - 2}" height="{height - 2}" rx="10"/>\n'
         f"{body}\n</svg>\n"
     )
-
-
-if __name__ == "__main__":
-    PICTURE.write_text(draw(figures_of_page(PAGE.read_text())))
-    print(PICTURE)

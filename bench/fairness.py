@@ -32,7 +32,7 @@ from bench.peer import BenchError
 from bench.report import shown
 from harebell.base import impl
 from harebell.base.names import did_you_mean
-from harebell.server.control.client import ControlError, ask_overview
+from harebell.management.control.client import ControlError, ask_overview
 
 P99_MS = 20.0
 WORST_MS = 100.0
@@ -87,21 +87,21 @@ class Bars(msgspec.Struct, frozen=True):
 
 def missed(rows: Iterable[Row], bars: Bars) -> list[str]:
     """One sentence for every bar that Harebell missed; other brokers are not judged."""
-    found = []
+    complaints = []
     for row in rows:
         if row.broker != Harebell.name:
             continue
         if row.error:
-            found.append(f"{row.load}: {row.error}")
+            complaints.append(f"{row.load}: {row.error}")
         if row.lost:
-            found.append(f"{row.load}: {row.lost} of {row.messages} messages did not arrive")
+            complaints.append(f"{row.load}: {row.lost} of {row.messages} messages did not arrive")
         if row.p99_ms > bars.p99_ms:
-            found.append(f"{row.load}: p99 is {row.p99_ms:.1f} ms, over {bars.p99_ms:g} ms")
+            complaints.append(f"{row.load}: p99 is {row.p99_ms:.1f} ms, over {bars.p99_ms:g} ms")
         if row.worst_ms > bars.worst_ms:
-            found.append(
+            complaints.append(
                 f"{row.load}: the worst is {row.worst_ms:.1f} ms, over {bars.worst_ms:g} ms"
             )
-    return found
+    return complaints
 
 
 def _definitions(directory: Path) -> Path:
@@ -174,12 +174,12 @@ def _go(process: subprocess.Popen[str]) -> None:
 def _report(process: subprocess.Popen[str], seconds: float) -> dict[str, Any]:
     line = _line(process, seconds)
     try:
-        found: dict[str, Any] = json.loads(line)
+        report: dict[str, Any] = json.loads(line)
     except json.JSONDecodeError:
         raise BenchError(_error(line)) from None
-    if "error" in found:
-        raise BenchError(str(found["error"]))
-    return found
+    if "error" in report:
+        raise BenchError(str(report["error"]))
+    return report
 
 
 class _Watch(threading.Thread):
@@ -197,9 +197,9 @@ class _Watch(threading.Thread):
         if not isinstance(self._broker, Harebell):
             return
         with suppress(ControlError):
-            found = ask_overview(self._broker.data_dir, _GRACE_SECONDS, self._seconds)
-            self.turn_ms = float(found["event_loop_lag_seconds"]) * 1000
-            self.busy_ms = float(found["event_loop_busy_seconds"]) * 1000
+            overview = ask_overview(self._broker.data_dir, _GRACE_SECONDS, self._seconds)
+            self.turn_ms = float(overview["event_loop_lag_seconds"]) * 1000
+            self.busy_ms = float(overview["event_loop_busy_seconds"]) * 1000
 
 
 def measure(load: str, kind: str, task: pair.Task, scale: float) -> Row:
@@ -239,10 +239,10 @@ def _measured(broker: Any, load: str, task: pair.Task, scale: float) -> Row:
             _go(healthy)
             time.sleep(_LEAD_SECONDS)
             _go(other)
-            found = _report(healthy, task.seconds + task.grace + _GRACE_SECONDS)
+            report = _report(healthy, task.seconds + task.grace + _GRACE_SECONDS)
         watch.join(_GRACE_SECONDS)
         asked = _report(other, _GRACE_SECONDS)["done"]
-    figures = {"turn_ms": watch.turn_ms, "busy_ms": watch.busy_ms, "asked": asked, **found}
+    figures = {"turn_ms": watch.turn_ms, "busy_ms": watch.busy_ms, "asked": asked, **report}
     return Row(load=load, broker=broker.name, **figures)
 
 

@@ -74,6 +74,9 @@ class Frames:
         size_of_batch = self._step * self.batch
         batches = 1 if contents == "same" else -(-_DIFFERENT_BYTES // size_of_batch)
         self._batches = cycle([bytearray(one * self.batch) for _ in range(batches)])
+        if contents == "same":
+            # As encoded above, also where a body has several frames.
+            return
         end = self._stamp_at + STAMP_BYTES
         for encoded in islice(self._batches, batches):
             for at in range(end, size_of_batch, self._step):

@@ -63,6 +63,7 @@ class Consumer:
         self.scenario = job.scenario
         self.progress = shared(job.progress)
         self.expected: dict[str, int] = {}
+        self._lanes: dict[str, str] = {}
         self.finished = 0
         self.received = 0
         self.latencies: list[int] = []
@@ -99,8 +100,12 @@ class Consumer:
             self.expected[tag] = 0
             arguments = {"x-stream-offset": "first"} if scenario.readers else {}
             no_ack = scenario.prefetch == 0
-            consume = m.BasicConsume(name, tag, no_ack=no_ack, arguments=arguments)
-            peer.call(consume, m.BasicConsumeOk)
+            for number in range(scenario.consumers):
+                # On one channel, so what they share comes in order as well.
+                mine = f"{tag}/{number}" if number else tag
+                self._lanes[mine] = tag
+                consume = m.BasicConsume(name, mine, no_ack=no_ack, arguments=arguments)
+                peer.call(consume, m.BasicConsumeOk)
         self._of_first = scenario.lanes[0][0]
 
     def _bind_topics(self) -> None:
@@ -115,8 +120,9 @@ class Consumer:
             bind = m.QueueBind(name, scenario.exchange, f"bench.k{number}.*")
             peer.call(bind, m.QueueBindOk)
 
-    def delivered(self, lane: str, tag: int, body: bytes) -> None:
+    def delivered(self, consumer: str, tag: int, body: bytes) -> None:
         """Check one delivery."""
+        lane = self._lanes.get(consumer, consumer)
         number = int.from_bytes(body[:8])
         if number == LAST:
             total = int.from_bytes(body[8:16])
@@ -198,7 +204,7 @@ class Producer:
         self.peer = Peer(job.port, lambda *_: None, scenario.version)
         if scenario.confirms:
             self.peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
-        batch = min(BATCH, scenario.confirms // 4) if scenario.confirms else BATCH
+        batch = max(1, min(BATCH, scenario.confirms // 4)) if scenario.confirms else BATCH
         self.frames = Frames(
             scenario.exchange,
             scenario.routing_key,

@@ -40,6 +40,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         resident_mib: the broker's memory after the run; for `idle`, at rest.
         kib_per_connection: for `idle`, memory per connection with a channel.
         kib_per_queue: for `idle`, memory per queue.
+        kib_per_binding: for `topics`, memory per binding.
         start_seconds: for `idle` and `restart`, from start to the answer to a protocol header.
         stop_seconds: for `restart`, from the signal to the end.
         disk_share: messages per second, as a share of what a loop reaches that only appends and
@@ -59,6 +60,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     resident_mib: float | None = None
     kib_per_connection: float | None = None
     kib_per_queue: float | None = None
+    kib_per_binding: float | None = None
     start_seconds: float | None = None
     stop_seconds: float | None = None
     disk_share: float | None = None

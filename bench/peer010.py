@@ -13,7 +13,7 @@ from harebell.wire import HEADER_0_10
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.commands import ExecutionException, ExecutionSync
-from harebell.wire.v010.structs import Command, Control
+from harebell.wire.v010.composites import Command, Control
 
 FRAME_MAX = 65_535
 

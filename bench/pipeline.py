@@ -149,9 +149,9 @@ class Bench:
         with tempfile.TemporaryDirectory(prefix="harebell-bench-") as directory:
             path = Path(directory) / "loop.parquet"
             seconds = pika_to_parquet(self.url, _QUEUE, self.lake, path)
-            found = pq.read_metadata(path).num_rows
-        if found != self.lake:
-            raise BenchError(f"{found} of {self.lake} messages are in the file of the loop")
+            row_count = pq.read_metadata(path).num_rows
+        if row_count != self.lake:
+            raise BenchError(f"{row_count} of {self.lake} messages are in the file of the loop")
         self._must_be_left(0)
         return self.lake / seconds
 

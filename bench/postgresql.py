@@ -40,7 +40,7 @@ from bench.peer import BenchError, Peer
 from bench.postgresql_commits import Times, by_libpq, by_psql, times_of
 from bench.process import cpu_seconds
 from bench.scenarios import SCENARIOS, WINDOW
-from harebell.server.control.client import ask_command
+from harebell.management.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.postgresql.brokers import StoreBroker, owner_of
 from tests.postgresql.servers import PostgresServer, fresh_database
@@ -257,11 +257,11 @@ def _check_members(broker: RabbitQuorum) -> None:
     peer = Peer(broker.port, lambda *_: None)
     arguments = {"x-queue-type": "quorum"}
     peer.call(m.QueueDeclare(name, durable=True, arguments=arguments), m.QueueDeclareOk)
-    found = broker.members_of(name)
+    members = broker.members_of(name)
     peer.call(m.QueueDelete(name), m.QueueDeleteOk)
     peer.close()
-    if found != QUORUM_NODES:
-        raise BenchError(f"a quorum queue has {found} members that run, not {QUORUM_NODES}")
+    if members != QUORUM_NODES:
+        raise BenchError(f"a quorum queue has {members} members that run, not {QUORUM_NODES}")
 
 
 def _loads(

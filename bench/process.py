@@ -26,10 +26,10 @@ def family(pid: int) -> list[int]:
     for entry in _PROC.iterdir():
         if entry.name.isdigit() and (fields := _stat(int(entry.name))) is not None:
             children.setdefault(int(fields[1]), []).append(int(entry.name))
-    found = [pid]
-    for each in found:
-        found.extend(children.get(each, ()))
-    return found
+    family = [pid]
+    for each in family:
+        family.extend(children.get(each, ()))
+    return family
 
 
 def cpu_seconds(pid: int) -> float:
@@ -72,7 +72,7 @@ def resident_bytes(pid: int) -> int:
 
 
 def peak_bytes(pid: int) -> int:
-    """The most resident memory that the family's processes of now ever had."""
+    """The most resident memory of the family's processes of now, since `forget_peak`."""
     byte_count = 0
     for each in family(pid):
         try:
@@ -83,3 +83,11 @@ def peak_bytes(pid: int) -> int:
             if line.startswith("VmHWM:"):
                 byte_count += int(line.split()[1]) * 1024
     return byte_count
+
+
+def forget_peak(pid: int) -> None:
+    """Let `peak_bytes` count from now on, for the processes of the family."""
+    for each in family(pid):
+        with suppress(FileNotFoundError, ProcessLookupError):
+            # 5 sets the peak of the resident memory to what it is: proc(5), clear_refs.
+            (_PROC / str(each) / "clear_refs").write_text("5")

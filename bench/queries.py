@@ -98,7 +98,7 @@ def latencies(
         writer = rows.writeStream.format("noop").option("checkpointLocation", directory + "/c")
         query = writer.start()
         try:
-            found: list[float] = []
+            latencies: list[float] = []
             seen = -1
             # The first ones start workers and are not counted.
             for number in range(-2, samples):
@@ -110,8 +110,8 @@ def latencies(
                 if send is None:
                     sent_ms = msgspec.json.decode(batch.offset)["ms"]
                 if number >= 0:
-                    found.append(batch.end_ms - sent_ms)
-            return found
+                    latencies.append(batch.end_ms - sent_ms)
+            return latencies
         finally:
             query.stop()
 
@@ -178,7 +178,7 @@ def looks(rows: DataFrame, samples: int, send: Callable[[], None]) -> list[float
         writer = rows.writeStream.format("noop").option("checkpointLocation", directory + "/c")
         query = writer.trigger(processingTime=f"{_INTERVAL_SECONDS} seconds").start()
         try:
-            found: list[float] = []
+            durations: list[float] = []
             seen = -1
             for number in range(-2, samples):
                 # Rows come between two triggers: a trigger never waits for one.
@@ -186,8 +186,8 @@ def looks(rows: DataFrame, samples: int, send: Callable[[], None]) -> list[float
                 send()
                 seen, batch = _next(query, seen)
                 if number >= 0:
-                    found.append(batch.look_ms)
-            return found
+                    durations.append(batch.look_ms)
+            return durations
         finally:
             query.stop()
 
@@ -206,11 +206,11 @@ def _next(query: Any, after: int) -> tuple[int, Batch]:
 
 
 def _batches(progress: Iterable[Any]) -> list[Batch]:
-    found = []
+    batches = []
     for one in progress:
         begin = datetime.fromisoformat(one["timestamp"]).timestamp() * 1000
         took = one["durationMs"].get("triggerExecution", 0)
         offset = str(one["sources"][0]["endOffset"])
         look_ms = one["durationMs"].get("latestOffset", 0)
-        found.append(Batch(one["numInputRows"], begin, begin + took, offset, look_ms))
-    return found
+        batches.append(Batch(one["numInputRows"], begin, begin + took, offset, look_ms))
+    return batches

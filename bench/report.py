@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Result
-from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
 
 _FIGURES = Result.__struct_fields__[2:]
 
@@ -68,7 +68,7 @@ def show(results: list[Result], console: Console) -> None:
         console.print(_table("broker CPU per delivered message, medians", columns, rows))
         for name in dict.fromkeys(result.scenario for result in loads):
             console.print(f"{name:6} {SCENARIOS[name].says}", highlight=False)
-    for scenario, title, figures in _OTHERS:
+    for scenario, title, figures in OTHERS:
         found = [result for result in results if result.scenario == scenario]
         if found:
             rows = [
@@ -82,7 +82,7 @@ def show(results: list[Result], console: Console) -> None:
             console.print(_table(title, columns, rows))
 
 
-_OTHERS = (
+OTHERS = (
     (
         IDLE,
         "at rest",
@@ -91,6 +91,24 @@ _OTHERS = (
             ("MiB at start", "resident_mib", 1),
             ("KiB/connection", "kib_per_connection", 1),
             ("KiB/queue", "kib_per_queue", 1),
+        ),
+    ),
+    (
+        OPENING,
+        "open: connections with a channel, opened and closed one after the other",
+        (
+            ("connections", "messages", 0),
+            ("us", "us_per_message", 0),
+            ("a second", "messages_per_second", 0),
+        ),
+    ),
+    (
+        TOPICS,
+        "topics: a topic exchange with many bindings, and messages that match one",
+        (
+            ("messages", "messages", 0),
+            ("us/msg", "us_per_message", 2),
+            ("KiB/binding", "kib_per_binding", 2),
         ),
     ),
     (

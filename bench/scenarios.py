@@ -21,6 +21,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         confirms: most publishes without their confirm; 0 publishes without confirms.
         queues: with more than one, a fanout exchange leads to them.
         readers: with any, the queue is a stream that so many consumers read from its beginning.
+        consumers: of each queue, which share its messages.
         beside_disk: compare with a loop that writes and syncs the same bytes.
         bindings: with any, a topic exchange has that many, and one of them matches.
         rate: messages per second; 0 sends as fast as it goes.
@@ -39,6 +40,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     confirms: int = 0
     queues: int = 1
     readers: int = 0
+    consumers: int = 1
     beside_disk: bool = False
     bindings: int = 0
     rate: int = 0
@@ -86,7 +88,14 @@ BACKLOG = "f"
 RESTART = "restart"
 """Not a load: how long a broker with many messages takes to come back."""
 
+OPENING = "open"
+"""Not a load: a connection and a channel that are opened and closed, one after the other."""
+
+TOPICS = "topics"
+"""Not a load: a topic exchange with many bindings, and messages that match one of them each."""
+
 WINDOW = 2_000
+_MIB = 1_048_576
 
 SCENARIOS = {
     scenario.name: scenario
@@ -95,6 +104,8 @@ SCENARIOS = {
         Scenario(name="a128", says="the same, 128 B"),
         Scenario(name="a1k", says="the same, 1 KiB", size=1024),
         Scenario(name="a16k", says="the same, 16 KiB", size=16_384, ahead=1_000),
+        Scenario(name="a4m", says="the same, 4 MiB", size=4 * _MIB, ahead=4),
+        Scenario(name="a16m", says="the same, 16 MiB", size=16 * _MIB, ahead=2),
         Scenario(name="b128", says="manual ack every 50, prefetch 200", prefetch=200),
         Scenario(
             name="c128",
@@ -129,6 +140,13 @@ SCENARIOS = {
             beside_disk=True,
         ),
         Scenario(
+            name="c1",
+            says="c128 with 1 outstanding: the time of a message is that of a commit",
+            prefetch=200,
+            durable=True,
+            confirms=1,
+        ),
+        Scenario(
             name="s3",
             says="a stream, 1 producer, 3 consumers from its first message, 128 B, per delivery",
             prefetch=500,
@@ -137,6 +155,10 @@ SCENARIOS = {
         ),
         Scenario(name="d10", says="fanout to 10 queues, per delivery", queues=10, ahead=2_000),
         Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),
+        *(
+            Scenario(name=f"n{count}", says=f"a128 with {count} consumers", consumers=count)
+            for count in (10, 100, 1_000)
+        ),
         Scenario(name="o128", says="a128 in AMQP 0-8", version="0-8"),
         Scenario(name="t128", says="a128 in AMQP 0-10, without accepting", version="0-10"),
         Scenario(name="g5k", says="latency at 5,000 messages per second", rate=5_000),

@@ -74,7 +74,7 @@ def played(
         BenchError: a run does not count.
     """
     took: dict[str, float] = {}
-    found = []
+    figures = []
     for run in range(runs):
         for name in names:
             started = time.monotonic()
@@ -82,11 +82,11 @@ def played(
                 continue
             figure = ROWS[name][1](bench, name)
             took[name] = time.monotonic() - started
-            found.append(figure)
+            figures.append(figure)
             console.print(
                 f"{run + 1}/{runs} {name:16} {_line(figure)}  ({took[name]:.0f} s)", highlight=False
             )
-    return found
+    return figures
 
 
 def medians(found: list[Figure]) -> list[Figure]:

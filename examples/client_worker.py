@@ -27,7 +27,7 @@ async def produce(connection: aio.Connection) -> None:
     channel = await connection.channel()
     await asyncio.gather(
         *(
-            channel.publish(b"%d" % number, routing_key=JOBS, delivery_mode=2)
+            channel.publish(b"%d" % number, routing_key=JOBS, persistent=True)
             for number in range(COUNT)
         )
     )

@@ -181,7 +181,7 @@ def publish(view: View, url: str, table: Any) -> int:
                 mandatory=True,
                 progress=moved,
                 content_type="application/json",
-                delivery_mode=2,
+                persistent=True,
                 type="flight",
             )
             moved(confirmed)

@@ -33,7 +33,7 @@ def fail(url: str) -> None:
             b'{"id": %d}' % number if number % 5 == 0 else b'{"id": %d, "amount": 9}' % number
             for number in range(COUNT)
         ]
-        channel.publish_many(payments, routing_key=PAYMENTS, delivery_mode=2)
+        channel.publish_many(payments, routing_key=PAYMENTS, persistent=True)
         for _ in payments:
             delivery = channel.get(PAYMENTS)
             assert delivery is not None, "as many were confirmed"

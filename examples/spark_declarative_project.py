@@ -35,7 +35,7 @@ def publish(url: str) -> None:
             channel.delete_queue(queue)
             channel.declare_queue(queue, durable=True)
         channel.bind_queue("example.large", "amq.topic", "#")
-        channel.publish_many(orders, routing_key="orders", delivery_mode=2)
+        channel.publish_many(orders, routing_key="orders", persistent=True)
 
 
 def run(url: str, project: Path) -> None:

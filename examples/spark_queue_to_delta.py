@@ -30,7 +30,7 @@ def publish(url: str, first: int, last: int) -> None:
     with blocking.connect(url) as connection:
         channel = connection.channel()
         channel.declare_queue(QUEUE, durable=True)
-        channel.publish_many([*orders, b"no JSON"], routing_key=QUEUE, delivery_mode=2)
+        channel.publish_many([*orders, b"no JSON"], routing_key=QUEUE, persistent=True)
 
 
 def run(url: str, lake: str) -> None:

@@ -16,9 +16,9 @@ from harebell.auth.users import Secrets, Users
 class QuickUsers(Users):
     """Users that are quick to add; tests of passwords themselves use `Users`."""
 
-    def derived(self, password: str) -> Secrets:
+    def derived(self, password: str, algorithm: str = "") -> Secrets:
         """The stored forms, with a salt that this process has drawn."""
-        found = _derived(password, self.algorithm, self.cram)
+        found = _derived(password, algorithm or self.algorithm, self.cram)
         return found._replace(verifiers=dict(found.verifiers))
 
 

@@ -6,6 +6,7 @@ need, and goes on as soon as it is there. So the time costs nothing where things
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 
@@ -23,3 +24,10 @@ def eventually(happened: Callable[[], object], seconds: float = SECONDS) -> bool
             return False
         time.sleep(_POLL_SECONDS)
     return True
+
+
+async def reached(happened: Callable[[], object]) -> None:
+    """Let the event loop run until it becomes true; raises TimeoutError if it never does."""
+    async with asyncio.timeout(SECONDS):
+        while not happened():
+            await asyncio.sleep(_POLL_SECONDS)

@@ -32,7 +32,6 @@ class Relay:
         made: how many connections there were.
         target: the port that new connections go to.
         silent: whether nothing passes, in no direction; it is kept, as by a network that is down.
-        deaf: whether clients hear nothing of the broker any more.
         late: seconds that each piece of what the broker says takes, one after the other.
         beats: how many heartbeats clients have sent.
         cut_at: octets of a request whose answer is lost together with its connection; once.
@@ -44,7 +43,7 @@ class Relay:
 
     def __init__(self, port: int) -> None:
         self.made = self.beats = 0
-        self.deaf = self.silent = False
+        self.silent = False
         self.late = 0.0
         self.cut_at = b""
         self.watched = b""
@@ -53,11 +52,17 @@ class Relay:
         self.instead = (b"", b"")
         self.target = port
         self._open: list[socket.socket] = []
+        self._deaf: set[socket.socket] = set()
         self._lock = threading.Lock()
         # Nobody else may listen there when the relay is closed and its clients still try.
         self._listener = socket.create_server(("127.0.0.1", free_port()))
         self.port: int = self._listener.getsockname()[1]
         self._start(self._accept)
+
+    def deafen(self) -> None:
+        """Let the clients hear nothing of the broker any more; new connections are heard."""
+        with self._lock:
+            self._deaf.update(self._open)
 
     def cut(self) -> None:
         """Break all connections; new ones are let through."""
@@ -67,7 +72,7 @@ class Relay:
                     one.shutdown(socket.SHUT_RDWR)
             self._open.clear()
             # Not before: what a deaf client must not hear may be on its way at this very moment.
-            self.deaf = False
+            self._deaf.clear()
 
     def close(self) -> None:
         """Break all connections, and let no new ones through."""
@@ -131,7 +136,7 @@ class Relay:
                 time.sleep(self.late)
                 if self.instead[0]:
                     data = data.replace(*self.instead)
-                if not self.deaf:
+                if client not in self._deaf:
                     client.sendall(data)
         _end(client, broker)
 

@@ -25,6 +25,7 @@ __all__ = [
     "command",
     "environment",
     "running_broker",
+    "set_watermark",
     "storage",
 ]
 
@@ -89,6 +90,13 @@ def asked(broker: Running, *words: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+def set_watermark(broker: Running, value: object) -> None:
+    """Set `memory_high_watermark` of a broker: 0 blocks its publishers."""
+    done = asked(broker, "config", "set", "memory_high_watermark", str(value))
+    if done.returncode:
+        raise AssertionError(done.stderr)
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Which tests run beside each other when there are several workers.
 
 With `--dist loadfile` a file stays with one worker. What is dear to start, such as a RabbitMQ
-node, is shared by several files: they are a room, and a room stays with one worker too. The first
+node, or to make, such as the trees of all sources, is shared by several files: they are a room, and
+a room stays with one worker too. The first
 room that names a file is its own; a file that takes a minute and shares nothing is one too. Rooms
 begin first, for nothing that is long should begin when everything else is done.
 
@@ -14,7 +15,6 @@ and where it is that of the tests, these would have none. Then comes what kills 
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -31,6 +31,7 @@ ROOMS = (
     ("tests/interop/qpid",),
     ("tests/interop/clients/test_celery.py",),
     ("tests/interop/test_rabbitmqadmin.py",),
+    ("tests/tidy",),
 )
 
 
@@ -71,8 +72,3 @@ class _Rooms:
 
         config.option.loadscopereorder = False
         return RoomScheduling(config, log)
-
-
-def places() -> list[Path]:
-    """Every directory and file that a room names."""
-    return [Path(place) for places in ROOMS for place in places]

@@ -4,11 +4,12 @@ The package has Harebell and the Python packages that it needs in an environment
 
     /usr/lib/harebell/            a virtual environment of Debian's Python, made of wheels
     /usr/bin/harebell             a link into it
+    /usr/lib/harebell/rabbitmq/   rabbitmqctl and RabbitMQ's other commands, not on PATH
     /etc/harebell/harebell.toml   the configuration, which upgrades keep
     /usr/lib/systemd, sysusers.d, tmpfiles.d
     /usr/share/man, bash-completion, zsh, fish
 
-`HAREBELL_IMPL=python` makes it without compiled parts, in seconds.
+`HAREBELL_IMPL=python` makes it without compiled parts, in seconds, and its description says so.
 """
 
 from __future__ import annotations
@@ -26,15 +27,24 @@ from pathlib import Path
 
 from man_pages import man_pages
 from patience import fetch
+from sources import copy_sources
 
 from harebell import __version__
 from harebell.cli.main import harebell
+from harebell.cli.verbs.compat import TOOLS
 
 ROOT = Path(__file__).resolve().parent.parent
 DEBIAN = ROOT / "packaging" / "debian"
 SYSTEMD = ROOT / "packaging" / "systemd"
 SYSTEM_PYTHON = Path("/usr/bin/python3")
+COMPAT = ROOT / "packaging" / "rabbitmq-compat" / "src" / "harebell_rabbitmq_compat"
 HOME = Path("usr/lib/harebell")
+PURE = os.environ.get("HAREBELL_IMPL") == "python"
+KINDS = {
+    True: "without compiled parts: about ten times the CPU time per message",
+    False: "with a compiled hot path",
+}
+"""What the description says of the package, by whether it is pure Python."""
 VERSION = f"{__version__}-1"
 MAINTAINER = "Harebell developers <harebell@harebell.invalid>"
 SCRIPTS = ("preinst", "postinst", "prerm", "postrm")
@@ -86,15 +96,9 @@ def system_version() -> str:
 def make_wheel(directory: Path) -> Path:
     """Build Harebell's wheel for Debian's Python from a copy of the tracked files."""
     source = directory / "source"
-    tracked = output(
-        ["git", "ls-files", "-z", "src", "setup.py", "pyproject.toml", "README.md", "LICENSE"]
-    )
-    for name in filter(None, tracked.split("\0")):
-        copied = source / name
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copied)
+    copy_sources(source)
     build: list[str | Path] = ["wheel", "--no-deps", "--wheel-dir", directory, source]
-    if os.environ.get("HAREBELL_IMPL") == "python":
+    if PURE:
         pip(*build, "--no-build-isolation")
     else:
         pip("--python", SYSTEM_PYTHON, *build)
@@ -116,17 +120,31 @@ def install_wheel(wheel: Path, tree: Path, python: str) -> None:
         record.unlink()
     (home / "pyvenv.cfg").write_text("home = /usr/bin\ninclude-system-site-packages = false\n")
     (home / "bin" / "python").symlink_to(f"/usr/bin/python{python}")
-    script = home / "bin" / "harebell"
-    script.write_text(
-        f"#!/{HOME}/bin/python\n"
-        "import sys\n\nfrom harebell.__main__ import main\n\nsys.exit(main())\n"
-    )
-    script.chmod(0o755)
+    add_script(home / "bin" / "harebell", "harebell.__main__", "main")
+    add_compat(home, packages)
     for library in packages.rglob("*.so*"):
         library.chmod(0o644)
         output(["strip", "--strip-unneeded", "--remove-section=.comment", library])
     (tree / "usr" / "bin").mkdir()
     (tree / "usr" / "bin" / "harebell").symlink_to("../lib/harebell/bin/harebell")
+
+
+def add_script(path: Path, module: str, function: str) -> None:
+    """Write a command that calls a function in the environment of the package."""
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(
+        f"#!/{HOME}/bin/python\n"
+        f"import sys\n\nfrom {module} import {function}\n\nsys.exit({function}())\n"
+    )
+    path.chmod(0o755)
+
+
+def add_compat(home: Path, packages: Path) -> None:
+    """Add RabbitMQ's commands in a directory of their own: rabbitmq-server has their names."""
+    ignored = shutil.ignore_patterns("__pycache__")
+    shutil.copytree(COMPAT, packages / COMPAT.name, ignore=ignored)
+    for tool in TOOLS:
+        add_script(home / "rabbitmq" / tool, f"{COMPAT.name}.main", tool.replace("-", "_"))
 
 
 def add(tree: Path, name: str, content: str | bytes) -> None:
@@ -191,6 +209,7 @@ def add_control(tree: Path, python: str, architecture: str) -> None:
         "INSTALLED_SIZE": size,
         "PYTHON": f"python3 (>= {python}), python3 (<< {after})",
         "NEEDED_KIB": size + SPARE_KIB,
+        "KIND": KINDS[PURE],
     }
     sums = [
         f"{md5(path.read_bytes(), usedforsecurity=False).hexdigest()}  {path.relative_to(tree)}\n"
@@ -225,6 +244,7 @@ def main(arguments: list[str]) -> None:
         add_control(tree, python, architecture)
         package = target / f"harebell_{VERSION}_{architecture}.deb"
         output(["dpkg-deb", "--build", "--root-owner-group", tree, package])
+    print(f"made {KINDS[PURE]}:")
     print(package)
 
 

@@ -147,7 +147,9 @@ _DOCUMENTS = Need(
     ours=True,
 )
 
-_BUILD = (_VENV, _COMPILER, _LIBC, _HEADERS)
+COMPILING = (_COMPILER, _LIBC, _HEADERS)
+"""What only the compiled hot path needs."""
+_BUILD = (_VENV, *COMPILING)
 NEEDS: dict[str, tuple[Need, ...]] = {
     "run": _BUILD,
     "demo": (*_BUILD, _JAVA),
@@ -163,7 +165,8 @@ NEEDS: dict[str, tuple[Need, ...]] = {
 
 def ensure(purpose: str) -> None:
     """Install what may be installed, and end with the list of what else is missing."""
-    missing = [need for need in NEEDS[purpose] if not need.found()]
+    wanted = [need for need in NEEDS[purpose] if not (need in COMPILING and _pure())]
+    missing = [need for need in wanted if not need.found()]
     ours = [need for need in missing if need.ours]
     if ours and _may_install():
         _install([need.package for need in ours])
@@ -184,6 +187,11 @@ def sentence(purpose: str, missing: list[Need]) -> str:
     lines.append("All of it at once, on Debian:")
     lines.append(f"  {sudo}apt-get update && {sudo}apt-get install -y {packages}")
     return "\n".join(lines)
+
+
+def _pure() -> bool:
+    """Whether nothing is to be compiled."""
+    return os.environ.get("HAREBELL_IMPL") == "python"
 
 
 def _may_install() -> bool:

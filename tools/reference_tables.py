@@ -1,8 +1,8 @@
 """Write the tables of the reference that are made from the code: `tools/reference_tables.py`.
 
-    configuration.md   Keys      one row per key of harebell.server.config.settings
-    metrics.md         Metrics   one row per metric of harebell.server.metrics
-    http-api.md        Routes    one row per route of harebell.server.http.routes
+    configuration.md   Keys      one row per key of harebell.config.settings
+    metrics.md         Metrics   one row per metric of harebell.management.metrics
+    http-api.md        Routes    one row per route of harebell.management.http.routes
 
 Everything in a row comes from the code, but for the notes: what follows `<br>` in the second column
 is written by hand in the page, and stays. A test compares the pages with what this would write.
@@ -17,17 +17,17 @@ from difflib import unified_diff
 from pathlib import Path
 
 from harebell.admin.catalog import commands
-from harebell.server.config import Config
-from harebell.server.config.rabbitmq_keys import rabbitmq_names
-from harebell.server.config.setting import Setting
-from harebell.server.config.settings import SETTINGS
-from harebell.server.http.openapi import first_sentence
-from harebell.server.http.routes import routes_of
-from harebell.server.metrics import families
-from harebell.server.metrics.groups import node
-from harebell.server.metrics.text import Metric
+from harebell.config import Config
+from harebell.config.rabbitmq_keys import rabbitmq_names
+from harebell.config.setting import Setting
+from harebell.config.settings import SETTINGS
+from harebell.management.http.routes import routes_of
+from harebell.management.metrics import families
+from harebell.management.metrics.groups import node
+from harebell.management.metrics.text import Metric
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
+RECORD = REFERENCE.parent / "internals" / "record"
 NOTE = "<br>"
 _NAMES = re.compile(
     r"(?<![\w/.`])("
@@ -129,11 +129,11 @@ class Described:
 
 def every_metric() -> dict[str, Described]:
     """Every metric by its name at `/metrics/per-object`."""
-    found: dict[str, Described] = {}
+    metrics: dict[str, Described] = {}
 
     def add(prefix: str, of: tuple[Metric, ...], labels: tuple[str, ...], family: str = "") -> None:
         for metric in of:
-            described = found.setdefault(prefix + metric.name, Described(metric))
+            described = metrics.setdefault(prefix + metric.name, Described(metric))
             if family and family not in described.families:
                 described.families.append(family)
             if labels not in described.labels:
@@ -149,7 +149,7 @@ def every_metric() -> dict[str, Described]:
     for family, sections in families.FAMILIES.items():
         for section in sections:
             add(section.prefix, section.metrics, section.labels, family)
-    return found
+    return metrics
 
 
 def routes() -> Iterator[list[str]]:
@@ -160,14 +160,49 @@ def routes() -> Iterator[list[str]]:
             f"`{route.method}`",
             f"`{route.path}`",
             route.command.tag or "management",
-            first_sentence(route.command.summary),
+            route.summary,
         ]
+
+
+def _record(name: str) -> list[list[str]]:
+    lines = (RECORD / f"{name}.tsv").read_text(encoding="utf-8").splitlines()
+    return [line.split("\t") for line in lines[1:]]
+
+
+def runs() -> Iterator[list[str]]:
+    """The table of the long runs, a row for each harness."""
+    yield ["harness", "runs", "last", "result of the last"]
+    by_harness: dict[str, list[list[str]]] = {}
+    for row in _record("runs"):
+        by_harness.setdefault(re.split(r"[(,:]", row[1])[0].strip(), []).append(row)
+    for harness, rows in sorted(by_harness.items(), key=lambda item: (-len(item[1]), item[0])):
+        yield [harness, str(len(rows)), rows[-1][0], f"{rows[-1][2]}: {rows[-1][4]}"]
+
+
+def faults() -> Iterator[list[str]]:
+    """The table of the faults, a row for each part that had several."""
+    yield ["part", "faults", "the last one"]
+    by_part: dict[str, list[list[str]]] = {}
+    for row in _record("faults"):
+        by_part.setdefault(row[1], []).append(row)
+    ordered = sorted(by_part.items(), key=lambda item: (-len(item[1]), item[0]))
+    for part, rows in ordered:
+        if len(rows) > 1:
+            yield [part, str(len(rows)), rows[-1][0]]
+    others = sum(len(rows) == 1 for _, rows in ordered)
+    yield [
+        "parts with one each",
+        str(others),
+        f"see record/faults.tsv, {len(_record('faults'))} in all",
+    ]
 
 
 TABLES = (
     ("configuration.md", "Keys", keys),
     ("metrics.md", "Metrics", metrics),
     ("http-api.md", "Routes", routes),
+    ("../internals/track-record.md", "Runs", runs),
+    ("../internals/track-record.md", "Faults", faults),
 )
 """Page, section, and what makes its table."""
 

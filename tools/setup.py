@@ -6,7 +6,8 @@
     python3.11 tools/setup.py test    and every tool and client that the tests use
 
 Each step leaves a stamp with a hash of what it depends on, so that a second call takes no time and
-a changed file repeats only its own step. Needs nothing but the standard library.
+a changed file repeats only its own step. With `HAREBELL_IMPL=python` nothing is compiled, and no
+compiler is needed. Needs nothing but the standard library.
 """
 
 from __future__ import annotations
@@ -161,7 +162,9 @@ def binaries() -> dict[Path, Path]:
 
 
 def compile_kernels() -> None:
-    """Compile the hot path in place, as far as it changed."""
+    """Compile the hot path in place, as far as it changed, unless it is not to be compiled."""
+    if os.environ.get("HAREBELL_IMPL") == "python":
+        return
     modules = hot_modules()
     wanted = {path.with_suffix("") for path in modules}
     for source, binary in binaries().items():

@@ -48,27 +48,27 @@ def _read(path: Path) -> _Page:
 def faults(site: Path) -> list[str]:
     """Sentences about links without a target and about files from elsewhere."""
     pages = {path.resolve(): _read(path) for path in sorted(site.rglob("*.html"))}
-    found = []
+    faults = []
     for path, page in pages.items():
         name = path.relative_to(site.resolve())
         for link in [*page.links, *page.loads]:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 if link in page.loads and parts.scheme != "data":
-                    found.append(f"{name} loads {link}")
+                    faults.append(f"{name} loads {link}")
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             if not target.exists():
-                found.append(f"{name} links to {link}, which is not there")
+                faults.append(f"{name} links to {link}, which is not there")
             elif (
                 parts.fragment
                 and target in pages
                 and unquote(parts.fragment) not in pages[target].places
             ):
-                found.append(f"{name} links to {link}: that page has no such place")
+                faults.append(f"{name} links to {link}: that page has no such place")
     for path in sorted(site.rglob("*.css")):
         for pair in _STYLE_URL.findall(path.read_text(encoding="utf-8")):
             url = urlsplit("".join(pair))
             if url.netloc:
-                found.append(f"{path.relative_to(site)} loads {url.geturl()}")
-    return found
+                faults.append(f"{path.relative_to(site)} loads {url.geturl()}")
+    return faults

@@ -15,8 +15,8 @@ import msgspec
 from harebell.admin.catalog import commands
 from harebell.cli.main import harebell
 from harebell.client import aio, blocking
-from harebell.server.http.openapi import document
-from harebell.server.http.routes import routes_of
+from harebell.management.http.openapi import document
+from harebell.management.http.routes import routes_of
 
 _OPTIONS = """# Options of the Spark connector
 

@@ -20,6 +20,7 @@ import tempfile
 from pathlib import Path
 
 from patience import fetch
+from sources import copy_sources
 
 ROOT = Path(__file__).resolve().parent.parent
 GLIBC = "2.17"
@@ -56,15 +57,6 @@ def environment(directory: Path, *packages: str) -> Path:
     if done.returncode != 0:
         fail(f"pip install {' '.join(packages)}\n{done.stdout}")
     return python
-
-
-def copy_sources(target: Path) -> None:
-    """Copy the tracked files that a source distribution is made of."""
-    kept = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
-    for name in filter(None, run(["git", "ls-files", "-z", *kept], ROOT).split("\0")):
-        copied = target / name
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copied)
 
 
 def compiler(python: Path, directory: Path) -> dict[str, str]:

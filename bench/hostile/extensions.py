@@ -13,12 +13,12 @@ from bench.hostile.side import USER, Line, Side, call, load, publish
 from bench.load010 import Frames010
 from bench.peer010 import Peer010
 from harebell.client import blocking
-from harebell.server.control.client import ask_command, ask_rows
+from harebell.management.control.client import ask_command, ask_rows
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import Xid
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from harebell.wire.v09.lease import LeaseClaim
+from harebell.wire.v09.methods import LeaseClaim
 
 _QUEUE = "hostile.own"
 _PATIENCE = 120.0

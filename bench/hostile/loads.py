@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from bench.hostile import bodies, consuming, extensions, routing, settling, topology
+from bench.hostile import bodies, consuming, doors, extensions, routing, settling, topology, web
 from bench.hostile.side import LOADS, Side, load
 
 IDLE = "idle"
@@ -14,4 +14,15 @@ def idle(_: Side) -> Iterator[None]:
     yield
 
 
-__all__ = ["IDLE", "LOADS", "bodies", "consuming", "extensions", "routing", "settling", "topology"]
+__all__ = [
+    "IDLE",
+    "LOADS",
+    "bodies",
+    "consuming",
+    "doors",
+    "extensions",
+    "routing",
+    "settling",
+    "topology",
+    "web",
+]

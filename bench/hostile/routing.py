@@ -43,8 +43,8 @@ def _topics(side: Side, patterns: int, words: int) -> Iterator[None]:
     line = side.line()
     line.call(m.QueueDeclare(_SINK, arguments=_FEW), m.QueueDeclareOk)
     line.call(m.ExchangeDeclare("deep", "topic"), m.ExchangeDeclareOk)
-    found = (".".join(rng.choices("#*ab", k=words)) for _ in range(patterns))
-    side.prepared(line, (call(m.QueueBind(_SINK, "deep", each, True)) for each in found))
+    setup = (".".join(rng.choices("#*ab", k=words)) for _ in range(patterns))
+    side.prepared(line, (call(m.QueueBind(_SINK, "deep", each, True)) for each in setup))
     keys = [".".join(rng.choices("ab", k=60)) for _ in range(1_000)]
     pieces = [publish("deep", key) for key in keys]
     yield

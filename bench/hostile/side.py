@@ -174,12 +174,21 @@ class Side:
         line.sync()
 
     def queues(
-        self, line: Line, prefix: str, count: int, arguments: Mapping[str, object] | None = None
+        self,
+        line: Line,
+        prefix: str,
+        count: int,
+        arguments: Mapping[str, object] | None = None,
+        *,
+        durable: bool = False,
     ) -> list[str]:
         """Declare so many queues."""
         names = [f"{prefix}.{number}" for number in range(count)]
         given = dict(arguments or {})
-        pieces = (call(m.QueueDeclare(name, nowait=True, arguments=given)) for name in names)
+        pieces = (
+            call(m.QueueDeclare(name, durable=durable, nowait=True, arguments=given))
+            for name in names
+        )
         self.prepared(line, pieces)
         return names
 

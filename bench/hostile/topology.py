@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import count, cycle
 
 from bench.hostile.side import Side, call, load
+from harebell.base.limits import CHANNEL_MAX
 from harebell.wire.v09 import methods as m
 
 _SINK = "hostile.sink"
@@ -150,3 +151,23 @@ def exclusive_end(side: Side) -> Iterator[None]:
         line.socket.close()
         line = side.line()
         side.pour(line, full())
+
+
+@load()
+def channels(side: Side) -> Iterator[None]:
+    """100 connections that open 2,000 channels each, and do nothing."""
+    lines = side.lines(side.many(100))
+    for line in lines:
+        for channel in range(2, CHANNEL_MAX + 1):
+            line.call(m.ChannelOpen(), m.ChannelOpenOk, channel)
+    yield
+    side.idle(lines)
+
+
+@load()
+def quorum_queues(side: Side) -> Iterator[None]:
+    """5,000 quorum queues, which have periodic work, and nothing in them."""
+    line = side.line()
+    side.queues(line, "quorum", side.many(5_000), {"x-queue-type": "quorum"}, durable=True)
+    yield
+    side.idle([line])

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import sys
 
-from harebell.base.limits import EXIT_INTERRUPTED
+from harebell.cli.limits import EXIT_INTERRUPTED
 
 
 def main() -> None:
     """Run the command line."""
     try:
         from harebell.cli.main import harebell
+        from harebell.cli.output import guarded
 
-        harebell.main(prog_name="harebell")
+        with guarded():
+            harebell.main(prog_name="harebell")
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
 

@@ -16,7 +16,7 @@ from bench.measure import Result, play
 from bench.peer import BenchError
 from bench.process import cpu_seconds, family, resident_bytes
 from bench.report import medians
-from bench.scenarios import BACKLOG, IDLE, RESTART, SCENARIOS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
 from tests.bench.runs import ran
 from tests.patience import eventually
 
@@ -35,7 +35,7 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "nothing was lost, doubled or out of order" in " ".join(done.stdout.split())
     found = {each["scenario"]: each for each in json.loads(file.read_bytes())["medians"]}
-    assert set(found) == {*SCENARIOS, IDLE, BACKLOG, RESTART}
+    assert set(found) == {*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART}
     for name in SCENARIOS:
         assert found[name]["messages"] > 0
         assert found[name]["us_per_message"] >= 0
@@ -49,6 +49,9 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
         assert found[BACKLOG][name] >= 0
     assert found[BACKLOG]["messages"] == found[RESTART]["messages"] == 5000
     assert found[RESTART]["start_seconds"] > 0
+    assert found[OPENING]["us_per_message"] > 0
+    assert found[TOPICS]["messages"] > 0
+    assert "kib_per_binding" in found[TOPICS]
     assert found[IDLE]["start_seconds"] > 0
     assert found[IDLE]["resident_mib"] > 5
 
@@ -118,7 +121,7 @@ def test_medians_are_taken_per_broker_and_scenario() -> None:
     ]
 
 
-def test_what_children_use_is_counted_with_their_parent() -> None:
+def test_memory_of_children_is_counted_with_their_parent() -> None:
     burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True); input()"
     shell = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
     with subprocess.Popen(

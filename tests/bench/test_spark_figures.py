@@ -65,7 +65,7 @@ def test_a_row_is_compared_with_what_it_must_reach(figure: Figure, says: str) ->
     assert verdict(figure) == says
 
 
-def test_what_must_be_reached_belongs_to_rows_that_are_played() -> None:
+def test_targets_of_figures_belong_to_rows_that_are_played() -> None:
     assert set(MUST) | set(SHARED) <= set(ROWS)
 
 

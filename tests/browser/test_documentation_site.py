@@ -143,7 +143,7 @@ def test_versions_that_were_there_stay_and_the_newest_is_shown_first(site: Path)
     assert (site / "0.0.9" / "README.html").exists()
 
 
-def test_what_is_wrong_with_a_page_is_found(tmp_path: Path) -> None:
+def test_faults_of_a_page_are_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text(
         '<h1 id="here"></h1><a href="b.html"></a><a href="#here"></a><a href="#there"></a>'
         '<script src="https://cdn.example/x.js"></script><a href="https://example.org/"></a>'

@@ -13,7 +13,8 @@ from harebell.client import blocking
 from tests.browser.browsing import Window, window
 from tests.browser.payloads import PAYLOADS
 from tests.browser.traffic import Site, serving
-from tests.unit.server.http.asking import segment
+from tests.patience import eventually
+from tests.unit.management.http.asking import segment
 
 _ALL = segment(PAYLOADS[0])
 """A queue that is bound with every payload, and has a message with each."""
@@ -159,6 +160,8 @@ def test_payloads_on_other_pages_are_text(opened: Window, path: str, heading: st
 def test_payloads_of_a_client_are_text(opened: Window, hostile: Site) -> None:
     for payload in PAYLOADS[::8]:
         with pika.BlockingConnection(_claims(hostile, payload)):
+            # The one before may be there for a moment.
+            assert eventually(lambda: len(hostile.api.get("/api/connections")) == 1)
             (link,) = hostile.api.get("/api/connections")
             opened.show("overview", "Overview")
             opened.show("connections", "Connections")

@@ -80,7 +80,7 @@ def held(page: Page, method: str, url: str) -> Iterator[Held]:
     page.unroute(url)
 
 
-def test_who_has_gone_elsewhere_stays_there_when_a_queue_is_deleted(
+def test_a_user_who_has_gone_elsewhere_stays_there_when_a_queue_is_deleted(
     shown: Window, site: Site
 ) -> None:
     page, url = shown.page, "**/api/queues/%2F/slow"
@@ -101,7 +101,7 @@ def test_who_has_gone_elsewhere_stays_there_when_a_queue_is_deleted(
     expect(name).to_have_value("half typed")
 
 
-def test_what_is_typed_while_a_form_is_sent_stays_in_it(shown: Window, site: Site) -> None:
+def test_a_text_typed_while_a_form_is_sent_stays_in_it(shown: Window, site: Site) -> None:
     page, url = shown.page, "**/api/users/first"
     shown.show("users", "Users")
     page.get_by_text("New user").click()
@@ -193,7 +193,7 @@ def test_a_field_that_is_chosen_as_soon_as_a_page_is_drawn_stays_chosen(shown: W
     expect(shown.page.get_by_label("Filter")).to_be_focused()
 
 
-def test_what_a_user_has_asked_for_is_not_done_in_the_name_of_the_next_one(
+def test_an_act_confirmed_by_one_user_is_not_done_in_the_name_of_the_next(
     browser: Browser,
 ) -> None:
     with serving() as site, window(browser, site.base) as shown:

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.browsing import Window, window, worked_ms
 from tests.browser.traffic import Site
 from tests.patience import eventually
-from tests.unit.server.http.asking import segment
+from tests.unit.management.http.asking import segment
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images" / "web"
 TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))

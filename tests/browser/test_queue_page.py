@@ -135,7 +135,7 @@ def test_a_query_that_has_failed_is_forgotten_and_one_that_runs_is_not(
     assert name not in [each["name"] for each in site.api.get("/api/queries")]
 
 
-def test_what_would_happen_to_a_message_is_explained(shown: Window, site: Site) -> None:
+def test_the_fate_of_a_message_is_explained(shown: Window, site: Site) -> None:
     page = shown.page
     shown.show("exchanges/%2F/orders", "orders")
     page.get_by_role("link", name="Explain a publish").click()

@@ -16,8 +16,8 @@ from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site, serving
 from tests.ports import free_port
 from tests.running import running_broker
-from tests.unit.server.backends.authorization_server import authorization_server
-from tests.unit.server.backends.test_web_service import broker_with
+from tests.unit.management.backends.authorization_server import authorization_server
+from tests.unit.management.backends.test_web_service import broker_with
 
 PATIENCE_MS = 60_000
 

@@ -15,7 +15,7 @@ from harebell.client import blocking
 from harebell.client.blocking import Channel
 from tests.ports import free_port
 from tests.running import RunningBroker, running_broker
-from tests.unit.server.http.asking import Api
+from tests.unit.management.http.asking import Api
 
 PAUSE_SECONDS = 0.05
 _QUEUES = {

@@ -48,9 +48,9 @@ def test_everything_is_there_after_a_restart(tmp_path: Path, number: signal.Sign
         done(first, "limits", "set", "--vhost", "v", "--max-connections", "-1")
         done(first, "limits", "set", "--vhost", "/", "--max-queues", "9")
         done(first, "limits", "clear", "--vhost", "/")
-        done(first, "parameters", "set", "shovel", "s", '{"src-uri": ["amqp://"], "n": null}')
-        done(first, "parameters", "set", "shovel", "gone", "1")
-        done(first, "parameters", "clear", "shovel", "gone")
+        done(first, "parameters", "set", "tool", "s", '{"src-uri": ["amqp://"], "n": null}')
+        done(first, "parameters", "set", "tool", "gone", "1")
+        done(first, "parameters", "clear", "tool", "gone")
         done(first, "global-parameters", "set", "cluster_name", '"mine"')
         done(first, "global-parameters", "set", "gone", "null")
         done(first, "global-parameters", "clear", "gone")
@@ -59,7 +59,7 @@ def test_everything_is_there_after_a_restart(tmp_path: Path, number: signal.Sign
     with running_broker(*where) as second:
         assert {noun: listed(second, noun) for noun in nouns} == before
         table = done(second, "parameters", "list").splitlines()
-        assert table[1].split()[:3] == ["/", "shovel", "s"]
+        assert table[1].split()[:3] == ["/", "tool", "s"]
     topics = before["topic-permissions"]
     assert [(row["vhost"], row["exchange"]) for row in topics] == [("/", "x")]
     assert [tuple(row.values()) for row in before["limits"]] == [
@@ -168,16 +168,16 @@ def test_deleting_a_user_or_a_vhost_takes_topic_permissions_along(own: RunningBr
         (["limits", "set", "--vhost", "v", "--max-queues", "1"], 1, "no vhost 'v'"),
         (["limits", "set", "--vhost", "/", "--max-queues", f"{2**31}"], 1, "is 2147483648: give"),
         (["limits", "clear"], 1, "give one of --vhost and --user"),
-        (["parameters", "set", "shovel", "s", "{"], 2, "the value '{' is not JSON"),
+        (["parameters", "set", "tool", "s", "{"], 2, "the value '{' is not JSON"),
         (["parameters", "set", "policy", "s", "1"], 1, "has commands of its own"),
         (["parameters", "set", "", "s", "1"], 1, "the name of a component must not be empty"),
-        (["parameters", "set", "shovel", "s", f"{2**70}"], 1, "of parameter 's' cannot be kept"),
-        (["parameters", "set", "shovel", "s", "[" * 40 + "]" * 40], 1, "cannot be kept"),
-        (["parameters", "clear", "shovel", "s"], 1, "no parameter 'shovel' 's' in vhost '/'"),
+        (["parameters", "set", "tool", "s", f"{2**70}"], 1, "of parameter 's' cannot be kept"),
+        (["parameters", "set", "tool", "s", "[" * 40 + "]" * 40], 1, "cannot be kept"),
+        (["parameters", "clear", "tool", "s"], 1, "no parameter 'tool' 's' in vhost '/'"),
         (["global-parameters", "clear", "n"], 1, "no global parameter 'n'"),
     ],
 )
-def test_what_is_wrong_is_named(
+def test_a_wrong_argument_is_named(
     broker: RunningBroker, line: list[str], code: int, sentence: str
 ) -> None:
     result = run(broker, *line)

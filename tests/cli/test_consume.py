@@ -9,7 +9,7 @@ import subprocess
 import pytest
 
 from harebell.client.blocking import Channel
-from harebell.server.control.client import ask_overview
+from harebell.management.control.client import ask_overview
 from tests.cli.conftest import Harebell, error_of
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker, command, environment

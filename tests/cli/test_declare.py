@@ -33,7 +33,7 @@ def test_a_queue_is_declared_with_what_the_flags_say(own: RunningBroker) -> None
     assert done(own, "publish", "--url", url, "-r", "orders", "x").startswith("1 message")
 
 
-def test_what_is_there_and_like_that_is_no_failure(own: RunningBroker) -> None:
+def test_an_equal_declaration_is_no_failure(own: RunningBroker) -> None:
     for noun, thing in (("queues", "queue"), ("exchanges", "exchange")):
         done(own, noun, "declare", "one")
         said = done(own, noun, "declare", "one")

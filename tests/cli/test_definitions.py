@@ -80,7 +80,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("document", "sentence"), WRONG)
-def test_what_is_wrong_is_named_and_nothing_is_taken(
+def test_a_wrong_file_is_named_and_nothing_is_imported(
     broker: RunningBroker, tmp_path: Path, document: Any, sentence: str
 ) -> None:
     before = done(broker, "definitions", "export")

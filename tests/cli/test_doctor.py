@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.cli.conftest import Harebell
 from tests.ports import free_port
+from tests.running import RunningBroker
 
 
 def _ports(tmp_path: Path, port: int) -> dict[str, str]:
@@ -19,7 +20,7 @@ def _ports(tmp_path: Path, port: int) -> dict[str, str]:
     }
 
 
-def test_it_prints_a_line_for_everything_and_spark_is_a_part_of_it(
+def test_doctor_prints_a_line_for_each_check_also_those_of_spark(
     harebell: Harebell, tmp_path: Path
 ) -> None:
     result = harebell("doctor", env=_ports(tmp_path, free_port()))
@@ -29,7 +30,7 @@ def test_it_prints_a_line_for_everything_and_spark_is_a_part_of_it(
     assert {"data", "space", "sync", "port", "java", "pyspark"} <= set(words)
 
 
-def test_it_fails_for_what_is_bad_and_says_so_as_json(harebell: Harebell, tmp_path: Path) -> None:
+def test_doctor_fails_for_bad_findings_also_as_json(harebell: Harebell, tmp_path: Path) -> None:
     port = free_port()
     with socket.create_server(("127.0.0.1", port)):
         result = harebell("doctor", "--json", env=_ports(tmp_path, port))
@@ -49,3 +50,21 @@ def test_a_configuration_that_is_wrong_is_one_of_the_findings(
     ]
     assert result.returncode == 1
     assert "prot" in finding["text"]
+
+
+def test_a_port_of_another_program_is_not_taken_for_that_of_the_broker(
+    harebell: Harebell, own: RunningBroker
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        env = {
+            "HAREBELL_DATA_DIR": str(own.data_dir),
+            "HAREBELL_PORT": str(own.port),
+            "HAREBELL_METRICS_PORT": str(port),
+            "HAREBELL_MANAGEMENT_PORT": "0",
+        }
+        result = harebell("doctor", "--json", env=env)
+    found = {each["name"]: each for each in json.loads(result.stdout)["findings"]}
+    assert found[f"port {own.port}"]["state"] == "ok"
+    assert found[f"port {port}"]["state"] == "bad"
+    assert "not by the broker that runs" in found[f"port {port}"]["text"]

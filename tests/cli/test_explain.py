@@ -8,7 +8,7 @@ from tests.cli.conftest import Harebell, done
 from tests.running import RunningBroker
 
 
-def test_it_says_where_a_message_goes_and_publishes_nothing(broker: RunningBroker) -> None:
+def test_explain_says_where_a_message_goes_and_publishes_nothing(broker: RunningBroker) -> None:
     done(broker, "queues", "declare", "explained")
     done(broker, "bindings", "add", "amq.topic", "explained", "--routing-key", "eu.#")
     text = done(broker, "explain", "-e", "amq.topic", "-r", "eu.new", "--user", "guest")
@@ -19,7 +19,7 @@ def test_it_says_where_a_message_goes_and_publishes_nothing(broker: RunningBroke
     assert done(broker, "queues", "browse", "explained", "--json") == ""
 
 
-def test_it_says_it_as_json_and_names_what_is_missing(harebell: Harebell) -> None:
+def test_explain_answers_as_json_and_names_a_missing_exchange(harebell: Harebell) -> None:
     result = harebell("explain", "-r", "nowhere", "--json", "-H", "n:=1")
     assert json.loads(result.stdout)["routed"] is False
     result = harebell("explain", "-e", "missing")

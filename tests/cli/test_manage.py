@@ -140,7 +140,7 @@ def test_a_policy_reaches_a_queue_that_is_there_already(own: RunningBroker) -> N
         ("operator-policies clear p", 1, "`harebell operator-policies list` shows all"),
     ],
 )
-def test_what_cannot_be_done_is_said_with_a_way_to_mend_it(
+def test_an_impossible_request_is_one_sentence_with_a_way_to_correct_it(
     broker: RunningBroker, line: str, code: int, sentence: str
 ) -> None:
     words = ["" if word == "''" else word for word in line.split()]

@@ -36,7 +36,7 @@ def test_a_right_file_is_fine(tmp_path: Path, registry: Path) -> None:
     assert done.stdout.decode() == f"{file}: pipeline p is fine\n"
 
 
-def test_what_is_wrong_with_every_file_is_told_and_the_exit_code_is_2(
+def test_faults_of_every_file_are_reported_and_the_exit_code_is_2(
     tmp_path: Path, registry: Path
 ) -> None:
     first = written(tmp_path, "source: {quue: x}\nsinks: [{parqet: x}]\n", "first.yaml")

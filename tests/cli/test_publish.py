@@ -18,7 +18,7 @@ def bodies(channel: Channel, queue: str) -> list[bytes]:
     return found
 
 
-def test_it_publishes_its_argument_and_says_so(
+def test_publish_sends_its_argument_and_says_so(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     result = harebell("publish", "-r", queue, "hello, wörld")
@@ -27,7 +27,7 @@ def test_it_publishes_its_argument_and_says_so(
     assert bodies(channel, queue) == ["hello, wörld".encode()]
 
 
-def test_it_publishes_standard_input_octet_by_octet(
+def test_publish_sends_standard_input_octet_by_octet(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     body = bytes(range(256)) * 1000
@@ -35,7 +35,7 @@ def test_it_publishes_standard_input_octet_by_octet(
     assert bodies(channel, queue) == [body]
 
 
-def test_it_publishes_a_message_for_each_line(
+def test_publish_sends_a_message_for_each_line(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     result = harebell("publish", "-r", queue, "--lines", stdin=b"one\ntwo\r\n\nlast")
@@ -44,7 +44,7 @@ def test_it_publishes_a_message_for_each_line(
     assert bodies(channel, queue) == [b"one", b"two", b"", b"last"]
 
 
-def test_it_publishes_files_in_their_order(
+def test_publish_sends_files_in_their_order(
     harebell: Harebell, channel: Channel, queue: str, tmp_path: Path
 ) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
@@ -98,7 +98,7 @@ def test_a_transient_message_is_marked_so(harebell: Harebell, channel: Channel, 
     assert message.delivery_mode == 1
 
 
-def test_it_publishes_to_an_exchange(harebell: Harebell, channel: Channel, queue: str) -> None:
+def test_publish_sends_to_an_exchange(harebell: Harebell, channel: Channel, queue: str) -> None:
     channel.bind_queue(queue, "amq.topic", "orders.#")
     result = harebell("publish", "-e", "amq.topic", "-r", "orders.eu", "x")
     assert result.stdout == b"1 message published to exchange 'amq.topic' and confirmed\n"
@@ -167,7 +167,7 @@ def test_a_wrong_password_is_not_shown(harebell: Harebell, broker: object) -> No
         (["-r", "q", "x", "--priority", "256"], "256 is not in the range"),
         (["-r", "q", "x", "--count", "0"], "0 is not in the range"),
         (["-r", "q", "x", "--timestamp", "noon"], "'noon' is no time"),
-        (["-r", "q", "x", "--url", "http://x"], "an AMQP address begins with amqp://"),
+        (["-r", "q", "x", "--url", "ftp://x"], "an AMQP address begins with amqp://"),
         (["-r", "q", "x", "--url", "amqp://x?hartbeat=1"], "did you mean heartbeat?"),
         (["-r", "q", "x", "--routing_key", "z"], "did you mean --routing-key?"),
     ],

@@ -54,7 +54,7 @@ def certificate(directory: Path) -> tuple[str, str]:
     return pem, key
 
 
-def test_it_says_where_it_listens_and_when_it_is_ready(broker: RunningBroker) -> None:
+def test_a_broker_says_where_it_listens_and_when_it_is_ready(broker: RunningBroker) -> None:
     # Lines of the log, which begin with the time, come between them.
     lines = [line for line in broker.log.splitlines() if not line[0].isdigit()]
     assert lines[0].startswith(f"harebell {__version__} (")
@@ -64,7 +64,7 @@ def test_it_says_where_it_listens_and_when_it_is_ready(broker: RunningBroker) ->
     assert accepts_amqp(broker.port)
 
 
-def test_it_accepts_connections_soon_after_its_start(tmp_path: Path) -> None:
+def test_a_broker_accepts_connections_soon_after_its_start(tmp_path: Path) -> None:
     # How soon is for the benchmarks to say; a start that waits for something is found here.
     port = free_port()
     flags = ["serve", "--port", str(port), "--data-dir", str(tmp_path)]
@@ -158,7 +158,7 @@ def test_a_password_on_the_command_line_is_refused() -> None:
     assert b"sesame" not in result.stderr
 
 
-def test_it_serves_tls_when_it_has_a_certificate(tmp_path: Path) -> None:
+def test_a_broker_serves_tls_when_it_has_a_certificate(tmp_path: Path) -> None:
     pem, key = certificate(tmp_path)
     flags = ["--tls-port", "0", "--tls-cert", pem, "--tls-key", key]
     with running_broker(*flags) as broker:
@@ -195,7 +195,7 @@ def test_a_data_directory_with_too_long_a_path_is_a_sentence(tmp_path: Path) -> 
     assert "choose a shorter directory with --data-dir" in error_of(result)
 
 
-def test_it_starts_again_where_it_was_killed(tmp_path: Path) -> None:
+def test_a_broker_starts_again_where_it_was_killed(tmp_path: Path) -> None:
     with running_broker("--data-dir", str(tmp_path)) as broker:
         broker.stop(signal.SIGKILL)
         assert (tmp_path / "control.sock").exists()

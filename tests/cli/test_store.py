@@ -60,12 +60,12 @@ def _segment(data: Path) -> Path:
     return found
 
 
-def _state(data: Path) -> dict[str, bytes]:
+def _state(data: Path) -> dict[str, tuple[bytes, int]]:
+    """All files of a directory, with the times of their last changes."""
     return {
-        str(path.relative_to(data)): path.read_bytes()
+        str(path.relative_to(data)): (path.read_bytes(), path.stat().st_mtime_ns)
         for path in sorted(data.rglob("*"))
-        # SQLite makes its two empty helpers even to look.
-        if path.is_file() and path.name != "LOCK" and "sqlite-" not in path.name
+        if path.is_file()
     }
 
 
@@ -191,12 +191,13 @@ def test_files_that_are_missing_are_told_by_a_check_and_by_the_broker(
     else:
         segment.unlink()
     told = f"queues/{segment.parent.name}: 1 of its segments are missing"
+    named = f"queue 'jobs' in vhost '/': {told}"
     result = run_harebell("store", "check", str(data))
     assert result.returncode == DAMAGED
     assert f"damaged: queue 'jobs': {told}" in result.stdout.decode()
     with running_broker("--data-dir", str(data)) as broker:
         # Another thread writes the log.
-        assert eventually(lambda: told in broker.log)
+        assert eventually(lambda: named in broker.log)
         assert broker.stop() == 0
     assert run_harebell("store", "check", str(data)).returncode == 0
 
@@ -212,7 +213,7 @@ def test_without_definitions_the_messages_can_still_be_read(data: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["check", "dump", "repair"])
-def test_what_a_newer_version_wrote_is_left_alone(data: Path, action: str) -> None:
+def test_a_store_of_a_newer_version_is_left_alone(data: Path, action: str) -> None:
     link = sqlite3.connect(data / "definitions.sqlite")
     link.execute("UPDATE meta SET version = 99")
     link.commit()
@@ -249,9 +250,7 @@ def _sealed(data: Path, action: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.parametrize("gone", [(), ("LOCK",)])
-def test_what_is_on_a_read_only_file_system_can_be_looked_into(
-    data: Path, gone: tuple[str, ...]
-) -> None:
+def test_a_store_on_a_read_only_file_system_can_be_read(data: Path, gone: tuple[str, ...]) -> None:
     for name in gone:
         (data / name).unlink()
     checked = _sealed(data, "check")
@@ -263,7 +262,7 @@ def test_what_is_on_a_read_only_file_system_can_be_looked_into(
     assert "Read-only file system" in repaired.stderr
 
 
-def test_what_a_killed_broker_left_on_a_read_only_file_system_can_be_looked_into(
+def test_the_store_of_a_killed_broker_can_be_read_on_a_read_only_file_system(
     tmp_path: Path,
 ) -> None:
     with life(tmp_path / "data") as broker:
@@ -283,7 +282,9 @@ def test_what_a_killed_broker_left_on_a_read_only_file_system_can_be_looked_into
         (("chekc", "x"), 2, "'chekc' is not one of"),
     ],
 )
-def test_what_cannot_be_done_is_said(arguments: tuple[str, ...], code: int, words: str) -> None:
+def test_an_impossible_request_is_one_sentence(
+    arguments: tuple[str, ...], code: int, words: str
+) -> None:
     result = run_harebell("store", *arguments)
     assert result.returncode == code
     assert words in error_of(result)
@@ -295,9 +296,94 @@ def test_a_queue_that_is_not_there_is_a_failure(data: Path) -> None:
     assert "there is no queue 'jbos'" in error_of(result)
 
 
-@pytest.mark.parametrize("action", ["check", "dump", "repair"])
-def test_a_store_in_postgresql_has_to_be_copied_before_it_is_looked_into(action: str) -> None:
-    result = run_harebell("store", action, "postgresql://ann:secret@localhost/d")
+def test_a_store_in_postgresql_has_to_be_copied_before_it_is_repaired() -> None:
+    result = run_harebell("store", "repair", "postgresql://ann:secret@localhost/d")
     said = error_of(result)
     assert "copy the store into one first" in said
     assert "secret" not in said
+
+
+def _orphan(data: Path, queue: str) -> str:
+    """Take away the row of a queue; returns the identity of its log."""
+    with sqlite3.connect(data / "definitions.sqlite") as link:
+        (identity,) = link.execute(
+            "SELECT identity FROM queues WHERE name = ?", (queue,)
+        ).fetchone()
+        link.execute("DELETE FROM queues WHERE name = ?", (queue,))
+    link.close()
+    return str(identity)
+
+
+def _said(data: Path, identity: str) -> list[str]:
+    """What a broker says of a log when it starts."""
+    with running_broker("--data-dir", str(data)) as broker:
+        assert broker.stop() == 0
+        return [line for line in broker.log.splitlines() if identity in line]
+
+
+def test_a_log_without_a_queue_is_damage_and_can_be_adopted(data: Path) -> None:
+    identity = _orphan(data, "jobs")
+    sentence = f"{COUNT - 1} messages belong to no queue"
+    checked = run_harebell("store", "check", str(data))
+    assert checked.returncode == DAMAGED
+    assert f"damaged: logs {identity}: {sentence}" in checked.stdout.decode()
+    (line,) = _said(data, identity)
+    assert sentence in line
+    assert "harebell store adopt" in line
+    assert run_harebell("store", "check", str(data)).returncode == DAMAGED
+    adopted = run_harebell("store", "adopt", str(data), identity, "--queue", "found")
+    assert adopted.returncode == 0, adopted
+    assert adopted.stdout.decode() == f"queue 'found' in vhost '/' has {COUNT - 1} messages now\n"
+    assert run_harebell("store", "check", str(data)).returncode == 0
+    with running_broker("--data-dir", str(data)) as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        assert channel.declare_queue("found", passive=True).message_count == COUNT - 1
+        message = channel.get("found", no_ack=True)
+        assert message is not None
+        assert message.body.startswith(b"body ")
+        assert "belong to no queue" not in broker.log
+
+
+def test_a_log_of_priorities_is_adopted_as_a_priority_queue(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running_broker("--data-dir", str(data)) as broker:
+        with connect(broker.address()) as connection:
+            channel = connection.channel()
+            channel.declare_queue("jobs", durable=True, arguments={"x-max-priority": 4})
+            for priority in (1, 4, 2):
+                channel.publish(
+                    b"%d" % priority, routing_key="jobs", priority=priority, delivery_mode=2
+                )
+        assert broker.stop() == 0
+    identity = _orphan(data, "jobs")
+    adopted = run_harebell("store", "adopt", str(data), identity, "--queue", "found")
+    assert adopted.returncode == 0, adopted
+    with running_broker("--data-dir", str(data)) as broker, connect(broker.address()) as connection:
+        channel = connection.channel()
+        got = [channel.get("found", no_ack=True) for _ in range(3)]
+        assert [each and each.body for each in got] == [b"4", b"2", b"1"]
+
+
+@pytest.mark.parametrize(
+    ("words", "reason"),
+    [
+        (("0" * 31 + "9", "--queue", "found"), "there is no log"),
+        (("{identity}",), "give --queue NAME"),
+        (("{identity}", "--queue", "few"), "there is a queue 'few' in vhost '/' already"),
+        (("{identity}", "--queue", "amq.found"), "cannot be the name of a queue"),
+        (("{identity}", "--queue", "n" * 256), "cannot be the name of a queue"),
+        (("{identity}", "--queue", "found", "--vhost", "v"), "there is no vhost 'v'"),
+    ],
+    ids=str,
+)
+def test_a_log_that_cannot_be_adopted_is_refused_with_the_reason(
+    data: Path, words: tuple[str, ...], reason: str
+) -> None:
+    identity = _orphan(data, "jobs")
+    given = [word.format(identity=identity) for word in words]
+    refused = run_harebell("store", "adopt", str(data), *given)
+    assert refused.returncode in (1, 2)
+    assert reason in refused.stderr.decode()
+    assert "Traceback" not in refused.stderr.decode()
+    checked = run_harebell("store", "check", str(data))
+    assert f"damaged: logs {identity}" in checked.stdout.decode()

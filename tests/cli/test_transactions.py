@@ -11,13 +11,13 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.slices import at_once
 from harebell.client.blocking import connect
+from harebell.config import Config
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.transaction import ACCEPT
 from harebell.model.xa.association import Association
 from harebell.model.xa.branch import SettledDelivery
 from harebell.model.xa.xid import FORMAT_0_8, Xid
-from harebell.server.config import Config
 from harebell.server.disk.storage import Storage
 from tests.cli.conftest import done, error_of, listed, run
 from tests.patience import eventually
@@ -152,7 +152,7 @@ def test_mistakes_are_named(data_dir: Path) -> None:
         assert "no vhost 'none'" in error_of(result)
 
 
-def test_what_is_prepared_is_no_stray_log_in_the_store(data_dir: Path) -> None:
+def test_the_log_of_a_prepared_branch_is_no_stray_log_in_the_store(data_dir: Path) -> None:
     with running_broker("--data-dir", str(data_dir)) as broker:
         broker.stop()
         result = run(broker, "store", "check", str(data_dir))

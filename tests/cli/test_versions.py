@@ -10,7 +10,7 @@ from tests.interop.matrix import SPOKEN
 
 
 @pytest.mark.parametrize("version", SPOKEN)
-def test_what_is_published_in_a_version_is_consumed_in_it(
+def test_a_message_published_in_a_version_is_consumed_in_it(
     harebell: Harebell, queue: str, version: str
 ) -> None:
     sent = harebell(

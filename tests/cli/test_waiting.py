@@ -92,7 +92,7 @@ def test_many_messages_are_published_with_a_bar_until_ctrl_c(
         ("consume URL --queue jobs", "first", 130),
     ],
 )
-def test_what_shows_something_live_ends_with_ctrl_c(
+def test_live_views_end_with_ctrl_c(
     broker: RunningBroker, tmp_path: Path, words: str, shown: str, code: int
 ) -> None:
     sent = run_harebell("publish", "--url", broker.address(), "-r", "jobs", "first")

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harebell.server.cluster.local_handover import NAME
-from harebell.server.control.client import ask_command
+from harebell.cluster.local_handover import NAME
+from harebell.management.control.client import ask_command
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 

@@ -22,15 +22,13 @@ import click
 
 from harebell.__main__ import main
 from harebell.cli.verbs import serve
+from harebell.cluster.client_handover import SERVICE, ClientHandover, clients_service
+from harebell.cluster.link import ClusterListener, LinkTls
+from harebell.cluster.local_handover import NAME, LocalHandover, give
+from harebell.cluster.stores import ClusterAddress
+from harebell.config import Config
 from harebell.front.common.peer import Peer
 from harebell.server.app import App
-from harebell.server.cluster.client_handover import SERVICE, ClientHandover
-from harebell.server.cluster.handover_service import clients_service
-from harebell.server.cluster.link import ClusterListener
-from harebell.server.cluster.link_tls import LinkTls
-from harebell.server.cluster.local_handover import NAME, LocalHandover, give
-from harebell.server.cluster.stores import ClusterAddress
-from harebell.server.config import Config
 
 
 class FileDirectory:

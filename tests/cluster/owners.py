@@ -17,25 +17,23 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from harebell.cluster.command_caller import SERVICE
+from harebell.cluster.command_service import CommandService
+from harebell.cluster.commands import ClusterCommands
+from harebell.cluster.events import SERVICE as EVENTS
+from harebell.cluster.events import EventSender, EventService
+from harebell.cluster.link import ClusterListener, Header
+from harebell.cluster.stores import ClusterAddress
+from harebell.cluster.usage import SERVICE as USAGE
+from harebell.cluster.usage import UsageElsewhere, UsageService
+from harebell.cluster.users_copy import take_over, written
+from harebell.config import Config
 from harebell.server.app import App
-from harebell.server.cluster.command_links import SERVICE
-from harebell.server.cluster.command_service import CommandService
-from harebell.server.cluster.commands import ClusterCommands
-from harebell.server.cluster.event_sender import EventSender
-from harebell.server.cluster.event_service import EventService
-from harebell.server.cluster.event_wire import SERVICE as EVENTS
-from harebell.server.cluster.link import ClusterListener, Header
-from harebell.server.cluster.stores import ClusterAddress
-from harebell.server.cluster.usage_elsewhere import UsageElsewhere
-from harebell.server.cluster.usage_service import UsageService
-from harebell.server.cluster.usage_wire import SERVICE as USAGE
-from harebell.server.cluster.users_copy import take_over, written
-from harebell.server.config import Config
 from harebell.server.logs.logger import Logger
 from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import command
-from tests.unit.server.http.asking import Api
+from tests.unit.management.http.asking import Api
 
 SECRET = b"of the cluster"
 _T = TypeVar("_T")
@@ -127,7 +125,7 @@ class Owner:
 
         events, lines = app.broker.events, app.broker.log
         published = EventService(events, lines, app.flush_soon, log)
-        self.usage = UsageService(app.broker, app.registry, context.users)
+        self.usage = UsageService(app.broker, app.registry, context.users, log)
         services = {SERVICE: serve, EVENTS: published.serve, USAGE: self.usage.serve}
         self.listener = ClusterListener(services, SECRET, None, log)
         await self.listener.listen("127.0.0.1", 0)

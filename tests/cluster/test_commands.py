@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,15 +14,17 @@ import pytest
 
 from harebell.admin.catalog import find
 from harebell.admin.context import Unavailable
-from harebell.base.limits import CLUSTER_IDLE_LINKS
-from harebell.server.cluster.command_caller import CommandCaller
-from harebell.server.cluster.command_wire import Actor, Request
-from harebell.server.cluster.link import LinkError, open_link, streams
+from harebell.cluster.command_caller import CommandCaller
+from harebell.cluster.command_wire import Actor, Request
+from harebell.cluster.limits import CLUSTER_IDLE_LINKS
+from harebell.cluster.link import LinkError, open_link, streams
 from harebell.wire.v09 import methods as m
 from tests.cluster.owners import SECRET, Owner, Owners, running_owners
 from tests.patience import eventually
-from tests.unit.server.backends.web_service import web_service
-from tests.unit.server.http.asking import Api
+from tests.ports import free_port
+from tests.unit.management.backends.web_service import web_service
+from tests.unit.management.http.asking import Api
+from tests.unit.management.http.test_publish_and_get import ask_and_leave
 from tests.unit.server.listening import Talker
 
 NEAR, FAR = "near", "far"
@@ -95,6 +98,25 @@ def test_everything_in_a_vhost_is_made_and_removed_at_either_owner(
         api.done("DELETE", f"/api/{path}")
     for each in owners.both:
         assert each.api.ask("GET", f"/api/queues/{vhost}/q").status == 404
+
+
+def test_a_get_at_any_owner_settles_what_its_client_has_got(api: Api) -> None:
+    for vhost in (NEAR, FAR):
+        path = f"/api/queues/{vhost}/got"
+        api.done("PUT", path, {"durable": True})
+        payload = base64.b64encode(b"\xff" * 1_000_000).decode()
+        sent = {"routing_key": "got", "payload": payload, "payload_encoding": "base64"}
+        for _ in range(20):
+            api.done("POST", f"/api/exchanges/{vhost}/amq.default/publish", sent)
+        body = {"count": 20, "ackmode": "ack_requeue_false", "encoding": "base64"}
+        ask_and_leave(api, f"{path}/get", body)
+        assert eventually(lambda: api.get(path)["messages_ready"] == 20)  # noqa: B023
+        for _ in range(3):
+            again = api.done("POST", f"{path}/get", body | {"ackmode": "ack_requeue_true"})
+            assert [row["redelivered"] for row in again.json] == [True] * 20
+        api.done("POST", f"{path}/get", body)
+        assert eventually(lambda: api.get(path)["messages"] == 0)  # noqa: B023
+        api.done("DELETE", path)
 
 
 def test_a_refusal_of_the_other_owner_has_its_status_and_its_sentence(api: Api) -> None:
@@ -323,6 +345,7 @@ def test_pages_filters_sorting_and_columns_work_over_all_stores(owners: Owners, 
 
 
 def test_the_overview_adds_what_the_stores_have(owners: Owners, api: Api) -> None:
+    nobody_is_connected(api)
     before = api.get("/api/overview")
     talkers = [connected(each, vhost) for each, vhost in zip(owners.both, (NEAR, FAR), strict=True)]
     for talker in talkers:
@@ -378,6 +401,7 @@ def test_a_job_is_found_by_its_number_wherever_it_runs(owners: Owners, api: Api)
     assert len(set(numbers)) == 2
     for number, vhost in zip(numbers, (NEAR, FAR), strict=True):
         assert api.get(f"/api/jobs/{number}")["vhost"] == vhost
+        assert eventually(lambda row=f"/api/jobs/{number}": api.get(row)["state"] == "done")
     assert api.ask("DELETE", f"/api/jobs/{numbers[1]}").status == 400, "it is done"
     assert {row["id"] for row in api.get("/api/jobs")} >= set(numbers)
     assert api.ask("GET", "/api/jobs/999999").status == 404
@@ -400,7 +424,13 @@ def connected(owner: Owner, vhost: str) -> Talker:
     return talker
 
 
+def nobody_is_connected(api: Api) -> None:
+    """Wait until the connections of tests before have ended at all owners."""
+    assert eventually(lambda: api.get("/api/connections") == [])
+
+
 def test_connections_of_all_owners_are_listed_and_closed(owners: Owners, api: Api) -> None:
+    nobody_is_connected(api)
     talkers = [connected(each, vhost) for each, vhost in zip(owners.both, (NEAR, FAR), strict=True)]
     rows = api.get("/api/connections")
     assert [row["vhost"] for row in rows] == [NEAR, FAR], "the oldest first"
@@ -551,7 +581,7 @@ def away(owners: Owners) -> Iterator[Api]:
     owners.do(second.come_back)
 
 
-def test_what_is_in_a_store_without_an_owner_is_refused_with_503(away: Api) -> None:
+def test_a_request_for_a_store_without_an_owner_is_refused_with_503(away: Api) -> None:
     answer = away.ask("PUT", f"/api/queues/{FAR}/q", {})
     assert answer.status == 503
     assert reason(answer) == (
@@ -596,7 +626,7 @@ def test_a_broker_that_stands_by_says_what_is_missing_too(owners: Owners) -> Non
     assert missing == [2]
 
 
-def test_what_needs_all_stores_is_refused_while_one_is_away(away: Api) -> None:
+def test_commands_for_all_stores_are_refused_while_one_is_away(away: Api) -> None:
     for path in ("definitions", "users/without-permissions"):
         answer = away.ask("GET", f"/api/{path}")
         assert answer.status == 503
@@ -623,8 +653,7 @@ def test_users_cannot_be_changed_without_the_owner_of_store_1(owners: Owners) ->
 def test_an_owner_that_nobody_answers_for_is_away(owners: Owners) -> None:
     first, second = owners.both
     there = owners.paper.addresses[2]
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        port = unused.getsockname()[1]
+    port = free_port()
     owners.paper.addresses[2] = there._replace(address=f"127.0.0.1:{port}")
     answer = first.api.ask("GET", f"/api/queues/{FAR}")
     assert answer.status == 503

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 import pytest
 
-from harebell.base.limits import CLUSTER_EVENT_BYTES
 from harebell.base.values import Long
+from harebell.cluster.events import SERVICE as EVENT_SERVICE
+from harebell.cluster.events import Bound, Record
+from harebell.cluster.limits import CLUSTER_EVENT_BYTES
+from harebell.cluster.lines import Begin, line_of
+from harebell.cluster.link import ClusterListener, Header, open_link
+from harebell.cluster.stores import ClusterAddress
 from harebell.model.events import EVENT_EXCHANGE
 from harebell.model.log_exchange import LOG_EXCHANGE
-from harebell.server.cluster.event_wire import BEGIN, EVENTS, Record, decoded, encoded
-from harebell.server.cluster.event_wire import SERVICE as EVENT_SERVICE
-from harebell.server.cluster.link import ClusterListener, Header, open_link
-from harebell.server.cluster.stores import ClusterAddress
 from tests.cluster.owners import SECRET, Owners, running_owners
 from tests.patience import eventually
 
@@ -82,15 +83,25 @@ def test_log_lines_of_the_other_store_have_its_name(owners: Owners) -> None:
     assert got[0]["properties"]["headers"] == {"node": "far@localhost"}
 
 
-def test_what_the_owner_of_store_1_does_not_take_is_left_out_and_counted(owners: Owners) -> None:
+def test_events_refused_by_the_owner_of_store_1_are_left_out_and_counted(owners: Owners) -> None:
     first, second = owners.both
     events = second.app.broker.events
     links = []
 
+    class ReadsOnce(asyncio.Protocol):
+        """Answers what the caller sends first, and reads nothing else."""
+
+        def __init__(self, transport: asyncio.Transport) -> None:
+            self.transport = transport
+
+        def data_received(self, data: bytes) -> None:
+            self.transport.pause_reading()
+            self.transport.write(line_of(Bound(events=True)))
+            links.append(self.transport)
+
     def never_reads(_: Header, transport: asyncio.Transport) -> None:
-        # The caller sends first, and has done so by then.
-        owners.loop.call_later(0.2, transport.write, bytes((EVENTS,)))
-        links.append(transport)
+        transport.set_protocol(ReadsOnce(transport))
+        transport.resume_reading()
 
     async def listen() -> ClusterListener:
         found = ClusterListener({EVENT_SERVICE: never_reads}, SECRET, None, lambda *_: None)
@@ -135,19 +146,24 @@ def test_a_record_that_no_broker_sends_ends_the_connection(owners: Owners) -> No
 
         link.set_protocol(Wait())
         link.resume_reading()
-        link.write(BEGIN + data)
+        link.write(line_of(Begin()) + data)
         async with asyncio.timeout(30):
             await ended.wait()
 
-    for data in (bytes(4), b"\xff" * 4, b"\x00\x00\x00\x08\x01\x01k\xff\xff\xff\xff\xff"):
+    no_table = line_of(Record("queue.created", headers=b"\xff\xff\xff\xff\xff"))
+    for data in (b"\n", b"[]\n", no_table):
         owners.call(send(data))
-    found = [line for line in first.log if "another owner sends a record" in line]
+    found = [line for line in first.log if "another owner sends a damaged line" in line]
     assert len(found) == 3
 
 
-def test_a_record_comes_out_as_it_went_in() -> None:
+def test_a_table_comes_out_as_it_went_in(owners: Owners) -> None:
     headers = {"a": Long(2**40), "b": True, "c": {"d": ["e", b"\xff"]}, "f": ""}
-    record = Record(EVENTS, "queue.created", headers, b"body")
-    data = encoded(record)
-    assert int.from_bytes(data[:4]) == len(data) - 4
-    assert decoded(data[4:]) == record
+    first, second = owners.both
+    taken: list[tuple[str, Mapping[str, Any]]] = []
+    take = first.app.broker.events.take
+    with bound(owners, EVENT_EXCHANGE):
+        first.app.broker.events.take = lambda key, table: taken.append((key, table))
+        owners.do(lambda: second.events._event("queue.created", headers))
+        assert eventually(lambda: ("queue.created", headers) in taken)
+        first.app.broker.events.take = take

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 
+import msgspec
 import pika
 import pytest
 from pika.exceptions import (
@@ -17,20 +18,19 @@ from pika.exceptions import (
 
 from harebell.auth.users import User, Users
 from harebell.base.gauge import Gauge
-from harebell.base.limits import (
+from harebell.cluster.limits import (
     CLUSTER_USAGE_BYTES,
     CLUSTER_USAGE_PER_TURN,
     CLUSTER_USAGE_SECONDS,
 )
+from harebell.cluster.lines import Begin, Lines, line_of
+from harebell.cluster.link import ClusterListener, Header
+from harebell.cluster.stores import ClusterAddress
+from harebell.cluster.usage import Usage, UsageElsewhere, UsageService, news
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.convert import headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Declared
-from harebell.server.cluster.link import ClusterListener, Header, streams
-from harebell.server.cluster.stores import ClusterAddress
-from harebell.server.cluster.usage_elsewhere import UsageElsewhere
-from harebell.server.cluster.usage_service import UsageService, news
-from harebell.server.cluster.usage_wire import BEGIN, Usage, decoded, encoded, size_of
 from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09.states import ConnectionState
 from tests.cluster.owners import SECRET, Owner, Owners, Paper, PaperDirectory, running_owners
@@ -147,9 +147,10 @@ def test_an_owner_that_has_gone_leaves_its_declarations_and_no_connections(owner
 @pytest.mark.parametrize(
     ("sent", "text"),
     [
-        (b"\0\0\0\x02[]", "a damaged record about what is in use"),
-        (b"\0\0\0\x10" + b'{"vhosts": "one"', "a damaged record about what is in use"),
-        ((CLUSTER_USAGE_BYTES + 1).to_bytes(4), "a record of 4194305 bytes about what is in use"),
+        (b"[]\n", "a damaged line: Expected `object`, got `array`"),
+        (b'{"vhosts": "one"\n', "a damaged line: "),
+        # The end of what comes may be too little for the reader to look at, so it is much more.
+        (b"x" * (2 * CLUSTER_USAGE_BYTES), "a damaged line: it has more than 4194304 bytes"),
     ],
 )
 def test_an_owner_that_sends_nonsense_is_named_and_asked_again(
@@ -159,14 +160,14 @@ def test_an_owner_that_sends_nonsense_is_named_and_asked_again(
     answers: list[asyncio.Task[None]] = []
 
     async def answer(transport: asyncio.Transport, data: bytes) -> None:
-        reader, writer = streams(transport)
-        await reader.readexactly(len(BEGIN))
-        writer.write(data)
-        await reader.read()
+        lines = Lines(transport)
+        await lines.next(Begin)
+        lines.writer.write(data)
+        await lines.reader.read()
 
     async def listen() -> tuple[ClusterListener, UsageElsewhere]:
         def serve(_header: Header, transport: asyncio.Transport) -> None:
-            data = encoded(Usage(queues=7)) if answers else sent
+            data = line_of(Usage(queues=7)) if answers else sent
             answers.append(asyncio.create_task(answer(transport, data)))
 
         listener = ClusterListener({"usage": serve}, SECRET, None, print)
@@ -216,14 +217,14 @@ def test_an_owner_that_reads_slowly_misses_nothing_that_changes_meanwhile() -> N
             user = User(f"{number:05}{'u' * 200}", "", max_connections=9)
             users.put(user)
             registry.connections.add(OpenConnection(user))  # type: ignore[arg-type]
-        service = UsageService(broker, registry, users)
+        service = UsageService(broker, registry, users, print)
         near, far = socket.socketpair()
         protocol = asyncio.Protocol()
         transport, _ = await loop.create_connection(lambda: protocol, sock=near)
         service.serve({}, transport)
-        reader, writer = await asyncio.open_connection(sock=far)
+        reader, writer = await asyncio.open_connection(sock=far, limit=CLUSTER_USAGE_BYTES)
         writer.transport.pause_reading()  # type: ignore[attr-defined]
-        writer.write(BEGIN)
+        writer.write(line_of(Begin()))
         # It waits in the middle of the records until they are read, and counts on.
         await asyncio.sleep(4 * CLUSTER_USAGE_SECONDS)
         registry.connections.clear()
@@ -233,7 +234,7 @@ def test_an_owner_that_reads_slowly_misses_nothing_that_changes_meanwhile() -> N
         seen = 0
         async with asyncio.timeout(SECONDS):
             while not seen or open_here:
-                record = decoded(await reader.readexactly(size_of(await reader.readexactly(4))))
+                record = msgspec.json.decode(await reader.readline(), type=Usage)
                 seen += len(record.users)
                 for name, use in record.users.items():
                     (open_here.discard if use == (0, 0) else open_here.add)(name)

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import SECONDS
 from tests.running import RunningBroker, command, environment, running_broker
 
 SOURCE = Path(__file__).parents[2] / "packaging" / "rabbitmq-compat" / "src"
-_PATIENCE_SECONDS = 120.0
 
 Result = subprocess.CompletedProcess[str]
 Tool = Callable[..., Result]
@@ -28,7 +28,10 @@ def shims(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A directory with the tools, written by `harebell compat install-shims`."""
     directory = tmp_path_factory.mktemp("shims")
     subprocess.run(
-        [command(), "compat", "install-shims", str(directory)], env=with_package(), check=True
+        [command(), "compat", "install-shims", str(directory)],
+        env=with_package(),
+        timeout=SECONDS,
+        check=True,
     )
     return directory
 
@@ -53,7 +56,7 @@ def tool(shims: Path, broker: RunningBroker) -> Tool:
             capture_output=True,
             text=True,
             env=env,
-            timeout=_PATIENCE_SECONDS,
+            timeout=SECONDS,
             check=False,
         )
 

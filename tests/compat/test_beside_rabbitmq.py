@@ -20,11 +20,10 @@ from pathlib import Path
 import pytest
 
 from tests.compat.conftest import with_package
-from tests.interop.rabbitmq import RabbitNode
+from tests.interop.rabbitmq import TOOL_SECONDS, RabbitNode
 from tests.running import RunningBroker, running_broker
 
 SAME, SHAPE, CODE = "same", "shape", "code"
-_SECONDS = 120
 _TOOLS = Path("/usr/lib/rabbitmq/bin")
 _STEPS = """
 same  rabbitmqctl add_vhost orders
@@ -123,7 +122,7 @@ def _run(words: list[str], env: dict[str, str]) -> subprocess.CompletedProcess[s
     # Erlang would leave a dump in the directory of the tests when a tool fails.
     quiet = {**env, "ERL_CRASH_DUMP_SECONDS": "0"}
     return subprocess.run(
-        words, capture_output=True, text=True, env=quiet, timeout=_SECONDS, check=False
+        words, capture_output=True, text=True, env=quiet, timeout=TOOL_SECONDS, check=False
     )
 
 

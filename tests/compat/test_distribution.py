@@ -19,6 +19,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.patience import SECONDS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -35,6 +36,7 @@ def _sources(target: Path) -> Path:
     """Copy what Harebell is built from, without what was compiled in place."""
     tracked = subprocess.run(
         ["git", "ls-files", "-z", "src", "setup.py", "pyproject.toml", "README.md", "LICENSE"],
+        timeout=SECONDS,
         cwd=ROOT,
         capture_output=True,
         text=True,

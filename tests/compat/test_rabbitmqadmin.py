@@ -37,7 +37,7 @@ def done(result: Result) -> str:
     return result.stdout
 
 
-def test_what_testcontainers_declares_is_declared(admin: Admin) -> None:
+def test_the_declarations_of_testcontainers_are_made(admin: Admin) -> None:
     assert done(admin("declare", "vhost", "name=tc")) == "vhost declared\n"
     done(admin("declare", "permission", "vhost=tc", "user=guest", *_ALL))
     done(admin("-V", "tc", "declare", "exchange", "name=e", "type=direct"))

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pika
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
 from tests.compat.conftest import Tool, with_package
+from tests.patience import SECONDS
 from tests.running import RunningBroker, command, running_broker
 
 Done = Callable[..., str]
@@ -50,6 +53,13 @@ def test_quiet_leaves_the_sentence_out_and_silent_the_header_too(done: Done) -> 
 def test_arguments_of_queues_are_printed_as_erlang_terms(done: Done) -> None:
     shown = done("rabbitmqctl", "-s", "list_queues", "name", "durable", "arguments")
     assert shown == 'jobs\ttrue\t[]\nshort\ttrue\t[{"x-max-length",10}]\n'
+
+
+def test_a_report_names_the_vhost_of_each_list(done: Done) -> None:
+    report = done("rabbitmqctl", "report")
+    assert "Listing queues for vhost / ...\n\nname\tmessages\njobs\t1\n" in report
+    assert 'Listing permissions for vhost "/" ...' in report
+    assert "{vhost}" not in report
 
 
 def test_json_and_csv_are_what_scripts_parse(done: Done) -> None:
@@ -217,6 +227,7 @@ def test_status_is_json_for_scripts(done: Done, broker: RunningBroker) -> None:
 def test_every_verb_that_rabbitmq_has_is_made_or_refused_with_a_reason(tool: Tool) -> None:
     known = subprocess.run(
         [sys.executable, "-c", _WHAT_IS_KNOWN],
+        timeout=SECONDS,
         env=with_package(),
         capture_output=True,
         text=True,
@@ -259,6 +270,7 @@ def test_shims_do_not_replace_other_tools(tmp_path: Path) -> None:
     other.write_text("#!/bin/sh\n")
     refused = subprocess.run(
         [command(), "compat", "install-shims", str(tmp_path)],
+        timeout=SECONDS,
         env=with_package(),
         capture_output=True,
         text=True,
@@ -284,7 +296,7 @@ def test_listeners_are_suspended_and_the_node_is_drained_and_revived(
     connection = pika.BlockingConnection(pika.URLParameters(broker.address()))
     done("rabbitmq-upgrade", "drain")
     with pytest.raises(pika.exceptions.AMQPError):
-        connection.process_data_events(5)
+        connection.process_data_events(60)
     done("rabbitmq-upgrade", "revive")
     done("rabbitmq-diagnostics", "check_port_listener", str(broker.port))
 
@@ -304,8 +316,37 @@ def test_limits_are_set_and_the_configured_one_of_the_disk_comes_back(done: Done
     assert limits()[1] == configured
 
 
+def test_a_watermark_of_zero_raises_the_alarm_until_it_is_set_back(done: Done) -> None:
+    def status() -> dict[str, Any]:
+        found: dict[str, Any] = json.loads(done("rabbitmqctl", "status", "--formatter", "json"))
+        return found
+
+    done("rabbitmqctl", "set_vm_memory_high_watermark", "0")
+    assert status()["vm_memory_high_watermark_limit"] == 0
+    assert "memory" in str(status()["alarms"])
+    done("rabbitmqctl", "set_vm_memory_high_watermark", "0.9")
+    assert status()["alarms"] == []
+
+
+def test_the_log_of_a_broker_without_a_log_file_is_shown(done: Done) -> None:
+    done("rabbitmqctl", "add_vhost", "seen")
+    (last,) = done("rabbitmq-diagnostics", "-q", "log_tail", "-N", "1").splitlines()
+    assert re.fullmatch(r"\d{4}-\S+ \[info\] \S+ .*seen.*", last)
+    assert done("rabbitmq-diagnostics", "-q", "log_tail", "-N", "0") == ""
+    assert "started TCP listener" in done("rabbitmq-diagnostics", "-q", "log_tail", "-N", "5000")
+    stream = ("rabbitmq-diagnostics", "-q", "log_tail_stream", "--duration", "10")
+    with ThreadPoolExecutor(1) as pool:
+        following = pool.submit(done, *stream)
+        count = 0
+        while not following.done():
+            done("rabbitmqctl", "add_vhost", f"followed{count}")
+            count += 1
+    printed = following.result()
+    assert "followed" in printed
+    assert "'seen'" not in printed
+
+
 def test_the_log_is_followed_over_a_rotation(tool: Tool, done: Done, tmp_path: Path) -> None:
-    assert tool("rabbitmq-diagnostics", "log_tail").returncode == 69
     with running_broker("--log-file", str(tmp_path / "h.log")) as own:
         where = {"HAREBELL_DATA_DIR": str(own.data_dir)}
         stream = ("rabbitmq-diagnostics", "-q", "log_tail_stream", "--duration", "10")
@@ -332,8 +373,14 @@ def test_secrets_are_not_in_the_environment_that_is_printed(tool: Tool) -> None:
         assert "s3same" not in result.stdout + result.stderr
 
 
-def test_policies_that_match_a_queue_are_listed_and_mirrors_are_taken_out(done: Done) -> None:
-    done("rabbitmqctl", "set_policy", "mirrored", "^jobs", '{"ha-mode":"all","max-length":9}')
+def test_policies_that_match_a_queue_are_listed_and_mirrors_are_taken_out(
+    done: Done, tmp_path: Path
+) -> None:
+    mirrored = {"ha-mode": "all", "max-length": 9}
+    policy = {"vhost": "/", "name": "mirrored", "pattern": "^jobs", "definition": mirrored}
+    file = tmp_path / "definitions.json"
+    file.write_text(json.dumps({"policies": [policy]}))
+    done("rabbitmqctl", "import_definitions", str(file))
     done("rabbitmqctl", "set_policy", "other", "^other", '{"max-length":9}')
     matching = json.loads(
         done("rabbitmq-diagnostics", "list_policies_that_match", "jobs", "--formatter", "json")

@@ -2,21 +2,25 @@
 
 A test that takes `site` or `peer` runs twice, over a real socket to a broker process and in memory;
 one that takes `memory` runs in memory only, because it moves the clock or looks at the log.
+Uncompiled all run in memory: what is behind a socket has tests of its own (`tests/unit/server`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import pytest
 
+from harebell.base import impl
 from harebell.wire.v09.methods import ExchangeDelete, QueueDelete
-from tests.conformance.peers import peers_of
+from tests.conformance.peers import peers_of, sites_in
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite, Site, SocketSite
 
 Connect = Callable[[], Peer]
+StartSite = Callable[[], SocketSite]
 
 
 @pytest.fixture(scope="session")
@@ -27,13 +31,19 @@ def broker_process(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SocketS
     site.close()
 
 
-@pytest.fixture(params=["memory", "socket"])
+@pytest.fixture(params=["memory", "socket"] if impl.chosen() == impl.NATIVE else ["memory"])
 def site(request: pytest.FixtureRequest) -> Site:
     """The broker under test."""
     if request.param == "memory":
         return MemorySite()
     broker: SocketSite = request.getfixturevalue("broker_process")
     return broker
+
+
+@pytest.fixture
+def start_site(tmp_path: Path) -> Iterator[StartSite]:
+    """Starts brokers on the same data, one after the other; none is left if the test fails."""
+    yield from sites_in(tmp_path)
 
 
 @pytest.fixture

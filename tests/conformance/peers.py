@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
 from typing import Protocol, TypeVar
 
-from tests.conformance.sites import Site, Wire
+from tests.conformance.sites import Site, SocketSite, Wire
 
 
 class Connected(Protocol):
@@ -37,6 +39,20 @@ def peers_of(
         return peers[-1]
 
     yield connect
-    for peer in peers:
-        peer.done()
-    finish(peers)
+    with ExitStack() as rest:
+        # Each of them, also after one that is not done.
+        rest.callback(finish, peers)
+        for peer in reversed(peers):
+            rest.callback(peer.done)
+
+
+def sites_in(directory: Path) -> Iterator[Callable[[], SocketSite]]:
+    """Yield a function that starts a broker on the data in a directory; at the end none runs."""
+    with ExitStack() as rest:
+
+        def start() -> SocketSite:
+            site = SocketSite(directory)
+            rest.callback(site.kill)
+            return site
+
+        yield start

@@ -19,6 +19,7 @@ from typing import Any, Self, TypeVar
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
+from harebell.wire.v09.method import METHODS
 from harebell.wire.v09.spec import ProtocolSpec
 from tests.conformance.frames import (
     BODY,
@@ -171,7 +172,7 @@ class Peer:
         """Send a synchronous method and return its reply."""
         self.send(method, channel=channel)
         reply = self.SPEC.spec_of(method).responses[0]
-        return self.expect(m.METHODS[reply], channel)
+        return self.expect(METHODS[reply], channel)
 
     def expect_content(
         self, kind: type[m.Method], channel: int = 1, *, of: int = 60, **fields: Any
@@ -341,9 +342,11 @@ class Peer:
 
     def done(self) -> None:
         """The end of a test: nothing may be left that it did not expect."""
-        if self.opened and not self.ended:
-            self.expect_silence()
-        self.wire.drop()
+        try:
+            if self.opened and not self.ended:
+                self.expect_silence()
+        finally:
+            self.wire.drop()
 
 
 def encoded(method: m.Method, channel: int = 1, spec: ProtocolSpec = AMQP_0_9_1) -> bytes:

@@ -18,12 +18,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol, cast
 
-from harebell.auth.passwords import SHA256
+from harebell.auth.password_hashes import SHA256
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import BaseConnection, Transport
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_ports import Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.common.kept import KeptChecks
 from harebell.front.common.peer import Peer as Origin
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
@@ -126,16 +128,17 @@ class MemorySite:
     def __init__(self, memory_high: int = 0, **settings: Any) -> None:
         self.now = 1_000.0
         self.log: list[tuple[str, str]] = []
-        self.gauge = Gauge(memory_high)
+        self.gauge = Gauge(memory_high) if memory_high else Gauge()
         self.broker = Broker(
             MemoryStore(self.gauge), self.gauge, headers_of, EDITOR, Clock(_MORNING_MS)
         )
         self.registry = ConnectionRegistry(self.gauge)
+        self.kept = KeptChecks(self.registry)
         self.users = QuickUsers(os.urandom, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, tags=("administrator",), vhosts=("/",))
         self.settings = Settings(
             rng=os.urandom,
-            journal=lambda level, text, *about: self.log.append((level, text)),
+            log=lambda level, text, *about: self.log.append((level, text)),
             **settings,
         )
 
@@ -149,7 +152,7 @@ class MemorySite:
 
     def turn(self) -> None:
         """The end of a turn, repeated until nobody has anything left to do."""
-        self.registry.relieve()
+        self.registry.publishers.relieve()
         while self.registry.dirty:
             for connection in self.registry.take_dirty():
                 wire: Any = connection.transport
@@ -165,7 +168,8 @@ class MemorySite:
             self.broker.tick()
             for connection in list(self.registry.connections):
                 connection.tick(self.now)
-            self.broker.events.alarms(self.registry.short_of())
+            self.kept.look(self.now)
+            self.broker.events.alarms(self.registry.publishers.short_of())
             self.turn()
 
     def logged(self, *words: str) -> bool:
@@ -256,6 +260,14 @@ class SocketSite:
         """A new connection."""
         assert self.process.poll() is None, f"the broker has died: {self.logs()}"
         return SocketWire(self.port)
+
+    def kill(self) -> None:
+        """Kill it, if it runs; a test that has failed does not stop it."""
+        self.process.kill()
+        self.process.wait()
+        if self.process.stdout is not None:
+            self.process.stdout.close()
+        self._log.close()
 
     def close(self) -> None:
         """Stop it as a service manager would, and see that it goes."""

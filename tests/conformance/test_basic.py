@@ -42,15 +42,6 @@ def test_order_is_kept_from_channel_to_channel(
     assert [reader.expect_delivery().body for _ in bodies] == bodies
 
 
-@pytest.mark.rule("0-9-1r#091")
-def test_order_does_not_depend_on_persistence(peer: Peer) -> None:
-    peer.queue("q", durable=True)
-    bodies = numbered(20)
-    for number, text in enumerate(bodies):
-        peer.publish("", "q", text, BasicProperties(delivery_mode=1 + number % 2, priority=3))
-    assert [peer.get("q").body for _ in bodies] == bodies
-
-
 @pytest.mark.rule("0-9-1#023")
 def test_with_two_readers_what_one_gives_back_comes_late_to_the_other(peer: Peer) -> None:
     peer.ask(m.ChannelOpen(), 2)
@@ -127,16 +118,6 @@ def test_a_consumer_without_no_ack_keeps_its_messages_until_it_acknowledges(
     assert other.count("q") == 1
     found = other.get("q")
     assert (found.body, found.method.redelivered) == (b"1", True)
-
-
-@pytest.mark.rule("0-9-1r#097", "0-9-1#025")
-def test_many_consumers_share_a_queue_in_turn(peer: Peer) -> None:
-    peer.queue("q")
-    tags = [peer.consume("q", consumer_tag=f"t{n}", no_ack=True) for n in range(100)]
-    for text in numbered(200):
-        peer.publish("", "q", text)
-    served = [peer.expect_delivery(text).method.consumer_tag for text in numbered(200)]
-    assert served == tags * 2
 
 
 def test_consumers_of_higher_priority_are_served_first(peer: Peer) -> None:
@@ -216,23 +197,6 @@ def test_get_of_an_empty_queue_says_so(peer: Peer) -> None:
 
 
 # --- prefetch -------------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("0-9-1r#096")
-@pytest.mark.parametrize("prefetch", [1, 2, 7])
-def test_no_more_is_sent_ahead_than_the_prefetch_allows(peer: Peer, prefetch: int) -> None:
-    peer.queue("q")
-    peer.ask(m.BasicQos(0, prefetch))
-    peer.consume("q")
-    bodies = numbered(20)
-    peer.send_bytes(b"".join(publish_octets("", "q", text) for text in bodies))
-    got = [peer.expect_delivery().body for _ in range(prefetch)]
-    peer.expect_silence()
-    for tag in range(1, 20 - prefetch + 1):
-        peer.send(m.BasicAck(tag))
-        got.append(peer.expect_delivery().body)
-        peer.expect_silence()
-    assert got == bodies
 
 
 def test_the_prefetch_counts_for_each_consumer_started_later(peer: Peer) -> None:
@@ -319,13 +283,6 @@ def test_many_channels_live_on_one_connection(peer: Peer) -> None:
         assert peer.get(queue, channel=number).body == b"%d" % number
 
 
-@pytest.mark.rule("0-9-1r#021")
-def test_an_open_channel_is_not_opened_again(peer: Peer) -> None:
-    peer.send(m.ChannelOpen())
-    text = "CHANNEL_ERROR - second 'channel.open' seen"
-    peer.expect_connection_close(504, text, "channel.open")
-
-
 @pytest.mark.rule("0-9-1#011", "0-9-1#012")
 def test_a_channel_number_is_free_again_after_close(peer: Peer) -> None:
     peer.queue("q")
@@ -398,29 +355,3 @@ def test_a_consumer_that_does_not_read_leaves_messages_in_the_queue(
     for _ in range(200):
         peer.expect_delivery(BIG)
     assert writer.count("q") == 0
-
-
-@pytest.mark.rule("0-9-1r#088")
-@pytest.mark.parametrize("told", [True, False])
-def test_a_full_memory_holds_publishers_back_and_throws_nothing_away(told: bool) -> None:
-    site = MemorySite(memory_high=100_000)
-    capabilities = ["connection.blocked"] if told else []
-    writer = Peer(site, site.connect()).open(capabilities=capabilities)
-    reader = Peer(site, site.connect()).open()
-    reader.queue("q", durable=True)
-    wire: Any = writer.wire
-    sent = 0
-    while not wire.connection.paused:
-        writer.publish("", "q", b"%05d" % sent * 200, BasicProperties(delivery_mode=2))
-        sent += 1
-    if told:
-        writer.expect(m.ConnectionBlocked, reason="low on memory")
-    assert reader.count("q") == sent
-    for number in range(sent):
-        assert reader.get("q").body == b"%05d" % number * 200
-    assert not wire.connection.paused
-    if told:
-        writer.expect(m.ConnectionUnblocked)
-    writer.publish("", "q", b"on it goes")
-    assert reader.get("q").body == b"on it goes"
-    writer.done()

@@ -9,8 +9,8 @@ import pytest
 from harebell.model.xa.xid import FORMAT_0_8, Xid
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
-from harebell.wire.v09 import methods_peers as own
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_older as own
+from harebell.wire.v09 import methods_transitional as s
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.raw import Peer010
 from tests.conformance.v010.talk import Talk

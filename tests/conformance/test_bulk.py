@@ -12,12 +12,11 @@ import pyarrow as pa
 import pytest
 
 from harebell.auth.permissions import Permissions
-from harebell.base.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTES
+from harebell.front.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTES
 from harebell.model.settings.policy import Policy
 from harebell.wire.arrow.columns import selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as b
-from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Content, Peer
@@ -50,9 +49,9 @@ def filled(peer: Peer, kind: str = "classic", count: int = 5, durable: bool = Tr
 def read(peer: Peer, first: int = 0, end: int = 10**6, **options: Any) -> Content:
     columns = options.pop("columns", "value,offset")
     peer.send(
-        b.BulkRead(queue="q", first=first, end=end, columns=columns.encode(), **options), channel=1
+        m.BulkRead(queue="q", first=first, end=end, columns=columns.encode(), **options), channel=1
     )
-    return peer.expect_content(b.BulkBatch, of=b.CLASS)
+    return peer.expect_content(m.BulkBatch, of=b.CLASS)
 
 
 def rows(content: Content, columns: str = "value,offset") -> list[dict[str, Any]]:
@@ -73,7 +72,7 @@ def two(connect: Connect) -> Peer:
 @each_kind
 def test_a_span_says_where_messages_stand_and_a_read_gives_them(two: Peer, kind: str) -> None:
     filled(two, kind)
-    span = two.ask(b.BulkSpan(queue="q"))
+    span = two.ask(m.BulkSpan(queue="q"))
     assert (span.kind, span.messages, span.first, span.position) == (kind, 5, 0, 0)
     assert len(span.generation) == 32
     found = rows(read(two, span.first, span.end, generation=span.generation))
@@ -87,7 +86,7 @@ def test_a_span_says_where_messages_stand_and_a_read_gives_them(two: Peer, kind:
 @each_kind
 def test_a_range_is_read_batch_by_batch_to_its_end(two: Peer, kind: str) -> None:
     filled(two, kind)
-    end = two.ask(b.BulkSpan(queue="q")).end
+    end = two.ask(m.BulkSpan(queue="q")).end
     position, found = 0, []
     while position < end:
         content = read(two, position, end, rows=2)
@@ -109,7 +108,9 @@ def test_reading_takes_and_marks_nothing(two: Peer) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum", "priority", "grouped"])
-def test_what_a_consumer_holds_is_read_and_what_it_has_settled_is_not(two: Peer, kind: str) -> None:
+def test_a_read_has_messages_that_a_consumer_holds_and_not_those_it_has_settled(
+    two: Peer, kind: str
+) -> None:
     filled(two, kind)
     two.ask(m.BasicQos(prefetch_count=2))
     tag = two.consume("q")
@@ -139,8 +140,8 @@ def test_the_failed_deliveries_of_a_quorum_queue_are_counted(two: Peer) -> None:
 @pytest.mark.parametrize("kind", ["classic", "quorum", "priority"])
 def test_a_claim_is_the_same_whenever_it_is_read(two: Peer, kind: str) -> None:
     filled(two, kind)
-    epoch = two.ask(lease.LeaseOpen(queue="q", group="g")).epoch
-    claim = two.ask(lease.LeaseClaim(queue="q", group="g", epoch=epoch, messages=3))
+    epoch = two.ask(m.LeaseOpen(queue="q", group="g")).epoch
+    claim = two.ask(m.LeaseClaim(queue="q", group="g", epoch=epoch, messages=3))
     columns = "value,redelivered,delivery_count"
     asked = {"group": "g", "epoch": epoch, "claim": claim.number, "columns": columns}
     content = read(two, 0, 0, **asked)
@@ -151,7 +152,7 @@ def test_a_claim_is_the_same_whenever_it_is_read(two: Peer, kind: str) -> None:
     assert read(two, claim.first, claim.end, **asked).body == content.body
     two.ask(m.QueuePurge(queue="q"))
     assert read(two, 0, 0, **asked).body == content.body
-    two.ask(lease.LeaseClose(queue="q", group="g", epoch=epoch, forget=True))
+    two.ask(m.LeaseClose(queue="q", group="g", epoch=epoch, forget=True))
 
 
 def test_a_filter_lets_through_what_it_names(two: Peer) -> None:
@@ -198,24 +199,24 @@ def test_batches_are_compressed_when_that_is_asked_for(two: Peer) -> None:
          "and 'routing-key-prefix' exclude each other"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_asked_for_closes_the_channel(
+def test_an_impossible_request_closes_the_channel(
     two: Peer, options: dict[str, Any], text: str
 ) -> None:
     filled(two, count=1)
     given = {"first": 0, "end": 9, "columns": "value"} | options
     columns = given.pop("columns").encode()
-    two.send(b.BulkRead(queue="q", columns=columns, **given))
+    two.send(m.BulkRead(queue="q", columns=columns, **given))
     two.expect_channel_close(406, f"PRECONDITION_FAILED - {text}", "bulk.read")
 
 
 def test_a_queue_that_was_declared_again_has_another_generation(two: Peer) -> None:
     filled(two)
-    before = two.ask(b.BulkSpan(queue="q")).generation
+    before = two.ask(m.BulkSpan(queue="q")).generation
     two.ask(m.QueueDelete(queue="q"))
     two.queue("q")
-    now = two.ask(b.BulkSpan(queue="q")).generation
+    now = two.ask(m.BulkSpan(queue="q")).generation
     assert now != before
-    two.send(b.BulkRead(queue="q", generation=before, columns=b"value", end=9))
+    two.send(m.BulkRead(queue="q", generation=before, columns=b"value", end=9))
     two.expect_channel_close(
         409,
         "GENERATION_CHANGED - queue 'q' in vhost '/' was deleted and declared again: its log is "
@@ -225,7 +226,7 @@ def test_a_queue_that_was_declared_again_has_another_generation(two: Peer) -> No
 
 
 @pytest.mark.parametrize(
-    "method", [b.BulkSpan(queue="none"), b.BulkRead(queue="none", columns=b"value")]
+    "method", [m.BulkSpan(queue="none"), m.BulkRead(queue="none", columns=b"value")]
 )
 def test_a_queue_that_is_not_there_is_not_found(two: Peer, method: m.Method) -> None:
     two.send(method)
@@ -235,9 +236,9 @@ def test_a_queue_that_is_not_there_is_not_found(two: Peer, method: m.Method) -> 
 def test_reads_are_answered_in_their_order(two: Peer) -> None:
     filled(two, count=20)
     for number in range(20):
-        two.send(b.BulkRead(queue="q", columns=b"value", first=number, end=number + 1))
+        two.send(m.BulkRead(queue="q", columns=b"value", first=number, end=number + 1))
     for number in range(20):
-        content = two.expect_content(b.BulkBatch, of=b.CLASS)
+        content = two.expect_content(m.BulkBatch, of=b.CLASS)
         assert rows(content, "value") == [{"value": b"%d" % number}]
 
 
@@ -246,12 +247,12 @@ def test_a_channel_that_is_closed_gets_no_more_answers(memory: MemorySite) -> No
     filled(peer, count=3, durable=False)
     peer.wire.stop_reading()
     for _ in range(10):
-        peer.send(b.BulkRead(queue="q", columns=b"value", end=9))
+        peer.send(m.BulkRead(queue="q", columns=b"value", end=9))
     peer.send(m.ChannelClose(200, "bye"))
     peer.wire.start_reading()
     answers = 0
-    while peer.next_is(b.BulkBatch):
-        peer.expect_content(b.BulkBatch, of=b.CLASS)
+    while peer.next_is(m.BulkBatch):
+        peer.expect_content(m.BulkBatch, of=b.CLASS)
         answers += 1
     assert answers < 10
     peer.expect(m.ChannelCloseOk)
@@ -265,11 +266,11 @@ def test_a_reader_that_takes_nothing_fills_no_memory(memory: MemorySite) -> None
         peer.publish("", "q", b"x" * 400_000)
     peer.wire.stop_reading()
     for _ in range(50):
-        peer.send(b.BulkRead(queue="q", columns=b"value", end=9))
+        peer.send(m.BulkRead(queue="q", columns=b"value", end=9))
     assert peer.wire.connection.out.size < OUTPUT_HIGH_BYTES + 4 * 400_000 + 10_000
     peer.wire.start_reading()
     for _ in range(50):
-        assert len(rows(peer.expect_content(b.BulkBatch, of=b.CLASS), "value")) == 4
+        assert len(rows(peer.expect_content(m.BulkBatch, of=b.CLASS), "value")) == 4
     peer.done()
 
 
@@ -278,7 +279,7 @@ def test_too_many_reads_at_a_time_are_refused(memory: MemorySite) -> None:
     peer.queue("q")
     peer.wire.stop_reading()
     for _ in range(BULK_READS_WAITING + 1):
-        peer.send(b.BulkRead(queue="q", columns=b"value", end=9))
+        peer.send(m.BulkRead(queue="q", columns=b"value", end=9))
     peer.wire.start_reading()
     text = f"{BULK_READS_WAITING} bulk reads of this connection wait already, which is the most"
     peer.expect_channel_close(406, f"PRECONDITION_FAILED - {text} that may", "bulk.read")
@@ -299,16 +300,16 @@ def test_rows_and_octets_of_a_batch_are_bounded(memory: MemorySite) -> None:
     peer.done()
 
 
-def test_who_may_not_read_the_queue_may_not_read_it_in_bulk(memory: MemorySite) -> None:
+def test_a_user_without_read_permission_cannot_read_in_bulk(memory: MemorySite) -> None:
     peer = Peer(memory, memory.connect()).open(channels=(1, 2))
     filled(peer, durable=False)
     user = memory.users.add("writer", "writer", loopback_only=True)
     user.permissions["/"] = Permissions(".*", ".*", "")
     other = Peer(memory, memory.connect()).open(user="writer", password="writer", channels=(1, 2))
     text = "ACCESS_REFUSED - read access to queue 'q' in vhost '/' refused for user 'writer'"
-    other.send(b.BulkSpan(queue="q"), channel=1)
+    other.send(m.BulkSpan(queue="q"), channel=1)
     other.expect_channel_close(403, text, "bulk.span")
-    other.send(b.BulkRead(queue="q", columns=b"value", end=9), channel=2)
+    other.send(m.BulkRead(queue="q", columns=b"value", end=9), channel=2)
     other.expect_channel_close(403, text, "bulk.read", channel=2)
     for each in (peer, other):
         each.done()
@@ -319,7 +320,7 @@ def names_of(peer: Peer) -> list[str]:
     found: list[str] = []
     more = True
     while more:
-        reply = peer.ask(b.BulkQueues(after=found[-1] if found else ""))
+        reply = peer.ask(m.BulkQueues(after=found[-1] if found else ""))
         found += b.decode_names(reply.names)
         more = reply.more
     return found
@@ -341,14 +342,14 @@ def test_many_queues_are_told_page_by_page(connect_memory: Connect) -> None:
     names = sorted(f"{number:03}" + "n" * 240 for number in range(300))
     for name in names:
         peer.queue(name)
-    first = peer.ask(b.BulkQueues())
+    first = peer.ask(m.BulkQueues())
     assert first.more
     assert names_of(peer) == names
 
 
 def letters_of(peer: Peer, queue: str) -> list[str]:
     """The queues that dead letters of a queue go to."""
-    return b.decode_names(peer.ask(b.BulkLetters(queue=queue)).names)
+    return b.decode_names(peer.ask(m.BulkLetters(queue=queue)).names)
 
 
 def test_the_queues_of_dead_letters_are_told(connect_memory: Connect, memory: MemorySite) -> None:
@@ -412,7 +413,7 @@ def test_a_queue_without_queues_for_its_dead_letters_is_told_why(
 ) -> None:
     peer = connect_memory().open()
     peer.queue("q", arguments=arguments)
-    peer.send(b.BulkLetters(queue="q"))
+    peer.send(m.BulkLetters(queue="q"))
     peer.expect_channel_close(406, text, "bulk.letters")
 
 
@@ -424,7 +425,7 @@ def test_queues_of_dead_letters_that_may_not_be_read_are_not_told(
     peer.queue("q", arguments={"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"})
     memory.users.get("guest").permissions["/"] = Permissions("", "", "q")
     other = connect_memory().open()
-    other.send(b.BulkLetters(queue="q"))
+    other.send(m.BulkLetters(queue="q"))
     text = (
         "ACCESS_REFUSED - dead letters of queue 'q' in vhost '/' go to queues that user 'guest' "
         "may not read"

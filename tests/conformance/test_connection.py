@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.base.limits import FRAME_MIN_BYTES, LINGER_SECONDS
-from harebell.server.config import ConfigError, load
+from harebell.base.limits import FRAME_MIN_BYTES
+from harebell.config import ConfigError, load
+from harebell.front.limits import LINGER_SECONDS
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.fields import encode_table
 from tests.conformance.frames import PROTOCOL_HEADER
@@ -20,10 +21,14 @@ HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
 # --- the protocol header --------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1#029", "0-9-1r#001")
+@pytest.mark.rule("0-8#009", "0-9-1#029", "0-9-1r#001", "0-10t#009", "0-10t#010", "0-10t#011")
 @pytest.mark.parametrize(
     "header",
     [
+        b"AMQP\x00\x00\x08\x00",
+        b"AMQP\x01\x01\x00\x08",
+        b"AMQP\x01\x01\x09\x00",
+        b"AMQX\x01\x01\x00\x0a",
         b"AMQP\x01\x01\x08\x01",
         b"AMQP\x00\x01\x00\x00",
         b"AMQP\x03\x01\x00\x00",
@@ -94,20 +99,13 @@ def test_the_broker_says_nothing_before_the_whole_header_is_there(connect: Conne
 # --- start and login ------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1r#005")
-def test_start_offers_mechanisms_and_the_locale_en_us(connect: Connect) -> None:
-    start = connect().greet()
-    assert start.mechanisms.split() == [b"PLAIN", b"AMQPLAIN"]
-    assert b"en_US" in start.locales.split()
+def test_start_offers_two_mechanisms(connect: Connect) -> None:
+    assert connect().greet().mechanisms.split() == [b"PLAIN", b"AMQPLAIN"]
 
 
 @pytest.mark.rule("0-9-1r#004")
 def test_start_says_who_the_broker_is_and_what_it_can(connect: Connect) -> None:
     properties = connect().greet().server_properties
-    told = ("host", "product", "version", "platform", "copyright", "information")
-    for key in (*told, "cluster_name"):
-        assert isinstance(properties[key], str), key
-        assert properties[key]
     assert (properties["product"], properties["version"]) == ("RabbitMQ", "3.13.7")
     assert properties["information"].startswith("Harebell")
     capabilities = properties["capabilities"]
@@ -127,13 +125,11 @@ def test_the_broker_waits_for_start_ok_before_it_goes_on(connect: Connect) -> No
 @pytest.mark.parametrize(
     ("mechanism", "response"),
     [
-        ("PLAIN", b"\0guest\0guest"),
         ("PLAIN", b"guest\0guest\0guest"),
-        ("AMQPLAIN", encode_table({"LOGIN": "guest", "PASSWORD": "guest"})[4:]),
         ("AMQPLAIN", encode_table({"PASSWORD": "guest", "x": 1, "LOGIN": "guest"})[4:]),
     ],
 )
-def test_both_mechanisms_let_the_default_user_in(
+def test_responses_with_more_than_user_and_password_let_the_default_user_in(
     connect: Connect, mechanism: str, response: bytes
 ) -> None:
     connect().open(mechanism=mechanism, response=response)
@@ -289,7 +285,7 @@ def test_a_client_may_settle_on_less_down_to_a_single_channel(connect: Connect) 
     peer.expect_connection_close(530, text, "channel.open")
 
 
-def test_it_is_the_number_of_open_channels_that_is_limited(connect: Connect) -> None:
+def test_the_number_of_open_channels_is_limited(connect: Connect) -> None:
     peer = connect().open(channel_max=2, channels=(7, 65_535))
     peer.ask(m.ChannelClose(200), 7)
     peer.opened = False  # The limit leaves no channel for the harness.
@@ -300,51 +296,11 @@ def test_it_is_the_number_of_open_channels_that_is_limited(connect: Connect) -> 
 # --- open -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-9-1r#017")
-def test_a_virtual_host_that_is_not_there_is_refused(connect: Connect) -> None:
-    peer = connect()
-    peer.greet()
-    peer.log_in()
-    peer.send(m.ConnectionTuneOk(0, 0, 0), m.ConnectionOpen(virtual_host="/nowhere"))
-    text = "NOT_ALLOWED - vhost /nowhere not found"
-    peer.expect_connection_close(530, text, "connection.open")
-
-
-@pytest.mark.rule("0-9-1r#017", "0-9-1#016")
-def test_who_may_enter_one_virtual_host_may_not_enter_another(memory: MemorySite) -> None:
-    memory.broker.add_vhost("other")
-    memory.users.add("alice", "secret", vhosts=("other",))
-    alice = {"user": "alice", "password": "secret"}
-    Peer(memory, memory.connect()).open("other", **alice)
-    for vhost, who in (("/", alice), ("other", {"user": "guest", "password": "guest"})):
-        peer = Peer(memory, memory.connect())
-        peer.greet()
-        peer.log_in(**who)
-        peer.send(m.ConnectionTuneOk(0, 0, 0), m.ConnectionOpen(virtual_host=vhost))
-        text = f"NOT_ALLOWED - access to vhost '{vhost}' refused for user '{who['user']}'"
-        peer.expect_connection_close(530, text, "connection.open")
-
-
-@pytest.mark.rule("0-9-1#015", "0-9-1r#015", "0-9-1r#016")
-def test_virtual_hosts_share_nothing(memory: MemorySite) -> None:
-    memory.broker.add_vhost("other")
-    memory.users.add("alice", "secret", vhosts=("/", "other"))
-    alice = {"user": "alice", "password": "secret"}
-    here = Peer(memory, memory.connect()).open("/", **alice)
-    there = Peer(memory, memory.connect()).open("other", **alice)
-    here.queue("q")
-    here.ask(m.ExchangeDeclare("x", "fanout"))
-    here.ask(m.QueueBind("q", "x"))
-    there.queue("q", auto_delete=True)
-    there.ask(m.ExchangeDeclare("x", "topic"))
-    there.publish("x", "k", b"matches nothing there").publish("", "q", b"there")
-    assert there.count("q") == 1
-    assert here.count("q") == 0
-    here.ask(m.QueueDelete(queue="q"))
-    assert there.get("q").body == b"there"
-    there.send(m.ConnectionOpen(virtual_host="/"))
+@pytest.mark.rule("0-9-1#015", "0-9-1r#016")
+def test_a_connection_does_not_change_its_virtual_host(peer: Peer) -> None:
+    peer.send(m.ConnectionOpen(virtual_host="/"))
     text = "CHANNEL_ERROR - unexpected method in connection state running"
-    there.expect_connection_close(504, text, "connection.open")
+    peer.expect_connection_close(504, text, "connection.open")
 
 
 # --- close ----------------------------------------------------------------------------------------
@@ -356,7 +312,7 @@ def test_a_connection_closed_by_the_client_is_answered_and_ended(connect: Connec
     peer.close()
 
 
-def test_what_a_client_sends_behind_its_close_is_ignored_but_for_another_close(
+def test_methods_of_a_client_behind_its_close_are_ignored_but_for_another_close(
     connect: Connect,
 ) -> None:
     peer = connect().open()
@@ -371,46 +327,6 @@ def test_exclusive_queues_are_gone_before_close_ok_is_sent(connect: Connect) -> 
     owner.queue("q", exclusive=True)
     owner.close()
     other.queue("q")
-
-
-@pytest.mark.rule("0-9-1#011")
-def test_the_broker_waits_for_close_ok_but_not_for_ever(
-    connect_memory: Connect, memory: MemorySite
-) -> None:
-    peer = connect_memory().open()
-    peer.send(m.BasicQos(prefetch_size=1))
-    peer.expect(m.ConnectionClose, reply_code=540)
-    peer.opened = False
-    memory.pass_time(9.5)
-    peer.expect_silence()
-    memory.pass_time(0.5)
-    peer.expect_closed()
-
-
-@pytest.mark.rule("0-9-1r#020")
-def test_a_socket_lost_before_close_ok_is_logged_as_an_error(
-    connect_memory: Connect, memory: MemorySite
-) -> None:
-    peer = connect_memory().open()
-    peer.send(m.BasicQos(prefetch_size=1))
-    peer.expect(m.ConnectionClose)
-    peer.opened = False
-    memory.log.clear()
-    peer.wire.end()
-    assert memory.log == [("error", "127.0.0.1:50000: lost before connection.close-ok")]
-
-
-@pytest.mark.rule("0-9-1r#025")
-def test_a_socket_lost_before_channel_close_ok_is_logged_as_an_error(
-    connect_memory: Connect, memory: MemorySite
-) -> None:
-    peer = connect_memory().open()
-    peer.send(m.BasicGet(queue="none"))
-    peer.expect(m.ChannelClose)
-    peer.opened = False
-    memory.log.clear()
-    peer.wire.end()
-    assert ("error", "127.0.0.1:50000: lost before channel.close-ok on channel 1") in memory.log
 
 
 def test_a_client_that_just_goes_away_leaves_nothing_behind(
@@ -433,12 +349,13 @@ def test_a_client_that_just_goes_away_leaves_nothing_behind(
     assert len(memory.registry.connections) == 1
 
 
-def test_a_broker_that_stops_says_so(connect_memory: Connect, memory: MemorySite) -> None:
+def test_a_connection_that_is_closed_by_an_operator_gets_the_reason_alone(
+    connect_memory: Connect, memory: MemorySite
+) -> None:
     peer = connect_memory().open()
-    peer.wire.connection.force_close("shutdown", memory.now)
+    peer.wire.connection.force_close("VHOST TEST", memory.now)
     memory.turn()
-    text = "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
-    peer.expect_connection_close(320, text)
+    peer.expect_connection_close(320, "CONNECTION_FORCED - VHOST TEST")
 
 
 def test_each_close_of_several_threads_gets_its_close_ok(peer: Peer) -> None:

@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from harebell.base.limits import BODY_HARD_MAX_BYTES, MESSAGE_MAX_BYTES
+from harebell.base.limits import BODY_HARD_MAX_BYTES
+from harebell.front.limits import MESSAGE_MAX_BYTES
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from tests.conformance.frames import BODY, HEADER, METHOD, body, content_header, frame

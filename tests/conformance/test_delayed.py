@@ -128,7 +128,7 @@ def test_a_delayed_message_counts_as_routed(peer: Peer) -> None:
     peer.expect(m.BasicAck, delivery_tag=1)
 
 
-def test_what_finds_no_queue_goes_to_the_alternate_exchange(memory_peer: Peer) -> None:
+def test_a_message_without_a_queue_goes_to_the_alternate_exchange(memory_peer: Peer) -> None:
     peer = memory_peer
     peer.ask(m.ExchangeDeclare("rest", "fanout"))
     bound(peer, "q", source="rest")

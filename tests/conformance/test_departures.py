@@ -20,7 +20,7 @@ DEFAULT_EXCHANGE = "ACCESS_REFUSED - operation not permitted on the default exch
 
 
 @pytest.mark.departs("0-9-1#004")
-def test_who_may_not_enter_a_vhost_is_told_before_the_connection_is_open(connect: Connect) -> None:
+def test_a_missing_vhost_is_refused_before_the_connection_is_open(connect: Connect) -> None:
     peer = connect()
     peer.greet()
     peer.log_in()
@@ -125,7 +125,7 @@ def test_an_auto_delete_exchange_goes_with_its_last_binding_at_once(peer: Peer) 
 
 
 @pytest.mark.departs("0-9-1r#084")
-def test_what_is_left_in_a_deleted_queue_is_not_dead_lettered(peer: Peer) -> None:
+def test_messages_left_in_a_deleted_queue_are_not_dead_lettered(peer: Peer) -> None:
     peer.queue("dead")
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
     peer.queue("q", arguments=arguments)
@@ -161,7 +161,7 @@ def test_a_prefetch_size_is_refused(peer: Peer) -> None:
 
 @pytest.mark.departs("0-9-1r#109", "0-9-1r#115")
 @pytest.mark.parametrize("back", [m.BasicReject, m.BasicNack])
-def test_what_was_refused_may_come_back_to_the_only_consumer(
+def test_refused_messages_may_come_back_to_the_only_consumer(
     peer: Peer, back: type[m.BasicReject | m.BasicNack]
 ) -> None:
     peer.queue("q")

@@ -54,7 +54,7 @@ def test_only_the_first_vhost_has_the_exchange(memory: MemorySite) -> None:
     assert EVENTS not in memory.broker.add_vhost("other").exchanges
 
 
-def test_nobody_else_may_publish_events(peer: Peer) -> None:
+def test_clients_may_not_publish_events(peer: Peer) -> None:
     peer.ask(m.ExchangeDeclare(EVENTS, "topic", durable=True, internal=True))
     peer.publish(EVENTS, "queue.created")
     peer.expect_channel_close(
@@ -131,7 +131,9 @@ def test_the_life_of_an_exchange_and_its_bindings_is_told(watcher: Peer) -> None
     assert heard[3][1]["destination_kind"] == "exchange"
 
 
-def test_what_goes_with_its_user_is_told(watcher: Peer, connect_memory: Connect) -> None:
+def test_objects_that_go_with_their_user_are_announced(
+    watcher: Peer, connect_memory: Connect
+) -> None:
     other = connect_memory().open()
     other.queue("its-own", exclusive=True)
     other.queue("unused", auto_delete=True)
@@ -253,7 +255,7 @@ def test_vhosts_and_policies_are_told(watcher: Peer, memory: MemorySite) -> None
     assert (heard[1][1]["pattern"], heard[1][1]["apply-to"]) == ("^q", "queues")
 
 
-def test_what_happens_in_another_vhost_is_told_in_the_first(
+def test_events_of_another_vhost_are_published_in_the_first(
     watcher: Peer, memory: MemorySite, connect_memory: Connect
 ) -> None:
     memory.broker.add_vhost("other")
@@ -268,10 +270,10 @@ def test_what_happens_in_another_vhost_is_told_in_the_first(
 
 def test_an_alarm_is_told_when_it_comes_and_when_it_goes(watcher: Peer, memory: MemorySite) -> None:
     _listen(watcher, "alarm.*")
-    memory.registry.set_short("disk", True)
+    memory.registry.publishers.set_short("disk", True)
     memory.pass_time(1.0)
     memory.broker.events.publish()
-    memory.registry.set_short("disk", False)
+    memory.registry.publishers.set_short("disk", False)
     memory.pass_time(1.0)
     memory.broker.events.publish()
     assert [(key, headers["source"]) for key, headers in _heard(watcher)] == [

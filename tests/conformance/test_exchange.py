@@ -86,7 +86,7 @@ def test_types_of_our_own_would_begin_with_x(peer: Peer) -> None:
 
 
 @pytest.mark.rule("0-9-1#024")
-def test_what_the_broker_names_begins_with_amq_and_clients_may_not_take_such_names(
+def test_names_of_the_broker_begin_with_amq_and_clients_may_not_take_them(
     peer: Peer, site: Any
 ) -> None:
     assert peer.queue("", exclusive=True).startswith("amq.gen-")
@@ -147,26 +147,6 @@ def test_an_unknown_type_is_refused_and_nothing_is_made(peer: Peer, kind: str) -
     peer.expect_channel_close(404, text, "exchange.declare")
 
 
-@pytest.mark.rule("0-9-1r#036")
-def test_a_passive_declare_asks_and_makes_nothing(peer: Peer) -> None:
-    for _ in range(2):
-        peer.send(m.ExchangeDeclare("x", "direct", passive=True))
-        text = "NOT_FOUND - no exchange 'x' in vhost '/'"
-        peer.expect_channel_close(404, text, "exchange.declare")
-        peer.ask(m.ChannelOpen())
-    exchange(peer, "x")
-    peer.ask(m.ExchangeDeclare("x", "no matter", passive=True))
-
-
-@pytest.mark.rule("0-9-1r#032", "0-9-1#025")
-def test_many_exchanges_fit(peer: Peer) -> None:
-    names = [f"x{number}" for number in range(200)]
-    for name in names:
-        exchange(peer, name, "fanout")
-    for name in names:
-        peer.ask(m.ExchangeDeclare(name, passive=True))
-
-
 @pytest.mark.rule("0-9-1r#041")
 def test_an_auto_delete_exchange_lives_from_its_first_binding_to_its_last(peer: Peer) -> None:
     exchange(peer, "x", auto_delete=True)
@@ -194,20 +174,6 @@ def test_an_internal_exchange_is_fed_by_exchanges_alone(peer: Peer) -> None:
     peer.expect_channel_close(403, text, "basic.publish")
     peer.ask(m.ChannelOpen())
     assert peer.count("q") == 0
-
-
-@pytest.mark.rule("0-9-1r#045")
-def test_if_unused_keeps_an_exchange_with_bindings(peer: Peer) -> None:
-    exchange(peer, "x")
-    bound(peer, "q", "x", "k")
-    peer.send(m.ExchangeDelete("x", if_unused=True))
-    text = "PRECONDITION_FAILED - exchange 'x' in vhost '/' in use"
-    peer.expect_channel_close(406, text, "exchange.delete")
-    peer.ask(m.ChannelOpen())
-    peer.publish("x", "k", b"still there")
-    assert peer.get("q").body == b"still there"
-    peer.ask(m.QueueUnbind("q", "x", "k"))
-    peer.ask(m.ExchangeDelete("x", if_unused=True))
 
 
 # --- exchange to exchange -------------------------------------------------------------------------

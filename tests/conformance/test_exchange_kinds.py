@@ -71,7 +71,9 @@ def test_messages_of_one_header_value_stay_together(peer: Peer) -> None:
         ),
     ],
 )
-def test_what_the_type_cannot_use_is_refused(peer: Peer, method: m.Method, text: str) -> None:
+def test_arguments_that_the_type_cannot_use_are_refused(
+    peer: Peer, method: m.Method, text: str
+) -> None:
     peer.queue("q")
     peer.ask(m.ExchangeDeclare("hash", "x-consistent-hash"))
     peer.ask(m.ExchangeDeclare("local", "x-local-random"))

@@ -51,7 +51,7 @@ def test_a_newcomer_gets_the_last_20_messages_in_their_order(peer: Peer) -> None
     assert _bodies(peer, "q") == [b"live"]
 
 
-def test_what_was_kept_is_as_it_was_published(peer: Peer) -> None:
+def test_a_kept_message_is_as_it_was_published(peer: Peer) -> None:
     _exchange(peer, HISTORY)
     peer.publish("x", "its key", b"body", BasicProperties(content_type="a/b", priority=3))
     _bound(peer, "q", "another key")
@@ -111,6 +111,54 @@ def test_a_consumer_gets_the_history_at_the_binding(peer: Peer) -> None:
     peer.consume("q", no_ack=True)
     peer.send(m.QueueBind("q", "x", "", nowait=True))
     peer.expect_delivery(b"1")
+
+
+@pytest.mark.parametrize("bound", [False, True])
+@pytest.mark.parametrize("committed", [False, True])
+def test_a_transaction_is_in_the_history_from_its_commit_on(
+    peer: Peer, bound: bool, committed: bool
+) -> None:
+    _exchange(peer, HISTORY)
+    if bound:
+        _bound(peer, "there")
+    peer.ask(m.TxSelect())
+    _numbered(peer, 2)
+    _bound(peer, "before")
+    peer.ask(m.TxCommit() if committed else m.TxRollback())
+    _bound(peer, "after")
+    assert _bodies(peer, "before") == []
+    assert _bodies(peer, "after") == ([b"0", b"1"] if committed else [])
+
+
+def test_a_refused_message_is_in_the_history_when_a_queue_takes_it(peer: Peer) -> None:
+    _exchange(peer, HISTORY)
+    _full(peer, "q")
+    peer.ask(m.QueueBind("q", "x", ""))
+    peer.publish("x", "", b"refused")
+    assert peer.get("q").body == b"in the way"
+    peer.publish("x", "", b"taken")
+    _bound(peer, "late")
+    assert _bodies(peer, "late") == [b"taken"]
+
+
+def test_an_unroutable_message_is_in_the_history_of_every_exchange_that_it_came_to(
+    peer: Peer,
+) -> None:
+    _exchange(peer, HISTORY)
+    _exchange(peer, HISTORY, "y")
+    peer.ask(m.ExchangeBind("y", "x", ""))
+    _numbered(peer, 1)
+    _bound(peer, "q", "", "y")
+    assert _bodies(peer, "q") == [b"0"]
+
+
+def test_a_dead_letter_is_in_the_history_once(peer: Peer) -> None:
+    _exchange(peer, HISTORY)
+    peer.queue("dying", arguments={"x-dead-letter-exchange": "x"})
+    peer.publish("", "dying", b"letter")
+    peer.send(m.BasicReject(peer.get("dying", no_ack=False).method.delivery_tag, requeue=False))
+    _bound(peer, "q")
+    assert _bodies(peer, "q") == [b"letter"]
 
 
 def test_an_exchange_that_is_declared_anew_has_no_history(peer: Peer) -> None:
@@ -174,6 +222,125 @@ def test_a_mandatory_duplicate_comes_back(peer: Peer) -> None:
         peer.publish("x", "k", b"same", _with(x_deduplication_header="id"), mandatory=True)
     returned = peer.expect_content(m.BasicReturn, reply_code=312, routing_key="k")
     assert returned.body == b"same"
+
+
+def _same(peer: Peer, body: bytes, exchange: str = "x") -> None:
+    peer.publish(exchange, "", body, _with(x_deduplication_header="id"))
+
+
+def _full(peer: Peer, queue: str) -> None:
+    """A queue with room for one message, which is taken."""
+    peer.queue(queue, arguments={"x-max-length": 1, "x-overflow": "reject-publish"})
+    peer.publish("", queue, b"in the way")
+
+
+def test_a_value_that_a_queue_refused_is_no_duplicate_later(peer: Peer) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _full(peer, "q")
+    _bound(peer, "spare")
+    peer.ask(m.QueueBind("q", "x", ""))
+    peer.ask(m.ConfirmSelect())
+    _same(peer, b"refused")
+    peer.expect(m.BasicNack, delivery_tag=1)
+    assert peer.get("q").body == b"in the way"
+    _same(peer, b"repeated")
+    peer.expect(m.BasicAck, delivery_tag=2)
+    _same(peer, b"a duplicate")
+    peer.expect(m.BasicAck, delivery_tag=3)
+    assert _bodies(peer, "q") == [b"repeated"]
+
+
+def test_a_value_that_came_when_nothing_was_bound_is_no_duplicate_later(peer: Peer) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _same(peer, b"to nobody")
+    _bound(peer, "q")
+    _same(peer, b"to somebody")
+    _same(peer, b"a duplicate")
+    assert _bodies(peer, "q") == [b"to somebody"]
+
+
+def test_a_value_that_was_rolled_back_is_no_duplicate_later(peer: Peer) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _bound(peer, "q")
+    peer.ask(m.TxSelect())
+    _same(peer, b"rolled back")
+    peer.ask(m.TxRollback())
+    _same(peer, b"committed")
+    peer.ask(m.TxCommit())
+    _same(peer, b"a duplicate")
+    peer.ask(m.TxCommit())
+    assert _bodies(peer, "q") == [b"committed"]
+
+
+def test_a_transaction_has_a_value_once(peer: Peer) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _bound(peer, "q")
+    peer.ask(m.TxSelect())
+    for body in (b"first", b"second"):
+        _same(peer, body)
+    peer.ask(m.TxCommit())
+    assert _bodies(peer, "q") == [b"first"]
+
+
+def test_a_duplicate_of_the_same_transaction_takes_the_ways_of_a_duplicate(peer: Peer) -> None:
+    _exchange(peer, "fanout", "again")
+    _bound(peer, "duplicates", "", "again")
+    _exchange(peer, ONCE, x_cache_size=10, alternate_exchange="again")
+    _exchange(peer, ONCE, "alone", x_cache_size=10)
+    _exchange(peer, "fanout", "before")
+    _bound(peer, "direct", "", "before")
+    for exchange in ("x", "alone"):
+        peer.ask(m.ExchangeBind(exchange, "before", ""))
+        _bound(peer, exchange, "", exchange)
+    peer.ask(m.TxSelect())
+    for body in (b"first", b"second"):
+        _same(peer, body, "before")
+    peer.ask(m.TxCommit())
+    assert _bodies(peer, "direct") == [b"first", b"second"]
+    assert _bodies(peer, "x") == _bodies(peer, "alone") == [b"first"]
+    assert _bodies(peer, "duplicates") == [b"second"]
+
+
+def test_a_mandatory_duplicate_of_the_same_transaction_comes_back(peer: Peer) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _bound(peer, "q")
+    peer.ask(m.TxSelect())
+    for _ in range(2):
+        peer.publish("x", "k", b"same", _with(x_deduplication_header="id"), mandatory=True)
+    peer.send(m.TxCommit())
+    returned = peer.expect_content(m.BasicReturn, reply_code=312, routing_key="k")
+    assert returned.body == b"same"
+    peer.expect(m.TxCommitOk)
+    assert peer.count("q") == 1
+
+
+def test_a_duplicate_with_blind_keys_is_routed_again_by_all_of_its_keys(peer: Peer) -> None:
+    _exchange(peer, "direct", "before")
+    _exchange(peer, ONCE, x_cache_size=10)
+    peer.ask(m.ExchangeBind("x", "before", "k"))
+    _bound(peer, "q")
+    _bound(peer, "blind", "b", "before")
+    peer.ask(m.TxSelect())
+    for body in (b"first", b"second"):
+        peer.publish("before", "k", body, _with(x_deduplication_header="id", BCC=["b"]))
+    peer.ask(m.TxCommit())
+    assert _bodies(peer, "q") == [b"first"]
+    assert _bodies(peer, "blind") == [b"first", b"second"]
+
+
+def test_a_value_that_another_exchange_passes_on_is_no_duplicate_if_it_was_refused(
+    peer: Peer,
+) -> None:
+    _exchange(peer, ONCE, x_cache_size=10)
+    _exchange(peer, "fanout", "before")
+    peer.ask(m.ExchangeBind("x", "before", ""))
+    _full(peer, "q")
+    peer.ask(m.QueueBind("q", "x", ""))
+    _same(peer, b"refused", "before")
+    assert peer.get("q").body == b"in the way"
+    for body in (b"repeated", b"a duplicate"):
+        _same(peer, body, "before")
+    assert _bodies(peer, "q") == [b"repeated"]
 
 
 def test_duplicates_go_to_the_alternate_exchange(peer: Peer) -> None:

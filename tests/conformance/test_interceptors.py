@@ -51,7 +51,7 @@ def test_a_message_without_properties_gets_them() -> None:
 
 
 @pytest.mark.parametrize("overwrite", [True, False])
-def test_what_the_publisher_wrote_is_replaced_only_where_that_is_allowed(overwrite: bool) -> None:
+def test_headers_of_the_publisher_are_replaced_only_where_that_is_allowed(overwrite: bool) -> None:
     sent = BasicProperties(
         headers={"timestamp_in_ms": 5, "x-routed-by": "me"}, timestamp=EARLIER, message_id="id"
     )
@@ -92,7 +92,7 @@ def _sent_by(site: MemorySite) -> Peer:
     return Peer(site, site.connect()).open()
 
 
-def test_what_goes_out_says_when_whether_it_is_pushed_or_asked_for() -> None:
+def test_messages_have_the_time_of_their_sending_whether_pushed_or_got() -> None:
     peer = _sent_by(MemorySite(stamp_sent=True))
     peer.queue("q")
     peer.publish("", "q", b"one", BasicProperties(headers={"k": 1}, app_id="app"))
@@ -121,7 +121,7 @@ def test_each_delivery_of_a_message_has_the_time_of_its_own() -> None:
     peer.done()
 
 
-def test_what_a_stream_sends_says_when_beside_its_offset() -> None:
+def test_deliveries_of_a_stream_have_their_time_beside_the_offset() -> None:
     peer = _sent_by(MemorySite(stamp_sent=True))
     peer.queue("s", durable=True, arguments={"x-queue-type": "stream"})
     peer.publish("", "s", b"body")

@@ -42,7 +42,7 @@ def test_without_anything_else_the_oldest_messages_go_and_all_are_confirmed(peer
     assert rest(peer) == [b"3", b"4"]
 
 
-def test_what_is_refused_is_nacked_until_there_is_room(peer: Peer) -> None:
+def test_refused_messages_are_nacked_until_there_is_room(peer: Peer) -> None:
     limited(peer, x_max_length=2, **REJECT)
     peer.ask(m.ConfirmSelect())
     assert answers(peer, b"1", b"2", b"3") == [ACK, ACK, NACK]
@@ -178,7 +178,7 @@ def test_with_a_limit_of_none_a_message_goes_to_a_waiting_consumer_or_nowhere(pe
     assert peer.expect_delivery().body == b"2"
 
 
-def test_what_comes_back_may_be_too_much(peer: Peer) -> None:
+def test_requeued_messages_may_exceed_the_limit(peer: Peer) -> None:
     limited(peer, x_max_length=2)
     for body in (b"1", b"2"):
         peer.publish("", "q", body)

@@ -43,7 +43,9 @@ def test_anonymous_clients_are_the_user_that_the_settings_name(kind: type[AnyPee
     assert [link.user.name for link in site.registry.connections] == ["guest"]
 
 
-def test_nobody_is_anonymous_unless_the_settings_say_who(connect_memory: Connect) -> None:
+def test_anonymous_logins_are_refused_unless_the_settings_name_a_user(
+    connect_memory: Connect,
+) -> None:
     peer = connect_memory()
     assert b"ANONYMOUS" not in peer.greet().mechanisms.split()
     peer.send(start_ok("ANONYMOUS"))
@@ -59,7 +61,7 @@ def test_an_anonymous_user_of_this_machine_is_refused_elsewhere() -> None:
 
 
 @PEERS
-def test_what_the_settings_do_not_name_is_not_there(kind: type[AnyPeer]) -> None:
+def test_mechanisms_that_the_settings_do_not_name_are_not_offered(kind: type[AnyPeer]) -> None:
     _, peer = connected(kind, anonymous_user="guest", mechanisms=("AMQPLAIN", "ANONYMOUS"))
     assert peer.greet().mechanisms == b"AMQPLAIN ANONYMOUS"
     peer.send(start_ok("PLAIN", b"\0guest\0guest"))
@@ -73,7 +75,7 @@ def test_mechanisms_with_challenges_are_not_offered(kind: type[AnyPeer]) -> None
 
 
 @PEERS
-def test_nobody_logs_in_to_act_for_another_user(kind: type[AnyPeer]) -> None:
+def test_a_login_to_act_for_another_user_is_refused(kind: type[AnyPeer]) -> None:
     site, peer = connected(kind)
     peer.greet()
     peer.send(start_ok("PLAIN", b"other\0guest\0guest"))

@@ -9,11 +9,11 @@ import pytest
 
 import harebell
 from harebell.front.amqp_0_9_1.dispatch import HANDLERS
-from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
+from harebell.wire.v09.method import METHODS
 from harebell.wire.v09.reply_codes import HARD, NAMES, REPLY_SUCCESS, SOFT
 
 PUBLISHED = {
@@ -58,7 +58,7 @@ def test_reply_codes_go_by_the_names_of_the_specification() -> None:
 @pytest.mark.parametrize("spec", AMQP_0_9_1.methods, ids=lambda spec: spec.name)
 def test_a_method_has_one_name_in_table_class_and_fields(spec: object) -> None:
     name: str = spec.name  # type: ignore[attr-defined]
-    kind = m.METHODS[name]
+    kind = METHODS[name]
     assert kind.__name__ == "".join(part.capitalize() for part in name.replace(".", "-").split("-"))
     fields = [field.name for field in spec.fields if field.name != "_"]  # type: ignore[attr-defined]
     attributes = [name.rstrip("_").replace("_", "-") for name in kind.__struct_fields__]
@@ -74,7 +74,7 @@ def test_a_method_has_one_name_in_table_class_and_fields(spec: object) -> None:
 
 
 @pytest.mark.rule("0-9-1#002")
-def test_what_serves_a_class_of_the_protocol_is_in_the_file_of_its_name() -> None:
+def test_the_handlers_of_a_protocol_class_are_in_the_file_of_its_name() -> None:
     for kind, handler in HANDLERS.items():
         class_name = kind.NAME.partition(".")[0]
         home = handler.__module__.rpartition(".")[2]

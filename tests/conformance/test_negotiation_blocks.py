@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base.limits import NEGOTIATION_BLOCK_SECONDS, NEGOTIATION_FAILURES
+from harebell.front.limits import NEGOTIATION_BLOCK_SECONDS, NEGOTIATION_FAILURES
 from harebell.wire.v09 import methods as m
 from tests.conformance.conftest import Connect
 from tests.conformance.frames import PROTOCOL_HEADER
@@ -36,7 +36,7 @@ def _wrong_vhost(connect: Connect) -> None:
 
 
 @pytest.mark.parametrize("fail", [_wrong_header, _wrong_mechanism, _wrong_vhost])
-def test_who_keeps_failing_is_not_even_answered_for_a_while(
+def test_an_address_that_keeps_failing_is_not_answered_for_a_while(
     memory: MemorySite, connect_memory: Connect, fail: object
 ) -> None:
     assert callable(fail)

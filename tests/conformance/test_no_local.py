@@ -26,7 +26,7 @@ def _consumer(peer: Peer, queue: str = "q", **options: Any) -> None:
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_what_its_connection_publishes_is_not_delivered_and_the_rest_is(
+def test_messages_of_its_own_connection_are_not_delivered_and_the_rest_is(
     peer: Peer, other: Peer, options: dict[str, Any]
 ) -> None:
     peer.queue("q", **options)
@@ -41,7 +41,7 @@ def test_what_its_connection_publishes_is_not_delivered_and_the_rest_is(
 
 
 @pytest.mark.parametrize("options", KINDS, ids=str)
-def test_what_one_consumer_does_not_want_waits_for_another_in_its_order(
+def test_a_message_that_one_consumer_does_not_want_waits_for_another_in_its_order(
     peer: Peer, other: Peer, options: dict[str, Any]
 ) -> None:
     peer.queue("q", **options)
@@ -91,7 +91,7 @@ def test_a_get_finds_it_where_it_came_in(peer: Peer, other: Peer) -> None:
     assert peer.get("q").body == b"2"
 
 
-def test_what_waited_is_delivered_to_nobody_less_when_the_consumer_goes(peer: Peer) -> None:
+def test_messages_that_waited_for_a_consumer_stay_undelivered_when_it_goes(peer: Peer) -> None:
     peer.queue("q")
     peer.consume("q", consumer_tag="mine", no_local=True, no_ack=True)
     peer.publish("", "q", b"1")

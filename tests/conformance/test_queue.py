@@ -69,17 +69,6 @@ def test_an_exclusive_queue_ends_with_its_connection_and_a_shared_one_does_not(
     other.expect_channel_close(404, text, "queue.declare")
 
 
-@pytest.mark.rule("0-9-1r#061")
-def test_each_queue_without_a_name_gets_one_of_its_own(peer: Peer) -> None:
-    names = {peer.queue("", exclusive=True) for _ in range(50)}
-    assert len(names) == 50
-    assert all(name.startswith("amq.gen-") for name in names)
-    for name in names:
-        peer.publish("", name, name.encode())
-    for name in names:
-        assert peer.get(name).body == name.encode()
-
-
 def test_a_name_of_the_brokers_may_only_be_declared_passively(peer: Peer) -> None:
     name = peer.queue("", exclusive=True)
     assert peer.ask(m.QueueDeclare(queue=name, passive=True)).queue == name
@@ -90,51 +79,6 @@ def test_a_name_of_the_brokers_may_only_be_declared_passively(peer: Peer) -> Non
     peer.send(m.QueueDeclare(queue="amq.gen-none", passive=True))
     text = "NOT_FOUND - no queue 'amq.gen-none' in vhost '/'"
     peer.expect_channel_close(404, text, "queue.declare")
-
-
-@pytest.mark.rule("0-9-1r#063")
-def test_a_passive_declare_counts_and_makes_nothing(peer: Peer) -> None:
-    for _ in range(2):
-        peer.send(m.QueueDeclare(queue="q", passive=True))
-        text = "NOT_FOUND - no queue 'q' in vhost '/'"
-        peer.expect_channel_close(404, text, "queue.declare")
-        peer.ask(m.ChannelOpen())
-    peer.queue("q", durable=True)
-    peer.publish("", "q", b"1").publish("", "q", b"2")
-    # Flags and arguments of a passive declare count for nothing.
-    passive = m.QueueDeclare("q", passive=True, exclusive=True, arguments={"x-max-length": 1})
-    peer.send(passive)
-    peer.expect(m.QueueDeclareOk, queue="q", message_count=2, consumer_count=0)
-
-
-@pytest.mark.rule("0-9-1r#060", "0-9-1#025")
-def test_many_queues_fit(peer: Peer) -> None:
-    names = [peer.queue("", exclusive=True) for _ in range(600)]
-    for name in names:
-        peer.publish("", name, b"x")
-    assert [peer.count(name) for name in names] == [1] * 600
-
-
-@pytest.mark.rule("0-9-1r#075", "0-9-1#025")
-def test_many_bindings_fit_on_a_queue(peer: Peer) -> None:
-    peer.queue("q")
-    for number in range(200):
-        peer.ask(m.QueueBind("q", "amq.direct", f"k{number}"))
-    for number in range(200):
-        peer.publish("amq.direct", f"k{number}", b"x")
-    assert peer.count("q") == 200
-
-
-@pytest.mark.rule("0-9-1r#071")
-def test_a_binding_made_twice_is_one(peer: Peer) -> None:
-    peer.queue("q")
-    for _ in range(3):
-        peer.ask(m.QueueBind("q", "amq.direct", "k"))
-    peer.publish("amq.direct", "k", b"once")
-    assert peer.count("q") == 1
-    peer.ask(m.QueueUnbind("q", "amq.direct", "k"))
-    peer.publish("amq.direct", "k", b"nowhere")
-    assert peer.count("q") == 1
 
 
 @pytest.mark.rule("0-9-1r#072")
@@ -154,13 +98,6 @@ def test_a_durable_queue_may_be_bound_to_a_transient_exchange(peer: Peer) -> Non
     peer.ask(m.QueueBind("q", "x", "k"))
     peer.publish("x", "k", b"body")
     assert peer.get("q").body == b"body"
-
-
-@pytest.mark.rule("0-9-1r#076")
-def test_the_exchange_of_a_binding_has_to_be_there(peer: Peer) -> None:
-    peer.queue("q")
-    peer.send(m.QueueBind("q", "none", "k"))
-    peer.expect_channel_close(404, "NOT_FOUND - no exchange 'none' in vhost '/'", "queue.bind")
 
 
 @pytest.mark.rule("0-9-1r#058")
@@ -200,32 +137,6 @@ def test_a_purge_leaves_what_is_out_for_acknowledgement(peer: Peer) -> None:
     assert peer.count("q") == 0
     peer.send(m.BasicNack(tags[-1], multiple=True, requeue=True))
     assert [peer.get("q").body, peer.get("q").body] == [b"0", b"1"]
-
-
-@pytest.mark.rule("0-9-1r#085")
-def test_if_unused_keeps_a_queue_with_consumers(peer: Peer) -> None:
-    peer.queue("q")
-    tag = peer.consume("q")
-    peer.ask(m.ChannelOpen(), 2)
-    peer.send(m.QueueDelete(queue="q", if_unused=True), channel=2)
-    text = "PRECONDITION_FAILED - queue 'q' in vhost '/' in use"
-    peer.expect_channel_close(406, text, "queue.delete", 2)
-    peer.publish("", "q", b"still consumed")
-    peer.expect_delivery(b"still consumed", consumer_tag=tag)
-    peer.ask(m.BasicCancel(tag))
-    peer.ask(m.QueueDelete(queue="q", if_unused=True))
-
-
-@pytest.mark.rule("0-9-1r#086")
-def test_if_empty_keeps_a_queue_with_messages(peer: Peer) -> None:
-    peer.queue("q")
-    peer.publish("", "q", b"kept")
-    peer.send(m.QueueDelete(queue="q", if_empty=True))
-    text = "PRECONDITION_FAILED - queue 'q' in vhost '/' not empty"
-    peer.expect_channel_close(406, text, "queue.delete")
-    peer.ask(m.ChannelOpen())
-    assert peer.get("q").body == b"kept"
-    peer.ask(m.QueueDelete(queue="q", if_empty=True))
 
 
 def test_a_deleted_queue_takes_its_messages_and_bindings_along(peer: Peer) -> None:
@@ -268,7 +179,7 @@ NOWAIT: list[m.Method] = [
 
 
 @pytest.mark.rule("0-9-1r#126")
-def test_what_is_sent_with_no_wait_gets_no_reply_but_takes_effect(peer: Peer) -> None:
+def test_methods_sent_with_no_wait_get_no_reply_but_take_effect(peer: Peer) -> None:
     types = {spec.type for spec in AMQP_0_9_1.methods}
     with_nowait = {kind for kind in types if "nowait" in kind.__struct_fields__}
     assert with_nowait == {type(method) for method in NOWAIT}

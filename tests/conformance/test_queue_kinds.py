@@ -56,7 +56,7 @@ def consume(**changed: Any) -> m.Method:
         ),
     ],
 )
-def test_what_a_kind_does_not_have_closes_the_connection(
+def test_an_operation_that_the_queue_type_lacks_closes_the_connection(
     peer: Peer, arguments: dict[str, Any], prefetch: int, method: m.Method, code: int, text: str
 ) -> None:
     declared(peer, arguments)
@@ -79,7 +79,7 @@ def test_one_prefetch_for_a_whole_channel_is_not_for_streams_and_quorum_queues(
 
 
 @pytest.mark.parametrize("kind", [STREAM, QUORUM])
-def test_nobody_has_a_stream_or_quorum_queue_to_himself(peer: Peer, kind: dict[str, Any]) -> None:
+def test_streams_and_quorum_queues_cannot_be_exclusive(peer: Peer, kind: dict[str, Any]) -> None:
     declared(peer, kind)
     peer.ask(m.BasicQos(prefetch_count=1))
     for tag, exclusive in (("a", True), ("b", False), ("c", True)):

@@ -81,17 +81,6 @@ def test_a_tag_that_was_never_delivered_is_refused(
     assert len(rest(peer)) == 5
 
 
-@pytest.mark.rule("0-9-1r#106")
-def test_a_delivery_is_acknowledged_on_its_own_channel(peer: Peer) -> None:
-    filled(peer)
-    peer.ask(m.ChannelOpen(), 2)
-    take(peer, 1)
-    peer.send(m.BasicAck(1), channel=2)
-    peer.expect_channel_close(406, unknown(1), "basic.ack", 2)
-    peer.send(m.BasicAck(1))
-    peer.expect_silence()
-
-
 # --- nack and reject ------------------------------------------------------------------------------
 
 
@@ -108,7 +97,7 @@ def test_a_delivery_is_settled_once(peer: Peer, first: m.Method, second: m.Metho
 
 
 @pytest.mark.parametrize("kind", [m.BasicNack, m.BasicReject])
-def test_what_is_refused_without_requeue_is_gone(peer: Peer, kind: type[m.Method]) -> None:
+def test_messages_refused_without_requeue_are_gone(peer: Peer, kind: type[m.Method]) -> None:
     filled(peer, 2)
     take(peer, 1)
     peer.send(kind(delivery_tag=1, requeue=False))

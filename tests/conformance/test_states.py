@@ -19,9 +19,9 @@ from typing import Any
 
 import pytest
 
-from harebell.wire.v09 import bulk, lease, publisher, query, stage
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
+from harebell.wire.v09.method import METHODS
 from tests.conformance.frames import METHOD, body, content_header, frame
 from tests.conformance.raw import Peer, encoded, ids, start_ok
 from tests.conformance.sites import MemorySite
@@ -41,7 +41,7 @@ FROM_SERVER = {
     "lease.close-ok",
     "stage.open-ok", "stage.append-ok", "stage.commit-ok", "stage.abort-ok", "stage.discard-ok",
     "bulk.span-ok", "bulk.batch", "bulk.queues-ok", "publisher.declare-ok", "publisher.forget-ok",
-    "query.report-ok",
+    "query.report-ok", "history.ask-ok",
 }  # fmt: skip
 """Methods that a client never sends."""
 
@@ -77,24 +77,25 @@ REPLIES: dict[str, m.Method | None] = {
     "tx.select": m.TxSelectOk(),
     "tx.commit": m.TxCommitOk(),
     "tx.rollback": m.TxRollbackOk(),
-    "lease.open": lease.LeaseOpenOk(epoch=1),
-    "lease.claim": lease.LeaseClaimOk(),
-    "lease.commit": lease.LeaseCommitOk(),
-    "lease.release": lease.LeaseReleaseOk(),
-    "lease.renew": lease.LeaseRenewOk(),
-    "lease.close": lease.LeaseCloseOk(),
-    "stage.open": stage.StageOpenOk(),
+    "lease.open": m.LeaseOpenOk(epoch=1),
+    "lease.claim": m.LeaseClaimOk(),
+    "lease.commit": m.LeaseCommitOk(),
+    "lease.release": m.LeaseReleaseOk(),
+    "lease.renew": m.LeaseRenewOk(),
+    "lease.close": m.LeaseCloseOk(),
+    "stage.open": m.StageOpenOk(),
     "stage.append": None,
-    "stage.commit": stage.StageCommitOk(),
-    "stage.abort": stage.StageAbortOk(),
-    "stage.discard": stage.StageDiscardOk(),
-    "bulk.span": bulk.BulkSpanOk(kind="classic"),
-    "bulk.read": bulk.BulkBatch(),
-    "bulk.queues": bulk.BulkQueuesOk(b"\x01q"),
-    "bulk.letters": bulk.BulkQueuesOk(b"\x01q"),
-    "publisher.declare": publisher.PublisherDeclareOk(),
-    "publisher.forget": publisher.PublisherForgetOk(),
-    "query.report": query.QueryReportOk(),
+    "stage.commit": m.StageCommitOk(),
+    "stage.abort": m.StageAbortOk(),
+    "stage.discard": m.StageDiscardOk(),
+    "bulk.span": m.BulkSpanOk(kind="classic"),
+    "bulk.read": m.BulkBatch(),
+    "bulk.queues": m.BulkQueuesOk(b"\x01q"),
+    "bulk.letters": m.BulkQueuesOk(b"\x01q"),
+    "publisher.declare": m.PublisherDeclareOk(),
+    "publisher.forget": m.PublisherForgetOk(),
+    "query.report": m.QueryReportOk(),
+    "history.ask": m.HistoryAskOk(),
 }
 """What an open channel answers to each method that a client may send."""
 
@@ -122,30 +123,31 @@ SENT: dict[str, m.Method] = {
     "basic.nack": m.BasicNack(1, False, True),
     "basic.recover": m.BasicRecover(True),
     "basic.recover-async": m.BasicRecoverAsync(True),
-    "lease.open": lease.LeaseOpen("q", "g"),
-    "lease.claim": lease.LeaseClaim("q", "g", 1),
-    "lease.commit": lease.LeaseCommit("q", "g", 1),
-    "lease.release": lease.LeaseRelease("q", "g", 1),
-    "lease.renew": lease.LeaseRenew("q", "g", 1),
-    "lease.close": lease.LeaseClose("q", "g", 1),
-    "stage.open": stage.StageOpen("p", "r"),
-    "stage.append": stage.StageAppend("p", "r"),
-    "stage.commit": stage.StageCommit("p", "r"),
-    "stage.abort": stage.StageAbort("p", "r"),
-    "stage.discard": stage.StageDiscard("p", "r"),
-    "bulk.span": bulk.BulkSpan("q"),
-    "bulk.letters": bulk.BulkLetters("q"),
-    "bulk.read": bulk.BulkRead("q", columns=b"value"),
-    "publisher.declare": publisher.PublisherDeclare("p"),
-    "publisher.forget": publisher.PublisherForget("p"),
-    "query.report": query.QueryReport("q"),
+    "history.ask": m.HistoryAsk("q"),
+    "lease.open": m.LeaseOpen("q", "g"),
+    "lease.claim": m.LeaseClaim("q", "g", 1),
+    "lease.commit": m.LeaseCommit("q", "g", 1),
+    "lease.release": m.LeaseRelease("q", "g", 1),
+    "lease.renew": m.LeaseRenew("q", "g", 1),
+    "lease.close": m.LeaseClose("q", "g", 1),
+    "stage.open": m.StageOpen("p", "r"),
+    "stage.append": m.StageAppend("p", "r"),
+    "stage.commit": m.StageCommit("p", "r"),
+    "stage.abort": m.StageAbort("p", "r"),
+    "stage.discard": m.StageDiscard("p", "r"),
+    "bulk.span": m.BulkSpan("q"),
+    "bulk.letters": m.BulkLetters("q"),
+    "bulk.read": m.BulkRead("q", columns=b"value"),
+    "publisher.declare": m.PublisherDeclare("p"),
+    "publisher.forget": m.PublisherForget("p"),
+    "query.report": m.QueryReport("q"),
 }
 """Methods whose zero values would not do in an open channel; the others are sent as they are."""
 
 
 def method(name: str) -> m.Method:
     """A method that would be fine in the right place."""
-    return SENT.get(name) or m.METHODS[name]()
+    return SENT.get(name) or METHODS[name]()
 
 
 @pytest.fixture(params=NAMES)
@@ -322,9 +324,9 @@ def ready_channel(peer: Peer, name: str) -> None:
     if name in ("tx.commit", "tx.rollback"):
         peer.ask(m.TxSelect())
     if name.startswith("lease.") and name != "lease.open":
-        peer.ask(lease.LeaseOpen("q", "g"))
+        peer.ask(m.LeaseOpen("q", "g"))
     if name in ("stage.commit", "stage.abort", "stage.discard"):
-        peer.ask(stage.StageOpen("p", "r"))
+        peer.ask(m.StageOpen("p", "r"))
 
 
 def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: str) -> None:
@@ -335,16 +337,23 @@ def test_an_open_channel_takes_what_clients_may_send(connect: Connect, named: st
         reply = REPLIES[named]
         if reply is not None:
             answer = peer.expect(type(reply))
-            if isinstance(answer, lease.LeaseOpenOk):
+            if isinstance(answer, m.LeaseOpenOk):
                 # The rest is the identity of a log, and a default.
-                answer = lease.LeaseOpenOk(answer.epoch)
-            elif isinstance(answer, bulk.BulkSpanOk):
+                answer = m.LeaseOpenOk(answer.epoch)
+            elif isinstance(answer, m.BulkSpanOk):
                 # The rest is the identity of a log.
-                answer = bulk.BulkSpanOk(kind=answer.kind)
-            elif isinstance(answer, bulk.BulkQueuesOk):
+                answer = m.BulkSpanOk(kind=answer.kind)
+            elif isinstance(answer, m.HistoryAskOk):
+                assert answer.generation
+                assert answer.eras
+                answer = m.HistoryAskOk()
+            elif isinstance(answer, m.PublisherDeclareOk):
+                assert answer.eras
+                answer = m.PublisherDeclareOk(answer.next)
+            elif isinstance(answer, m.BulkQueuesOk):
                 # Queues of other tests may be there still: they go when their connections do.
                 assert b"\x01q" in answer.names
-                answer = bulk.BulkQueuesOk(b"\x01q", answer.more)
+                answer = m.BulkQueuesOk(b"\x01q", answer.more)
             assert answer == reply
         if named == "basic.publish":
             peer.send_bytes(content_header(0))
@@ -465,7 +474,7 @@ def test_a_connection_that_the_broker_closed_ignores_other_frames_too(
 
 @pytest.mark.rule("0-9-1#011", "0-9-1r#018")
 @pytest.mark.parametrize("cut", range(0, 30, 3))
-def test_what_lies_behind_a_mistake_in_the_same_read_does_not_derail_the_close(
+def test_methods_behind_a_mistake_in_the_same_read_do_not_derail_the_close(
     connect: Connect, cut: int
 ) -> None:
     peer = connect().open()

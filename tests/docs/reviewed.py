@@ -10,7 +10,8 @@ REASONS = {
     r"git clone .*": "needs a network",
     r"(sudo )?apt-get .*": "changes the machine",
     r"harebell cluster (status|drain|move .*)": "needs several brokers over PostgreSQL",
-    r"harebell store copy .*postgresql:.*": "needs a PostgreSQL server",
+    r"harebell store (copy|check) .*postgresql:.*": "needs a PostgreSQL server",
+    r"harebell (spark doctor --checkpoint|publishers hand-over) .*": "needs a query that has run",
     r"pip install .*": "changes the environment that runs the tests",
 }
 """Patterns of whole commands."""

@@ -20,7 +20,8 @@ from harebell.base.message import (
 )
 from harebell.front.convert import converted
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Composite, DeliveryProperties, MessageProperties, ReplyTo
+from harebell.wire.v010.composites import Composite
+from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
 from harebell.wire.v09.content import (
     BasicProperties,
     decode_properties,

@@ -8,7 +8,7 @@ import subprocess
 from fnmatch import fnmatch
 from pathlib import Path
 
-from harebell.server.metrics import families
+from harebell.management.metrics import families
 from tests.docs.markdown import ROOT, read, rows
 
 PAGE = ROOT / "docs/reference/metrics.md"

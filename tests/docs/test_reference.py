@@ -11,11 +11,12 @@ import click
 import pytest
 
 from harebell import __version__
-from harebell.base.limits import EXIT_DISK, EXIT_INTERRUPTED
+from harebell.cli.limits import EXIT_INTERRUPTED
 from harebell.cli.main import VERBS, harebell
 from harebell.cli.verb import DAMAGED, FAILED, NOT_CONNECTED, WRONG_USAGE
-from harebell.server.config.reading import OTHER_VARIABLES
-from harebell.server.config.settings import SETTINGS
+from harebell.config.reading import OTHER_VARIABLES
+from harebell.config.settings import SETTINGS
+from harebell.server.limits import EXIT_DISK
 from tests.docs.markdown import ROOT, read, rows
 
 CODE = re.compile(r"`([^`]+)`")
@@ -48,7 +49,8 @@ def test_every_other_variable_has_its_row() -> None:
 
 def test_every_verb_has_its_section_and_the_other_way_round() -> None:
     titles = read(ROOT / "docs/reference/cli.md").titles(2)
-    assert titles == ["Exit codes", *(f"harebell {verb}" for verb in VERBS)]
+    general = ["Which broker", "Output and lists", "Exit codes"]
+    assert titles == [*general, *(f"harebell {verb}" for verb in VERBS)]
 
 
 @pytest.mark.parametrize("verb", list(VERBS))

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.records import RecordBuffer, pour
+from harebell.kernels.records import RecordBuffer, append_to
 from harebell.wire.arrow.columns import COLUMNS, FIELDS, ArrowSelection, selection
 from harebell.wire.arrow.encode import record_batch, schema_message
 from harebell.wire.v09.content import BasicProperties, encode_properties
@@ -51,7 +51,7 @@ def rows(data: bytes) -> None:
     records = RecordBuffer(0, 1)
     records.message(0, 0, message, True)
     direct.message(message, 0)
-    assert records.pour(0, 0, stored)
+    assert records.append_to(0, 0, stored)
     made = direct.finish()
     assert made == stored.finish()
     direct.message(message, 0)
@@ -61,7 +61,7 @@ def rows(data: bytes) -> None:
 def stored(data: bytes) -> None:
     """Octets that are taken for a record without a look at their checksum are refused or a row."""
     builder = _builder()
-    pour(data, 0, 0, -1, builder)
+    append_to(data, 0, 0, -1, builder)
     _valid(builder)
 
 

@@ -14,9 +14,7 @@ from harebell.front.convert import converted
 from harebell.model.staging import DIRECTORY, Staging
 from harebell.store.memory_files import MemoryFiles
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_file as f
-from harebell.wire.v09 import methods_peers as p
-from harebell.wire.v09 import methods_stream as s
+from harebell.wire.v09 import methods_older as f
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.method import Method
 from harebell.wire.v09.property_list import (
@@ -148,17 +146,17 @@ def _steps() -> Iterator[bytes]:
     yield _call(1, f.FileOpenOk(0))
     yield _call(1, f.FileReject(1, True))
     yield _call(1, f.FileAck(0, True))
-    yield _call(1, s.StreamQos(0, 2, 100))
-    yield _call(1, s.StreamConsume("q", "s"))
+    yield _call(1, f.StreamQos(0, 2, 100))
+    yield _call(1, f.StreamConsume("q", "s"))
     packet = StreamProperties(headers={"CC": ["q"]}, priority=9)
-    yield _content(1, s.StreamPublish("", "q"), STREAM, STREAM.encode(packet), b"packet")
-    yield _call(1, p.TestInteger(1, 2, 3, 4, 1))
-    yield _call(1, p.TestTable({"a": 1, "b": "x"}, 1, 2))
-    yield _content(1, p.TestContent(), TEST, b"\0\0", b"test")
+    yield _content(1, f.StreamPublish("", "q"), STREAM, STREAM.encode(packet), b"packet")
+    yield _call(1, f.TestInteger(1, 2, 3, 4, 1))
+    yield _call(1, f.TestTable({"a": 1, "b": "x"}, 1, 2))
+    yield _content(1, f.TestContent(), TEST, b"\0\0", b"test")
     block = TunnelProperties({"a": 1}, "q", "x/y", 1, 0)
-    yield _content(1, p.TunnelRequest({"k": 1}), TUNNEL, TUNNEL.encode(block), b"block")
+    yield _content(1, f.TunnelRequest({"k": 1}), TUNNEL, TUNNEL.encode(block), b"block")
     yield _call(1, f.FileCancel("f"))
-    yield _call(1, s.StreamCancel("s"))
+    yield _call(1, f.StreamCancel("s"))
     yield _call(1, m.ChannelClose(reply_code=200))
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import SESSION_LIFETIME_SECONDS
+from harebell.front.limits import SESSION_LIFETIME_SECONDS
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_message as mm
-from harebell.wire.v09 import methods_session as ms
+from harebell.wire.v09 import methods_transitional as mt
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.transfer import Transfer, TransferProperties, encode_transfer, write_transfer
 from harebell.wire.v09.typed_fields import encode_typed
@@ -92,30 +91,30 @@ def conversation() -> list[bytes]:
         _call(m.QueueDeclare(queue="q", arguments={"x-max-priority": 3})),
         _transfer("q", b"one"),
         _transfer("q", bytes(4_000)),
-        _call(mm.MessageQos(prefetch_count=2, prefetch_size=9)),
-        _call(mm.MessageConsume(queue="q", destination="d")),
-        _call(ms.ExecutionComplete(1, ((3, 4),))),
-        _call(mm.MessageOpen(reference=b"r")),
+        _call(mt.MessageQos(prefetch_count=2, prefetch_size=9)),
+        _call(mt.MessageConsume(queue="q", destination="d")),
+        _call(mt.ExecutionComplete(1, ((3, 4),))),
+        _call(mt.MessageOpen(reference=b"r")),
         _transfer("q", b"r", 1),
-        _call(mm.MessageAppend(reference=b"r", octets=bytes(5_000))),
-        _call(mm.MessageCheckpoint(reference=b"r", identifier="i")),
-        _call(mm.MessageClose(reference=b"r")),
-        _call(mm.MessageResume(reference=b"s", identifier="i")),
-        _call(ms.ExecutionFlush()),
-        _call(mm.MessageReject(code=0, text="t")),
-        _call(mm.MessageRecover(requeue=False)),
-        _call(mm.MessageRecover(requeue=True)),
-        _call(mm.MessageGet(queue="q", destination="g")),
-        _call(mm.MessageCancel(destination="d")),
+        _call(mt.MessageAppend(reference=b"r", octets=bytes(5_000))),
+        _call(mt.MessageCheckpoint(reference=b"r", identifier="i")),
+        _call(mt.MessageClose(reference=b"r")),
+        _call(mt.MessageResume(reference=b"s", identifier="i")),
+        _call(mt.ExecutionFlush()),
+        _call(mt.MessageReject(code=0, text="t")),
+        _call(mt.MessageRecover(requeue=False)),
+        _call(mt.MessageRecover(requeue=True)),
+        _call(mt.MessageGet(queue="q", destination="g")),
+        _call(mt.MessageCancel(destination="d")),
         _call(m.TxSelect()),
         _transfer("q", b"tx"),
-        _call(ms.ExecutionComplete(8, ())),
+        _call(mt.ExecutionComplete(8, ())),
         _call(m.TxRollback()),
         _call(m.TxCommit()),
-        _call(ms.SessionOpen(60), 2),
-        _call(mm.MessageOpen(reference=b"r"), 2),
-        _call(mm.MessageAppend(reference=b"r", octets=b"abc"), 2),
-        _call(ms.SessionSuspend(), 2),
+        _call(mt.SessionOpen(60), 2),
+        _call(mt.MessageOpen(reference=b"r"), 2),
+        _call(mt.MessageAppend(reference=b"r", octets=b"abc"), 2),
+        _call(mt.SessionSuspend(), 2),
         _call(m.BasicPublish(routing_key="q"))
         + frame(HEADER, 1, bytes.fromhex("003c" + "00" * 12)),
         _call(m.ChannelClose(reply_code=200)),

@@ -35,7 +35,7 @@ def _instrument(atheris: ModuleType) -> int:
     modules = [twin] + [
         module
         for name, module in list(sys.modules.items())
-        if name.startswith((*parts, "harebell.server.config", "harebell.server.config.settings"))
+        if name.startswith((*parts, "harebell.config", "harebell.config.settings"))
     ]
     done = 0
     for module in modules:

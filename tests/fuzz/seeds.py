@@ -12,9 +12,9 @@ from decimal import Decimal
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
-from harebell.wire.v09.bulk import BulkRead, BulkSpan
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
+from harebell.wire.v09.methods import BulkRead, BulkSpan
 from tests.fuzz.batches import batch_seeds
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.messages010t import messages010t_seeds

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import Any
 
 from harebell.base.errors import ProtocolError
+from harebell.base.values import Typed
 from harebell.wire import HEADER_0_10
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
@@ -64,7 +65,7 @@ def composites(data: bytes) -> None:
 
 
 def _known(structs: list[Any]) -> list[Any]:
-    return [each for each in structs if not isinstance(each, types.Typed)]
+    return [each for each in structs if not isinstance(each, Typed)]
 
 
 def _login() -> bytes:

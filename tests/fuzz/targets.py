@@ -11,9 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, FRAME_OVERHEAD_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.client.url import URL, URLError
-from harebell.server.config import ConfigError, load
+from harebell.config import ConfigError, load
+from harebell.kernels.limits import FRAME_FUDGE_BYTES
 from harebell.wire import sniff
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1

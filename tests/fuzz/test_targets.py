@@ -92,7 +92,7 @@ def _fuzz(
 
 
 @pytest.mark.parametrize("name", HONEST)
-def test_what_once_mattered_is_handled(name: str) -> None:
+def test_inputs_that_once_failed_are_handled(name: str) -> None:
     inputs = [*seeds(name), *(path.read_bytes() for path in _saved(name)), b"", b"\0", b"\xff" * 64]
     for octets in inputs:
         TARGETS[name](octets)

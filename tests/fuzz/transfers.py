@@ -11,6 +11,7 @@ from harebell.base.work import Work
 from harebell.front.amqp_0_10_transitional.references import References
 from harebell.front.common.checkpoints import Checkpoints, Key
 from harebell.front.convert.transitional import from_basic, to_basic
+from harebell.front.limits import CHECKPOINT_COST_BYTES
 from harebell.wire.v09.transfer import (
     HEAD,
     Transfer,
@@ -72,9 +73,8 @@ def references(data: bytes) -> None:
             continue
         act(session, bodies, what, name, piece)
         assert gauge.unread == sum(map(len, bodies.values()))
-        assert gauge.used == gauge.unread + sum(
-            checkpoints.size(key(str(number))) for number in range(_NAMES)
-        )
+        saved = sum(checkpoints.size(key(str(number))) for number in range(_NAMES))
+        assert gauge.used == gauge.unread + saved + len(checkpoints) * CHECKPOINT_COST_BYTES
 
 
 def act(

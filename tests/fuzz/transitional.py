@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from harebell.base.errors import ProtocolError
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
-from harebell.wire.v09.methods_message import MessageConsume, MessageTransfer
+from harebell.wire.v09.methods_transitional import MessageConsume, MessageTransfer
 from harebell.wire.v09.transitional_types import INLINE, REFERENCE, Body
 from harebell.wire.v09.typed_fields import FieldDialect, decode_typed, encode_typed
 from tests.conformance.frames import BODY, METHOD, Reader, content_header, frame

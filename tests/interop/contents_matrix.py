@@ -20,13 +20,12 @@ from typing import Any
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
-from harebell.wire.v09.methods_file import FileAck
-from harebell.wire.v09.methods_stream import StreamConsume
+from harebell.wire.v09.methods_older import FileAck, StreamConsume
 from harebell.wire.v09.property_list import FileProperties
+from tests.conformance.file_stream.versions import Peer10t
 from tests.conformance.sites import SocketSite
 from tests.conformance.v010.contents import Desk, begin_desks
 from tests.conformance.v010.raw import Peer010, unique
-from tests.conformance.v010t.test_contents import Peer10t
 from tests.conformance.v08.contents import Peer08
 from tests.interop.matrix import Outcome, table
 

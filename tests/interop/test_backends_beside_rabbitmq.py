@@ -12,11 +12,11 @@ import pytest
 
 from tests.interop.rabbitmq import RabbitNode
 from tests.running import running_broker
-from tests.unit.server.backends.authorization_server import (
+from tests.unit.management.backends.authorization_server import (
     AuthorizationServer,
     authorization_server,
 )
-from tests.unit.server.backends.web_service import WebService, web_service
+from tests.unit.management.backends.web_service import WebService, web_service
 
 Work = Callable[[pika.BlockingConnection], list[str]]
 

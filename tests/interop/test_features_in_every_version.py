@@ -61,7 +61,7 @@ def with_letters(channel: Channel, name: str, **arguments: object) -> tuple[str,
     return name, letters
 
 
-def test_what_is_rejected_is_dead_lettered(channel: Channel, name: str) -> None:
+def test_a_rejected_message_is_dead_lettered(channel: Channel, name: str) -> None:
     queue, letters = with_letters(channel, f"{name}.rejected")
     with published(channel):
         channel.publish(b"bad", routing_key=queue, headers={"a": "b"}, delivery_mode=2)
@@ -76,7 +76,7 @@ def test_what_is_rejected_is_dead_lettered(channel: Channel, name: str) -> None:
 
 
 @pytest.mark.parametrize("where", ["queue", "message"])
-def test_what_expires_is_dead_lettered(channel: Channel, name: str, where: str) -> None:
+def test_expired_messages_are_dead_lettered(channel: Channel, name: str, where: str) -> None:
     arguments = {"x_message_ttl": 1} if where == "queue" else {}
     queue, letters = with_letters(channel, f"{name}.{where}", **arguments)
     with published(channel):

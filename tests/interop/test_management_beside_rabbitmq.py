@@ -16,7 +16,7 @@ from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import running_broker
-from tests.unit.server.http.asking import Api, segment
+from tests.unit.management.http.asking import Api, segment
 
 COUNTS = (
     *("publish", "confirm", "return_unroutable", "drop_unroutable"),

@@ -16,7 +16,7 @@ from tests.interop.rabbitmq import RabbitNode
 from tests.patience import SECONDS
 from tests.ports import free_port
 from tests.running import RunningBroker, running_broker
-from tests.unit.server.metrics.parsing import Parsed, parse
+from tests.unit.management.metrics.parsing import Parsed, parse
 
 FAMILIES = (
     *("queue_coarse_metrics", "queue_metrics", "queue_consumer_count", "queue_delivery_metrics"),
@@ -263,11 +263,15 @@ def after_the_same_work(port: int, scraped: int) -> Parsed:
         channel.basic_ack(got[0])
         channel.basic_qos(prefetch_count=5)
         until = time.monotonic() + SECONDS
-        # RabbitMQ gathers what its processes count every few seconds.
+        # RabbitMQ gathers what its processes count every few seconds, also in the middle of this
+        # work: everything is there when the acknowledgement is, which comes last.
+        counts = {
+            "rabbitmq_channel_messages_published_total": 16,
+            "rabbitmq_channel_messages_acked_total": 2,
+        }
         while True:
             found = parse(document_of(scraped))
-            published = "rabbitmq_channel_messages_published_total"
-            if change(before, found, published) == 16:
+            if all(change(before, found, name) == count for name, count in counts.items()):
                 break
             assert time.monotonic() < until
             time.sleep(0.2)

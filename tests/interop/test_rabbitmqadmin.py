@@ -19,7 +19,7 @@ from tests.interop.rabbitmq import RabbitNode
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
 from tests.running import running_broker
-from tests.unit.server.http.asking import Api
+from tests.unit.management.http.asking import Api
 
 NAMES = ("q 1/%2F", "größe", "a\"b'c")
 FORMATS = ("table", "long", "tsv", "bash", "kvp", "raw_json", "pretty_json")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from harebell.front.common.base_connection import BaseConnection, Transport
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_ports import Transport
 
 
 class Line:

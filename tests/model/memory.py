@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from harebell.auth.passwords import SHA256
+from harebell.auth.password_hashes import SHA256
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
@@ -56,22 +56,22 @@ class MemoryBroker:
         **settings: as for `Settings`.
 
     Attributes:
-        journal: every line it logged, with its level.
+        log: every line it logged, with its level.
     """
 
     def __init__(self, seed: int = 0, high: int = 0, **settings: float) -> None:
         rng = entropy(seed)
-        self.gauge = Gauge(high)
+        self.gauge = Gauge(high) if high else Gauge()
         self.clock = Clock()
         self.store = self.make_store()
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.registry = ConnectionRegistry(self.gauge)
         self.users = QuickUsers(rng, algorithm=SHA256)
         self.users.add("guest", "guest", loopback_only=True, vhosts=("/",))
-        self.journal: list[tuple[str, str]] = []
+        self.log: list[tuple[str, str]] = []
         self.settings = Settings(
             rng=rng,
-            journal=lambda level, text, *about: self.journal.append((level, text)),
+            log=lambda level, text, *about: self.log.append((level, text)),
             **settings,  # type: ignore[arg-type]
         )
         self._ports = 0
@@ -95,6 +95,6 @@ class MemoryBroker:
         """What the broker logged about its own faults."""
         return [
             text
-            for _, text in self.journal
+            for _, text in self.log
             if "internal error" in text.lower() or "Error:" in text or " at /" in text
         ]

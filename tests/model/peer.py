@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
-from harebell.wire.v09.bulk import BulkBatch
 from harebell.wire.v09.content import BasicProperties, encode_properties
+from harebell.wire.v09.methods import BulkBatch
 
 HEADER = b"AMQP\x00\x00\x09\x01"
 END = 0xCE

@@ -58,7 +58,7 @@ class Reference(Topology):
             self.remove_consumer(consumer)
         if channel.transaction is not None:
             self.undo(channel)
-        self.give_back(list(channel.unacked.values()))
+        self.requeue(list(channel.unacked.values()))
         channel.unacked.clear()
 
     def vanish(self, channel: Channel) -> None:
@@ -82,7 +82,7 @@ class Reference(Topology):
         """
         for channel in self.channels.values():
             self.undo(channel)
-            self.give_back(list(channel.unacked.values()))
+            self.requeue(list(channel.unacked.values()))
         self.channels.clear()
         self.connections.clear()
         self.queues = {name: queue for name, queue in self.queues.items() if queue.durable}
@@ -197,13 +197,13 @@ class Reference(Topology):
 
     def finish(self, entries: list[Unacked], requeue: bool) -> None:
         if requeue:
-            self.give_back(entries)
+            self.requeue(entries)
             return
         for each in entries:
             if each.consumer is not None:
                 each.consumer.outstanding -= 1
 
-    def give_back(self, entries: list[Unacked]) -> None:
+    def requeue(self, entries: list[Unacked]) -> None:
         """Messages return to their places, marked as delivered before."""
         for each in entries:
             if each.consumer is not None:
@@ -217,7 +217,7 @@ class Reference(Topology):
             raise Refused(540, hard=True)
         entries = list(channel.unacked.values())
         channel.unacked.clear()
-        self.give_back(entries)
+        self.requeue(entries)
         self.say(channel, "basic.recover-ok")
 
     # --- confirms and transactions --------------------------------------------------------------

@@ -18,6 +18,7 @@ import compose_spec
 import pika
 import pytest
 
+from tests.patience import SECONDS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -52,6 +53,7 @@ def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("commands")
     subprocess.run(
         [sys.executable, "-m", "harebell", "compat", "install-shims", str(directory)],
+        timeout=SECONDS,
         env=_clean(),
         check=True,
         capture_output=True,
@@ -126,7 +128,7 @@ def test_the_user_and_vhost_of_the_environment_can_be_used(started: Started) -> 
         assert connection._impl.params.channel_max == 77
 
 
-def test_it_listens_on_all_addresses_and_reads_the_files(started: Started) -> None:
+def test_a_container_listens_on_all_addresses_and_reads_the_files(started: Started) -> None:
     for name in ("RABBITMQ_NODE_PORT", "HAREBELL_MANAGEMENT_PORT"):
         assert f"0.0.0.0:{started.variables[name]}" in started.log.read_text()
     environment = started.printed("rabbitmqctl", "environment")
@@ -192,7 +194,7 @@ def test_the_compose_file_is_valid_and_publishes_what_the_image_exposes() -> Non
     assert exposed == ["5671", "5672", "15671", "15672", "15692"]
 
 
-def test_what_the_containerfile_copies_is_not_ignored() -> None:
+def test_files_that_the_containerfile_copies_are_not_ignored() -> None:
     copied = [
         line.split()[1:-1]
         for line in (CONTAINER / "Containerfile").read_text().splitlines()

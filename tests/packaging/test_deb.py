@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from harebell.cli.verbs.compat import TOOLS
+from tests.running import running_broker
+
 ROOT = Path(__file__).parents[2]
 _SECONDS = 240
 _KINDS = ("preinst", "postinst", "prerm", "postrm")
@@ -112,6 +115,38 @@ def test_the_package_has_the_broker_its_unit_pages_and_completions(tree: Path) -
     )
 
 
+def test_rabbitmqs_commands_are_in_a_directory_of_their_own_and_run(
+    package: Path, machine: Path
+) -> None:
+    done = dpkg(machine, "--install", package)
+    assert done.returncode == 0, done.stdout + done.stderr
+    directory = machine / "usr/lib/harebell/rabbitmq"
+    assert {path.name for path in directory.iterdir()} == set(TOOLS)
+    names = {path.name for path in machine.rglob("*") if path.parent != directory}
+    assert not names & set(TOOLS)
+    python = machine / "usr/lib/harebell/bin/python"
+    with running_broker() as broker:
+        for tool, words in (
+            ("rabbitmqctl", ("add_vhost", "made by the package")),
+            ("rabbitmq-diagnostics", ("ping",)),
+            ("rabbitmqctl", ("list_vhosts", "name")),
+        ):
+            shebang = (directory / tool).read_text().splitlines()[0]
+            assert shebang == "#!/usr/lib/harebell/bin/python"
+            # Installed below another root, its Python is not where the script looks for it.
+            shown = printed(
+                python, directory / tool, *words, HAREBELL_DATA_DIR=str(broker.data_dir)
+            )
+    assert "made by the package" in shown
+
+
+def test_a_package_without_compiled_parts_says_so(tree: Path, package: Path) -> None:
+    packages = tree / "usr/lib/harebell/lib"
+    assert not list(packages.glob("python*/site-packages/harebell/**/*.so"))
+    described = printed("dpkg-deb", "--field", package, "Description")
+    assert "This one was made without compiled parts" in described
+
+
 def test_dpkg_reads_its_control_file_and_owners_are_root(package: Path) -> None:
     fields = printed("dpkg-deb", "--field", package)
     assert "Package: harebell\n" in fields
@@ -142,13 +177,14 @@ def test_the_scripts_are_valid_shell(tree: Path) -> None:
         assert "@" not in (tree / "DEBIAN" / kind).read_text().replace('"$@"', "")
 
 
-def test_it_is_installed_runs_and_is_removed_but_for_its_data(
+def test_the_package_is_installed_runs_and_is_removed_but_for_its_data(
     package: Path, older: Path, machine: Path
 ) -> None:
     first = dpkg(machine, "--install", older)
     assert first.returncode == 0, first.stdout + first.stderr
     version = printed(machine / "usr/lib/harebell/bin/python", "-m", "harebell", "--version")
     assert version.startswith("harebell 0.1.0 (python implementation")
+    assert version.strip().endswith(f"commit {printed('git', 'rev-parse', 'HEAD')[:8]})")
     data = machine / "var/lib/harebell"
     (data / "kept").write_text("a message")
     configuration = machine / "etc/harebell/harebell.toml"

@@ -6,11 +6,14 @@ import re
 import subprocess
 from pathlib import Path
 from typing import Any
+from urllib.request import urlopen
 
 import kubernetes_validate
 import pytest
 import yaml
 
+from tests.patience import SECONDS
+from tests.ports import free_port
 from tests.running import command, running_broker
 
 ROOT = Path(__file__).parents[2]
@@ -78,9 +81,11 @@ def test_the_configuration_and_the_probes_are_accepted_by_the_broker(tmp_path: P
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert ", 0 warnings" in done.stdout
-    with running_broker() as broker:
+    port = free_port()
+    with running_broker("--metrics-port", str(port)):
         for name in ("startupProbe", "livenessProbe", "readinessProbe"):
-            first, *words = BROKER[name]["exec"]["command"]
-            assert first == "harebell"
-            probe = [command(), *words, "--data-dir", str(broker.data_dir)]
-            assert subprocess.run(probe, timeout=60, check=False).returncode == 0, name
+            probe = BROKER[name]["httpGet"]
+            assert probe["port"] == "metrics"
+            url = f"http://127.0.0.1:{port}{probe['path']}"
+            with urlopen(url, timeout=SECONDS) as answer:
+                assert answer.status == 200, name

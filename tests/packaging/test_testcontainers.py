@@ -16,6 +16,7 @@ import pika
 import pytest
 
 from tests.packaging.container_engine import Engine, engine_at
+from tests.patience import SECONDS
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     }
     clean["PYTHONPATH"] = str(ROOT / "packaging" / "rabbitmq-compat" / "src")
     shims = [sys.executable, "-m", "harebell", "compat", "install-shims", str(commands)]
-    subprocess.run(shims, env=clean, check=True, capture_output=True)
+    subprocess.run(shims, timeout=SECONDS, env=clean, check=True, capture_output=True)
     (tmp_path / "etc").mkdir()
     (tmp_path / "etc" / "rabbitmq.conf").touch()
     variables = {

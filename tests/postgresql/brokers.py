@@ -22,9 +22,9 @@ LEASE_MS = 5_000
 """A machine may stand still for seconds before a broker loses its store, which no test expects."""
 SERVE_SECONDS = 60.0
 SMALL_GENERATIONS = """
-from harebell.server.postgresql import log_writer
+from harebell.cluster.postgresql import fenced_log_writer
 from harebell.store.journal import row_compression
-log_writer.GENERATION_BYTES = log_writer.DEAD_MAX_BYTES = 100_000
+fenced_log_writer.GENERATION_BYTES = fenced_log_writer.DEAD_MAX_BYTES = 100_000
 row_compression.COMPRESS_MIN_BYTES = 200
 """
 """For `planted`: generations of the log end and are removed all the time, as after a day.

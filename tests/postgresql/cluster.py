@@ -9,7 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harebell.server.control.client import ControlError, ask_command, ask_overview
+from harebell.management.control.client import ControlError, ask_command, ask_overview
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import command, environment

@@ -31,8 +31,9 @@ _MANY = {
 # From the declaration of the last queue on.
 CONFIRMS_EARLY = """
 import os
-from harebell.server.postgresql.log_writer import LogWriter
-seen, append, send, answered = [], LogWriter.append, LogWriter.send, LogWriter.answered
+from harebell.cluster.postgresql.fenced_log_writer import FencedLogWriter
+seen, append = [], FencedLogWriter.append
+send, answered = FencedLogWriter.send, FencedLogWriter.answered
 always, end = os.pipe()
 os.write(end, b".")
 def later(self, changes):
@@ -41,14 +42,14 @@ def later(self, changes):
         append(self, changes)
     if any(b"load.moved" in bytes(each.data) for each in changes):
         seen.append(True)
-LogWriter.append = later
-LogWriter.send = lambda self, changes: always if seen else send(self, changes)
-LogWriter.answered = lambda self: True if seen else answered(self)
+FencedLogWriter.append = later
+FencedLogWriter.send = lambda self, changes: always if seen else send(self, changes)
+FencedLogWriter.answered = lambda self: True if seen else answered(self)
 """
 IGNORES_ITS_EPOCH = """
-from harebell.server.postgresql.fence import Fence
-from harebell.server.postgresql.log_writer import LogWriter
-from harebell.server.postgresql.ownership import Deposed, Ownership
+from harebell.cluster.postgresql.step_down import StepDown
+from harebell.cluster.postgresql.fenced_log_writer import FencedLogWriter
+from harebell.cluster.postgresql.ownership import Deposed, Ownership
 def whatever(call):
     def called(*arguments):
         try:
@@ -56,10 +57,10 @@ def whatever(call):
         except Deposed:
             pass
     return called
-LogWriter.append = whatever(LogWriter.append)
-LogWriter.tidy = whatever(LogWriter.tidy)
+FencedLogWriter.append = whatever(FencedLogWriter.append)
+FencedLogWriter.clean = whatever(FencedLogWriter.clean)
 Ownership.holds = lambda self: True
-Fence.start = lambda self: None
+StepDown.start = lambda self: None
 """
 
 

@@ -10,13 +10,13 @@ import psycopg
 import pytest
 
 from harebell.base.errors import StoreError
-from harebell.server.cluster import cluster_directory
-from harebell.server.cluster.cluster_directory import CLUSTER_SCHEME, ClusterDirectory, View
-from harebell.server.cluster.stores import schema_of
-from harebell.server.postgresql.database import Database
-from harebell.server.postgresql.ownership import claim, read_store
-from harebell.server.postgresql.tables import Tables
-from tests.patience import SECONDS
+from harebell.cluster import cluster_directory
+from harebell.cluster.cluster_directory import CLUSTER_SCHEME, ClusterDirectory, View
+from harebell.cluster.postgresql.database import Database
+from harebell.cluster.postgresql.ownership import claim, read_store
+from harebell.cluster.postgresql.tables import Tables
+from harebell.cluster.stores import schema_of
+from tests.patience import SECONDS, reached
 from tests.postgresql.servers import PostgresServer
 
 BASE = "harebell"
@@ -159,9 +159,7 @@ def test_a_row_that_cannot_be_read_does_not_end_the_reading(url: str) -> None:
                 await asyncio.sleep(1.0)
                 link.execute(f"UPDATE {BASE}.store SET addresses = '{{}}'")
             await one.place("later", 1)
-            async with asyncio.timeout(SECONDS):
-                while two.store_of("later") is None:
-                    await asyncio.sleep(0.01)
+            await reached(lambda: two.store_of("later") is not None)
 
     _play(play)
 
@@ -201,8 +199,7 @@ def test_views_are_taken_over_one_after_the_other(url: str) -> None:
                 writing.create_task(one.write_users("old"))
                 await begun.wait()
                 writing.create_task(one.write_users("new"))
-                while two.view.users != "new":
-                    await asyncio.sleep(0.01)
+                await reached(lambda: two.view.users == "new")
                 goes_on.set()
             assert taken == ["old", "new"]
 
@@ -216,9 +213,7 @@ def test_users_who_were_removed_again_do_not_stay_when_the_view_is_old(url: str)
             await one.write_users("with")
             one.view = one.view._replace(users="without")
             await one.write_users("without")
-            async with asyncio.timeout(SECONDS):
-                while two.view.users != "without":
-                    await asyncio.sleep(0.01)
+            await reached(lambda: two.view.users == "without")
 
     _play(play)
 

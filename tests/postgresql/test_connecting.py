@@ -11,7 +11,7 @@ from urllib.parse import quote
 import pytest
 
 from harebell.client import blocking
-from harebell.server.control.client import ask_command
+from harebell.management.control.client import ask_command
 from tests.patience import SECONDS, eventually
 from tests.postgresql.brokers import StoreBroker
 from tests.postgresql.pooler import pooler
@@ -57,10 +57,11 @@ def test_a_service_and_a_password_file_say_where_the_database_is(
     files = [f"PGSERVICEFILE={service}", f"PGPASSFILE={passwords}"]
     with StoreBroker("a", "postgresql:///?service=hb", prefix=["env", *files]) as broker:
         _works(broker)
-        assert "PostgreSQL of the service 'hb'" in broker.log
+        assert eventually(lambda: "PostgreSQL of the service 'hb'" in broker.log)
     with StoreBroker("a", "postgresql://", prefix=["env", "PGSERVICE=hb", *files]) as broker:
         _works(broker)
-        assert f"PostgreSQL at 127.0.0.1:{postgresql.port}, database '{database}'" in broker.log
+        place = f"PostgreSQL at 127.0.0.1:{postgresql.port}, database '{database}'"
+        assert eventually(lambda: place in broker.log), broker.log
     said = _refused("postgresql:///?service=nope", *files)
     assert 'definition of service "nope" not found' in said
     passwords.chmod(0o644)
@@ -85,7 +86,7 @@ def test_a_broker_waits_for_the_promotion_of_a_standby_that_it_was_given() -> No
         standby = primary.standby("standby1")
         with StoreBroker("a", standby.url("d")) as broker:
             assert eventually(lambda: "it is a standby, or default_tr" in broker.log), broker.log
-            assert "name the hosts of all servers in storage" in broker.log
+            assert eventually(lambda: "name the hosts of all servers in storage" in broker.log)
             primary.kill()
             standby.promote()
             try:
@@ -181,7 +182,7 @@ def test_a_server_that_is_set_to_less_while_it_runs_is_noticed() -> None:
             assert "the settings of the server have changed" not in broker.log
             server.requires_standby()
             assert eventually(lambda: "the settings of the server have changed: " in broker.log)
-            assert "synchronous_standby_names is empty" in broker.log
+            assert eventually(lambda: "synchronous_standby_names is empty" in broker.log)
             _works(broker)
 
 

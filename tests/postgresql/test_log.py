@@ -12,15 +12,14 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
-from harebell.server.postgresql import log_writer
-from harebell.server.postgresql.database import Database
-from harebell.server.postgresql.log_reader import LogReader
-from harebell.server.postgresql.log_writer import LogWriter
-from harebell.server.postgresql.ownership import Deposed, Ownership, claim, now, read_store
-from harebell.server.postgresql.prepared_statement import PreparedStatement
-from harebell.server.postgresql.tables import Tables
+from harebell.cluster.postgresql import fenced_log_writer
+from harebell.cluster.postgresql.database import Database
+from harebell.cluster.postgresql.fenced_log_writer import FencedLogWriter
+from harebell.cluster.postgresql.log_reader import DamagedRow, LogReader
+from harebell.cluster.postgresql.ownership import Deposed, Ownership, claim, now, read_store
+from harebell.cluster.postgresql.prepared_statement import PreparedStatement
+from harebell.cluster.postgresql.tables import Tables
 from harebell.store.commit import write_all
 from harebell.store.journal.changes import SNAPSHOT, Change
 from harebell.store.journal.recording import Journal, RecordedFiles
@@ -51,13 +50,14 @@ class Owner:
         with self.database.connect() as link:
             self.tables.make(link)
             replica = Replica(str(directory), self.files)
-            reader = LogReader(self.tables, replica)
+            self.damaged: list[DamagedRow] = []
+            reader = LogReader(self.tables, replica, self.damaged.append)
             reader.follow(link)
             began = now()
             epoch = claim(link, self.tables, read_store(link, self.tables), self.database)
             assert epoch is not None
             self.ownership = Ownership(self.database, self.tables, epoch, began, "1", self._report)
-            self.writer = LogWriter(
+            self.writer = FencedLogWriter(
                 self.database, self.tables, self.ownership, reader, self._report
             )
             self.writer.attach(self.files, lambda: Change(SNAPSHOT, 0, "", b""))
@@ -121,7 +121,7 @@ def _again(tmp_path: Path, url: str) -> dict[str, bytes]:
     return other.contents()
 
 
-def test_what_was_committed_is_found_by_the_next_owner(
+def test_committed_records_are_found_by_the_next_owner(
     owner: Owner, tmp_path: Path, url: str
 ) -> None:
     owner.write("queues/a/1.seg", b"first")
@@ -158,8 +158,8 @@ def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
     monkeypatch: pytest.MonkeyPatch,
     contents: Callable[[random.Random, int], bytes],
 ) -> None:
-    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 100_000)
-    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 300_000)
+    monkeypatch.setattr(fenced_log_writer, "GENERATION_BYTES", 100_000)
+    monkeypatch.setattr(fenced_log_writer, "DEAD_MAX_BYTES", 300_000)
     rng = random.Random(7)
     for number in range(400):
         path = f"queues/a/{number:04}.seg"
@@ -167,7 +167,7 @@ def test_the_log_is_cleaned_while_it_grows_and_says_the_same(
         if number >= 20 and number % 10:
             owner.recorded.remove(f"queues/a/{number - 20:04}.seg")
         owner.commit()
-        owner.writer.tidy()
+        owner.writer.clean()
     with owner.database.connect() as link:
         generations = owner.tables.generations(link)
         stored = sum(
@@ -200,23 +200,52 @@ def test_rows_are_compressed_and_the_next_owner_reads_them(
     assert _again(tmp_path, url) == owner.contents()
 
 
-def test_a_damaged_row_is_named(owner: Owner, tmp_path: Path, url: str) -> None:
-    owner.write("queues/a/1.seg", bytes(100_000))
+def test_a_damaged_row_is_named_and_the_others_are_read(
+    owner: Owner, tmp_path: Path, url: str
+) -> None:
+    owner.write("queues/a/1.seg", random.Random(1).randbytes(100_000))
     owner.commit()
-    damage = "UPDATE harebell.log_0000000001 SET content = set_byte(content, 40, 255) WHERE"
+    owner.write("queues/b/1.seg", b"other")
+    owner.commit()
+    changed = "set_byte(content, 60, 255 - get_byte(content, 60))"
+    damage = f"UPDATE harebell.log_0000000001 SET content = {changed} WHERE"
     with psycopg.connect(url) as link:
         link.execute(f"{damage} number = 2".encode())
-    with pytest.raises(StoreError, match="row 2 of the log is damaged"):
-        _again(tmp_path, url)
+    other = Owner(tmp_path / "again", url, "again")
+    other.end()
+    assert [row.number for row in other.damaged] == [2]
+    assert "row 2 of the log is damaged" in other.damaged[0].text
+    assert "queues/a/1.seg" in other.damaged[0].text
+    assert other.contents()["queues/b/1.seg"] == b"other"
+
+
+def test_an_end_of_a_generation_that_is_missing_does_not_end_the_log(
+    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fenced_log_writer, "GENERATION_BYTES", 1_000)
+    for number in range(3):
+        owner.write(f"queues/{number}/1.seg", random.Random(number).randbytes(2_000))
+        owner.commit()
+        owner.writer.clean()
+    wanted = owner.contents()
+    with psycopg.connect(url) as link:
+        link.execute(
+            "DELETE FROM harebell.log_0000000001 WHERE number ="
+            " (SELECT max(number) FROM harebell.log_0000000001)"
+        )
+    other = Owner(tmp_path / "again", url, "again")
+    other.end()
+    assert other.contents() == wanted
+    assert ["generation 1" in row.text for row in other.damaged] == [True]
 
 
 def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleaning(
     owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As pg_dump does for as long as it takes, which may be hours."""
-    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 50_000)
-    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 100_000)
-    monkeypatch.setattr(log_writer, "_DROP_SECONDS", 0.0)
+    monkeypatch.setattr(fenced_log_writer, "GENERATION_BYTES", 50_000)
+    monkeypatch.setattr(fenced_log_writer, "DEAD_MAX_BYTES", 100_000)
+    monkeypatch.setattr(fenced_log_writer, "_DROP_SECONDS", 0.0)
     made = 0
 
     def work(commits: int, meanwhile: Callable[[], object] = lambda: None) -> None:
@@ -228,8 +257,8 @@ def test_a_session_that_holds_parts_of_the_log_stops_neither_commits_nor_cleanin
                 owner.recorded.remove(f"queues/a/{made - 5:04}.seg")
             made += 1
             owner.commit()
-            if owner.writer.untidy():
-                owner.writer.tidy()
+            if owner.writer.needs_cleaning():
+                owner.writer.clean()
 
     def generations() -> list[int]:
         with owner.database.connect() as link:
@@ -298,7 +327,7 @@ def test_a_lost_connection_is_made_again_and_the_commit_is_there_once(
     }
 
 
-class Hasty(LogWriter):
+class Hasty(FencedLogWriter):
     """A writer whose connection breaks after the server has committed, before it has said so."""
 
     breaks = True
@@ -399,7 +428,7 @@ def _backends(url: str, statement: str) -> list[int]:
 def test_a_large_commit_is_several_rows_that_are_there_together(
     owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_writer, "_ROW_BYTES", 1_000)
+    monkeypatch.setattr(fenced_log_writer, "_ROW_BYTES", 1_000)
     for number in range(10):
         owner.write("queues/a/1.seg", bytes([number]) * 900, 900 * number)
     owner.commit()
@@ -407,31 +436,38 @@ def test_a_large_commit_is_several_rows_that_are_there_together(
     assert _again(tmp_path, url) == owner.contents()
 
 
-def test_a_row_that_is_missing_is_an_error_and_not_a_shorter_log(
+def test_a_row_that_is_missing_is_named_and_leaves_a_hole(
     owner: Owner, postgresql: PostgresServer, tmp_path: Path, url: str
 ) -> None:
     for number in range(4):
         owner.write("queues/a/1.seg", b"%d" % number, number)
         owner.commit()
     postgresql.execute(DELETE_THIRD, url.rpartition("/")[2])
-    with pytest.raises(StoreError, match="row 3 of the log is missing"):
-        Owner(tmp_path / "again", url, "again")
+    other = Owner(tmp_path / "again", url, "again")
+    other.end()
+    assert other.contents() == {"queues/a/1.seg": b"0\x0023"}
+    assert ["row 3 of the log is missing" in row.text for row in other.damaged] == [True]
 
 
+@pytest.mark.parametrize("kind", [psycopg.errors.DiskFull, psycopg.OperationalError])
 def test_a_server_without_room_stalls_the_commit_which_succeeds_later(
-    owner: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
+    kind: type[psycopg.Error],
+    owner: Owner,
+    tmp_path: Path,
+    url: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    inserts = LogWriter._insert_once
+    inserts = FencedLogWriter._insert_once
 
-    def full(writer: LogWriter, link: object, contents: list[bytes]) -> None:
-        raise psycopg.errors.DiskFull("could not extend file: No space left on device")
+    def full(writer: FencedLogWriter, link: object, contents: list[bytes]) -> None:
+        raise kind("could not extend file: No space left on device")
 
-    monkeypatch.setattr(LogWriter, "_insert_once", full)
+    monkeypatch.setattr(FencedLogWriter, "_insert_once", full)
     owner.write("queues/a/1.seg", b"first")
     with pytest.raises(OSError, match="No space left") as caught:
         owner.commit()
     assert caught.value.errno == errno.ENOSPC
-    monkeypatch.setattr(LogWriter, "_insert_once", inserts)
+    monkeypatch.setattr(FencedLogWriter, "_insert_once", inserts)
     owner.write("queues/a/1.seg", b"second", 5)
     owner.commit()
     assert _again(tmp_path, url) == {"queues/a/1.seg": b"firstsecond"}
@@ -555,8 +591,8 @@ def test_a_warning_about_a_commit_that_was_sent_leaves_its_outcome_open(
 def test_the_loop_goes_on_sending_after_the_thread_has_ended_a_generation(
     sending: Owner, tmp_path: Path, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_writer, "GENERATION_BYTES", 30_000)
-    monkeypatch.setattr(log_writer, "DEAD_MAX_BYTES", 30_000)
+    monkeypatch.setattr(fenced_log_writer, "GENERATION_BYTES", 30_000)
+    monkeypatch.setattr(fenced_log_writer, "DEAD_MAX_BYTES", 30_000)
     sent = 0
     for number in range(100):
         sending.write("queues/a/1.seg", bytes([number]) * 2_000)
@@ -564,8 +600,8 @@ def test_the_loop_goes_on_sending_after_the_thread_has_ended_a_generation(
             sent += 1
         else:
             sending.commit()
-        if sending.writer.untidy():
-            sending.writer.tidy()
+        if sending.writer.needs_cleaning():
+            sending.writer.clean()
     assert sent > 80
     assert not [line for line in sending.said if "warning" in line]
     with sending.database.connect() as link:

@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pytest
 
-from harebell.base.limits import EXIT_DISK
 from harebell.client.blocking import connect
+from harebell.cluster.postgresql.relay import Owner, Relay
+from harebell.server.limits import EXIT_DISK
 from harebell.server.net import relay_side
 from harebell.server.net.acceptor import bound
-from harebell.server.net.asked_address import Asked
-from harebell.server.postgresql.relay import Owner, Relay
+from harebell.server.net.listen_address import ListenAddress
 from tests.interop.client.certificates import make_certificates
-from tests.patience import SECONDS, eventually
+from tests.patience import SECONDS, eventually, reached
 from tests.ports import free_port
 from tests.postgresql.cluster import Member
 from tests.postgresql.servers import PostgresServer
@@ -45,7 +45,7 @@ async def _relay(
         report(line)
 
     relay = Relay(seconds, limit, reported)
-    asked = Asked("amqp", host, 0)
+    asked = ListenAddress("amqp", host, 0)
     relay.listen(asked, await bound(asyncio.get_running_loop(), host, 0))
     relay.pass_on_to(owner)
     try:
@@ -75,8 +75,7 @@ def test_octets_pass_both_ways_and_each_end_closes_on_its_own() -> None:
             writer.write_eof()
             found = await reader.read()
             writer.close()
-            while relay.connections:
-                await asyncio.sleep(0.01)
+            await reached(lambda: not relay.connections)
             return found
 
     assert asyncio.run(play()) == (b"PROXY UNKNOWN\r\nabc" * 50_000)[::-1]
@@ -98,9 +97,7 @@ def test_a_client_that_stays_after_the_end_of_its_owner_is_cut(
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             assert await reader.read() == b"no"
-            async with asyncio.timeout(SECONDS):
-                while relay.connections:
-                    await asyncio.sleep(0.01)
+            await reached(lambda: not relay.connections)
             writer.close()
 
     asyncio.run(play())
@@ -178,9 +175,7 @@ def test_a_connection_waits_for_an_owner_and_is_closed_in_the_end() -> None:
         ):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"hello")
-            async with asyncio.timeout(SECONDS):
-                while relay.waiting != 1:
-                    await asyncio.sleep(0.01)
+            await reached(lambda: relay.waiting == 1)
             relay.pass_on_to(_owner(server))
             assert await reader.read(5) == b"hello"
             # Two connections are the limit here.
@@ -242,11 +237,8 @@ def test_a_client_that_leaves_while_it_waits_is_forgotten() -> None:
                 with closing(socket.create_connection(("127.0.0.1", port))) as leaves:
                     # What it has sent does not hide that it has gone.
                     leaves.sendall(b"AMQP")
-                    while relay.waiting < 2:
-                        await asyncio.sleep(0.01)
-                async with asyncio.timeout(SECONDS):
-                    while relay.waiting > 1 or len(relay.pending_logins) > 1:
-                        await asyncio.sleep(0.01)
+                    await reached(lambda: relay.waiting >= 2)
+                await reached(lambda: relay.waiting <= 1 and len(relay.pending_logins) <= 1)
             stays.close()
 
     asyncio.run(play())
@@ -257,7 +249,7 @@ def test_a_port_that_is_opened_later_is_left_to_others_too() -> None:
         async with _relay(None, seconds=60) as (relay, _):
             relay.leave_to_others(others=True)
             relay.listen(
-                Asked("amqp", "127.0.0.1", 0),
+                ListenAddress("amqp", "127.0.0.1", 0),
                 await bound(asyncio.get_running_loop(), "127.0.0.1", 0),
             )
             with closing(socket.create_connection(("127.0.0.1", relay.addresses[1][2]))):
@@ -265,9 +257,7 @@ def test_a_port_that_is_opened_later_is_left_to_others_too() -> None:
                     await asyncio.sleep(0.01)
                     assert relay.waiting == 0
                 relay.leave_to_others(others=False)
-                async with asyncio.timeout(SECONDS):
-                    while relay.waiting == 0:
-                        await asyncio.sleep(0.01)
+                await reached(lambda: relay.waiting)
 
     asyncio.run(play())
 
@@ -315,14 +305,13 @@ def test_the_relay_is_handed_on_with_the_clients_that_wait() -> None:
     async def play() -> None:
         async with _relay(None) as (relay, port):
             with closing(socket.create_connection(("127.0.0.1", port))) as link:
-                while not relay.waiting:
-                    await asyncio.sleep(0.01)
+                await reached(lambda: relay.waiting)
                 handed = relay.close()
                 (waiting,) = handed.take_clients("amqp")
                 waiting.sendall(b"here")
                 assert link.recv(4) == b"here"
                 waiting.close()
-                (listening,) = handed.take(Asked("amqp", "127.0.0.1", 0)) or []
+                (listening,) = handed.take(ListenAddress("amqp", "127.0.0.1", 0)) or []
                 with closing(socket.create_connection(("127.0.0.1", port))):
                     listening.close()
 

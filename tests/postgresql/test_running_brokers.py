@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.server.postgresql import ownership
-from harebell.server.postgresql.database import Database
-from harebell.server.postgresql.figures import cluster_rows
-from harebell.server.postgresql.ownership import (
+from harebell.cluster.postgresql import ownership
+from harebell.cluster.postgresql.database import Database
+from harebell.cluster.postgresql.figures import cluster_rows
+from harebell.cluster.postgresql.ownership import (
     STANDBY,
     RunningBrokers,
     forget_node,
     report_node,
 )
-from harebell.server.postgresql.tables import Tables
+from harebell.cluster.postgresql.tables import Tables
 from tests.postgresql.servers import PostgresServer
 
 SECONDS = 10.0

@@ -15,10 +15,10 @@ import pytest
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
 from harebell.client.blocking import connect
-from harebell.server.postgresql import store_copy
-from harebell.server.postgresql.database import Database
-from harebell.server.postgresql.log_reader import LogReader
-from harebell.server.postgresql.tables import Tables
+from harebell.cluster.postgresql import store_copy
+from harebell.cluster.postgresql.database import Database
+from harebell.cluster.postgresql.log_reader import LogReader
+from harebell.cluster.postgresql.tables import Tables
 from harebell.store.journal.replaying import Replica
 from tests.patience import eventually
 from tests.postgresql.cluster import Member
@@ -143,7 +143,8 @@ def test_a_copy_that_differs_is_found_in_both_directions(
         with pytest.raises(StoreError, match=f"the copy differs from .*{segment.name}"):
             store_copy._check_rows(link, tables, first, image)
         replica = Replica(str(back), OsFiles(str(back)))
-        reader = LogReader(tables, replica)
+        damaged: list[object] = []
+        reader = LogReader(tables, replica, damaged.append)
         reader.follow(link)
         replica.close()
     store_copy._check_files(back, reader)

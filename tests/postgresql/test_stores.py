@@ -16,14 +16,14 @@ import pytest
 
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
-from harebell.server.control.client import ControlError
+from harebell.management.control.client import ControlError
 from tests.patience import eventually
 from tests.postgresql.cluster import Member
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
 from tests.running import command as harebell_command
 from tests.running import environment
-from tests.unit.server.http.asking import Api
+from tests.unit.management.http.asking import Api
 
 EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
 
@@ -173,14 +173,14 @@ def test_commands_work_at_every_process(pair: tuple[Machine, Machine]) -> None:
         ]
 
 
-def test_what_people_see_names_the_store(pair: tuple[Machine, Machine]) -> None:
+def test_texts_for_people_name_the_store(pair: tuple[Machine, Machine]) -> None:
     one, two = pair
     _add_vhost(one, "far", 2)
     assert {row["name"]: row["store"] for row in two.ask("vhosts.list")} == {"/": 1, "far": 2}
     for machine in pair:
         assert [machine.overview(each)["storage"]["store"] for each in (1, 2)] == [1, 2]
-    assert "this broker owns store 2 in PostgreSQL" in one.log
-    assert "standing by: one owns store 2" in two.log
+    assert eventually(lambda: "this broker owns store 2 in PostgreSQL" in one.log)
+    assert eventually(lambda: "standing by: one owns store 2" in two.log)
 
 
 def test_clients_that_are_passed_on_are_counted(pair: tuple[Machine, Machine]) -> None:
@@ -278,7 +278,8 @@ def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
     assert eventually(lambda: _opens(machine.amqp("far")))
     assert _take(machine.amqp("far")) == b"kept"
     assert machine.pids()[0] == first
-    assert "the process of store 2 has ended with code -9, and is started again" in machine.log
+    said = "the process of store 2 has ended with code -9, and is started again"
+    assert eventually(lambda: said in machine.log), machine.log
 
 
 def test_sigterm_ends_all_processes_in_good_order(machine: Machine) -> None:
@@ -380,7 +381,7 @@ def test_users_and_vhosts_survive_a_new_owner(pair: tuple[Machine, Machine]) -> 
         ({"storage_stores": "65"}, "--storage-stores must be a whole number from 1 to 64"),
     ],
 )
-def test_what_cannot_be_with_several_stores_is_refused(
+def test_options_that_exclude_several_stores_are_refused(
     postgresql: PostgresServer, database: str, settings: dict[str, str], sentence: str
 ) -> None:
     given = {"storage_stores": 2, "metrics_port": 0, **settings}

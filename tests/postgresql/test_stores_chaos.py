@@ -18,7 +18,7 @@ import pytest
 
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
-from harebell.server.control.client import ControlError
+from harebell.management.control.client import ControlError
 from tests.patience import eventually
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer

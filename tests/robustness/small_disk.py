@@ -29,6 +29,7 @@ class SmallDisk:
     Attributes:
         data_dir: where a broker in the namespace has its data.
         prefix: a command that runs another one in the namespace.
+        seen: the directory as this process sees it.
     """
 
     def __init__(self, directory: Path, octets: int) -> None:
@@ -44,23 +45,23 @@ class SmallDisk:
         said = self._sleeper.stdout.readline()
         assert said == "mounted\n", f"no file system can be mounted in a namespace here: {said}"
         self.data_dir = directory / "data"
-        self._seen = Path(f"/proc/{self._sleeper.pid}/root{directory}")
+        self.seen = Path(f"/proc/{self._sleeper.pid}/root{directory}")
         self.prefix = ["nsenter", "-t", str(self._sleeper.pid), "-U", "-m", "--preserve"]
 
     def free(self) -> int:
         """Octets that can be written."""
-        return shutil.disk_usage(self._seen).free
+        return shutil.disk_usage(self.seen).free
 
     def fill(self, leave: int) -> None:
         """Fill it up but for so many octets."""
-        with (self._seen / _BALLAST).open("ab") as file, contextlib.suppress(OSError):
+        with (self.seen / _BALLAST).open("ab") as file, contextlib.suppress(OSError):
             while (room := self.free() - leave) > 0:
                 file.write(bytes(min(room, _CHUNK)))
                 file.flush()
 
     def give_back(self) -> None:
         """Make the room again that `fill` took."""
-        (self._seen / _BALLAST).unlink()
+        (self.seen / _BALLAST).unlink()
 
     def end(self) -> None:
         """Let it go, with everything in it."""

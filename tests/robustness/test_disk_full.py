@@ -128,7 +128,7 @@ def test_publishers_wait_consumers_go_on_and_it_ends_by_itself(disk: SmallDisk, 
 
 
 @pytest.mark.parametrize("killed", [False, True])
-def test_what_consumers_take_makes_room_on_a_disk_that_the_broker_has_filled(
+def test_deliveries_make_room_on_a_disk_that_the_broker_has_filled(
     disk: SmallDisk, killed: bool
 ) -> None:
     flags = (*_SEGMENT, *_PER_CASE["the disk is full"])
@@ -153,7 +153,7 @@ def test_what_consumers_take_makes_room_on_a_disk_that_the_broker_has_filled(
         assert broker.stop() == 0
 
 
-def test_what_was_confirmed_before_the_disk_was_full_is_there_after_a_kill(
+def test_messages_confirmed_before_the_disk_was_full_are_there_after_a_kill(
     disk: SmallDisk,
 ) -> None:
     flags = (*_SEGMENT, *_PER_CASE["the disk is full"])

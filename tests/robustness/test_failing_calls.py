@@ -103,8 +103,8 @@ class Case:
         assert life.stop(), f"{self.where}: it does not go on"
 
     def _judge(self) -> None:
-        """The next process, after a kill and after power losses."""
-        images = [self.disk.copy(), self.disk.crash(self.rng), self.disk.crash(self.rng)]
+        """The next process, after a kill and after a power loss."""
+        images = [self.disk.copy(), self.disk.crash(self.rng)]
         for number, image in enumerate(images):
             where = f"{self.where}, {self.hook.failed}, image {number}"
             rows = self.definitions.crash(image, self.rng)

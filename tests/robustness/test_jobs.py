@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from harebell.client.blocking import connect
-from harebell.server.control.client import ask_command, ask_rows
+from harebell.management.control.client import ask_command, ask_rows
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 

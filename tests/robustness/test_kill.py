@@ -25,7 +25,7 @@ from tests.robustness.load import Load
 
 PARTS = 4
 # Uncompiled it is the same code, and every round takes longer.
-ROUNDS_OF_A_PART = 10 if impl.chosen() == impl.NATIVE else 5
+ROUNDS_OF_A_PART = 7 if impl.chosen() == impl.NATIVE else 4
 SOAK_ROUNDS = 1_500
 ROUNDS_TOGETHER = 30
 """So many rounds share a data directory and a ledger."""

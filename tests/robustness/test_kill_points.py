@@ -25,9 +25,9 @@ from tests.robustness.load import Load
 from tests.running import DidNotStart
 
 # Every run has points of its own, and each share of them is one of every kind at least.
-POINTS = 40
+POINTS = 18
 SOAK_POINTS = 2_000
-SHARES = 4
+SHARES = 2
 """The points are spread over so many tests, which can run side by side."""
 LIVES_TOGETHER = 10
 """So many lives share a data directory and a ledger."""

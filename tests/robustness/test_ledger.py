@@ -159,7 +159,7 @@ def test_a_second_delivery_without_the_mark_is_found() -> None:
     assert "message 0 came again from 'q' without mark" in _only(ledger, "unmarked")
 
 
-def test_what_was_settled_for_good_must_not_come_back() -> None:
+def test_messages_settled_for_good_must_not_come_back() -> None:
     ledger = _sent(1)
     _take(ledger, 0)
     ledger.settles("q", 0, durable=True)
@@ -212,7 +212,7 @@ def test_half_a_transaction_is_found(met: tuple[int, ...], text: str) -> None:
     assert any(text in each for each in _transaction(*met).judge().split)
 
 
-def test_what_was_not_confirmed_may_go_with_the_transaction_that_acknowledged_it() -> None:
+def test_an_unconfirmed_message_may_go_with_the_transaction_that_acknowledged_it() -> None:
     ledger = Ledger()
     for number in range(2):
         ledger.sends(number, _body(number), ("q",))
@@ -227,7 +227,7 @@ def test_a_copy_knows_of_the_transactions() -> None:
     assert not _transaction(0, 1).copy().judge().split
 
 
-def test_what_a_transaction_put_into_a_queue_that_was_deleted_may_be_gone() -> None:
+def test_messages_that_a_transaction_put_into_a_deleted_queue_may_be_gone() -> None:
     ledger = _transaction(0)
     ledger.drops("q")
     assert not ledger.judge().split

@@ -24,7 +24,7 @@ from tests.sim.logs import Accounts, Life, Picture
 from tests.sim.script import SHAPES, Script, Shape
 
 FIRST = int(os.environ.get("HAREBELL_POWER_SEED", "1"))
-STATES = int(os.environ.get("HAREBELL_POWER_STATES", "20000"))
+STATES = int(os.environ.get("HAREBELL_POWER_STATES", "12000"))
 SOAK_STATES = 1_000_000
 IMAGES = 2
 DEEPER = 0.05
@@ -361,7 +361,7 @@ def test_the_first_confirmed_message_of_all_survives() -> None:
         other.judge("first", picture)
 
 
-def test_what_was_handed_out_before_a_crash_keeps_its_mark_over_a_clean_end() -> None:
+def test_messages_delivered_before_a_crash_keep_their_mark_over_a_clean_end() -> None:
     disk, accounts, rng = SimDisk(), Accounts(), Random(1)
     definitions = SimDefinitions(disk)
     life = _life(disk, definitions, accounts, 0)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client.blocking import connect
-from harebell.server.control.client import ask_overview
+from harebell.management.control.client import ask_overview
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, publish
@@ -79,7 +79,7 @@ def taken(client: Client, queue: str) -> list[tuple[bytes, bool]]:
 
 @pytest.mark.rule("0-9-1r#066", "0-9-1r#074")
 @pytest.mark.parametrize("end", ENDS)
-def test_what_is_declared_durably_is_back(end: signal.Signals, tmp_path: Path) -> None:
+def test_durable_declarations_are_back(end: signal.Signals, tmp_path: Path) -> None:
     with running(tmp_path, end=end) as client:
         arguments = {"alternate-exchange": "rest"}
         client.ask(m.ExchangeDeclare("rest", "fanout", durable=True), m.ExchangeDeclareOk)
@@ -293,7 +293,7 @@ def test_everything_in_the_directory_belongs_to_its_owner_alone(tmp_path: Path) 
 def test_less_durability_is_said_in_the_log_and_in_the_status(tmp_path: Path) -> None:
     with running(tmp_path, "--durability", "os") as client:
         assert overview(client)["durability"] == "os"
-        assert "durability is 'os'" in client.broker.log
+        assert eventually(lambda: "durability is 'os'" in client.broker.log)
 
 
 def test_a_disk_below_its_limit_blocks_who_publishes_and_nobody_else(tmp_path: Path) -> None:

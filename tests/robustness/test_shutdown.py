@@ -15,7 +15,7 @@ from tests.running import RunningBroker, running_broker
 from tests.unit.front.amqp_0_9_1.world import publish
 from tests.unit.server.listening import Talker, m, talk
 
-GRACE_SECONDS = 20.0
+GRACE_SECONDS = 100.0
 """Much longer than any stop may take that does not use it."""
 
 

@@ -7,12 +7,14 @@ from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from harebell.client import blocking
 from harebell.client.errors import ConnectionFailed, ConnectionLost
+from harebell.management.control.client import CommandError, ControlError, ask_command
 from tests.patience import SECONDS
 from tests.robustness import strace
 from tests.robustness.lives import life
@@ -29,6 +31,7 @@ _EVERY = 4
 """One of so many batches is large: its rows are in several commits before it ends."""
 _BODY_BYTES = 400
 _NUMBERS = 50
+_OTHER = "other"
 _MAX_BATCHES = 500
 """Of one life: it is killed long before."""
 
@@ -77,7 +80,7 @@ class _Sender:
 
     def _number(self, connection: blocking.Connection) -> None:
         channel = connection.channel()
-        first = channel.publisher_declare("publisher")
+        first = channel.publisher_declare("publisher").next
         for number in range(max(first - 10, 0), first + _NUMBERS):
             channel.publish_nowait(
                 b"%d" % number,
@@ -86,6 +89,67 @@ class _Sender:
                 headers={"x-publishing-id": number},
             )
         channel.close()
+
+
+class _Rotating(_Sender):
+    """A sender whose publishers go to another user after each batch, as when users change.
+
+    Args:
+        rng: chooses the attempts.
+        data_dir: of the broker.
+    """
+
+    def __init__(self, rng: Random, data_dir: Path) -> None:
+        super().__init__(rng)
+        self._data_dir = data_dir
+        # By publisher; a user is unknown when the broker died before it answered.
+        self._owners: dict[str, str | None] = {}
+        self.handed = 0
+
+    def live(self, url: str, batches: int) -> None:
+        """Send so many batches, or until the broker dies, each with the rights of another user."""
+        if _OTHER not in {row["name"] for row in self._ask("users.list")}:
+            self._ask("users.add", name=_OTHER, password=_OTHER)
+        every = {"configure": ".*", "write": ".*", "read": ".*"}
+        self._ask("permissions.set", user=_OTHER, **every)
+        self._look()
+        for _ in range(batches):
+            user = self._owners.get("query", "guest")
+            self._hand_over("publisher", user)
+            theirs = url.replace("://", f"://{user}:{user}@")
+            super().live(theirs, 1)
+            self._leave_staged(theirs)
+            other = _OTHER if user == "guest" else "guest"
+            self._look()
+            for name in ("query", "publisher"):
+                self._hand_over(name, other)
+
+    def _leave_staged(self, url: str) -> None:
+        """Stage rows that nobody commits: a hand-over drops them."""
+        with blocking.connect(url) as connection:
+            channel = connection.channel()
+            run = f"run {self._run}"
+            number = channel.stage_open("query", run)
+            options = {"batch": number, "attempt": 1_001, "part": 0, "number": 0}
+            channel.stage_append("query", run, **options, columns="value", data=_batch(number))
+
+    def _look(self) -> None:
+        """Compare whose the publishers are with what was answered."""
+        for row in self._ask("publishers.list"):
+            assert self._owners.get(row["name"]) in (None, row["user"]), (row, self._owners)
+            self._owners[row["name"]] = row["user"]
+
+    def _hand_over(self, name: str, user: str | None) -> None:
+        before = self._owners.get(name)
+        if before in (None, user):
+            return
+        self._owners[name] = None
+        self._ask("publishers.hand-over", publisher=name, to=user)
+        self._owners[name] = user
+        self.handed += 1
+
+    def _ask(self, command: str, **fields: object) -> Any:
+        return ask_command(self._data_dir, command, fields)
 
 
 def _taken(url: str, queue: str) -> list[int]:
@@ -99,18 +163,16 @@ def _taken(url: str, queue: str) -> list[int]:
         return found
 
 
-def _lives(directory: Path, seed: int, points: int) -> _Sender:
-    rng = Random(seed)
-    sender = _Sender(rng)
-    data_dir = directory / "data"
+def _lives(data_dir: Path, rng: Random, sender: _Sender, points: int) -> None:
     for _ in range(points):
         kind, last = rng.choice([*KINDS.items()])
         prefix = strace.kill_at(kind, rng.randint(1, last))
         size = SEGMENTS[1] if kind == "sync_file_range" else rng.choice(SEGMENTS)
         try:
             with life(data_dir, "--segment-bytes", size, prefix=prefix) as broker:
-                with pytest.raises((ConnectionLost, ConnectionFailed)):
+                with pytest.raises((ConnectionLost, ConnectionFailed, ControlError)) as end:
                     sender.live(broker.address(), _MAX_BATCHES)
+                assert not isinstance(end.value, CommandError), end.value
                 assert broker.process.wait(60) == -signal.SIGKILL, broker.log
                 assert "Traceback" not in broker.log, broker.log
         except DidNotStart as error:
@@ -123,18 +185,44 @@ def _lives(directory: Path, seed: int, points: int) -> _Sender:
             assert found == list(range(len(found))), f"{queue}: lost, repeated or out of order"
             assert found
         assert broker.stop() == 0
-    return sender
 
 
 @pytest.mark.timeout(900)
 def test_every_batch_and_number_is_there_once_whenever_the_broker_is_killed(
     tmp_path: Path, seed: int, counted: Callable[[str], None]
 ) -> None:
-    sender = _lives(tmp_path, seed, POINTS)
+    rng = Random(seed)
+    sender = _Sender(rng)
+    _lives(tmp_path / "data", rng, sender, POINTS)
     counted(f"{sender.repeated} batches were committed again and not published again")
+
+
+@pytest.mark.timeout(900)
+def test_every_batch_and_number_is_there_once_whenever_a_hand_over_is_killed(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    rng = Random(seed)
+    sender = _Rotating(rng, tmp_path / "data")
+    _lives(tmp_path / "data", rng, sender, POINTS)
+    counted(f"{sender.handed} hand-overs, {sender.repeated} batches committed again")
+    assert sender.handed
 
 
 @pytest.mark.soak
 @pytest.mark.timeout(7_200)
 def test_batches_and_numbers_bear_many_kills(tmp_path: Path, seed: int) -> None:
-    assert _lives(tmp_path, seed, SOAK_POINTS).repeated > SOAK_POINTS // 10
+    rng = Random(seed)
+    sender = _Sender(rng)
+    _lives(tmp_path / "data", rng, sender, SOAK_POINTS)
+    assert sender.repeated > SOAK_POINTS // 10
+
+
+@pytest.mark.soak
+@pytest.mark.timeout(7_200)
+def test_hand_overs_bear_many_kills(
+    tmp_path: Path, seed: int, counted: Callable[[str], None]
+) -> None:
+    rng = Random(seed)
+    sender = _Rotating(rng, tmp_path / "data")
+    _lives(tmp_path / "data", rng, sender, SOAK_POINTS)
+    counted(f"{sender.handed} hand-overs, {sender.repeated} batches committed again")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.server.control.client import ask_command
+from harebell.management.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, call, publish
@@ -55,7 +55,9 @@ def test_messages_expire_that_were_there_before_the_restart(
 
 
 @pytest.mark.parametrize("end", ENDS)
-def test_what_has_time_left_is_there_after_the_restart(end: signal.Signals, tmp_path: Path) -> None:
+def test_messages_with_time_left_are_there_after_the_restart(
+    end: signal.Signals, tmp_path: Path
+) -> None:
     with running(tmp_path, end=end) as client:
         arguments = {**DEAD, "x-message-ttl": 600_000, "x-expires": 600_000}
         client.ask(m.QueueDeclare("q", durable=True, arguments=arguments), m.QueueDeclareOk)
@@ -129,7 +131,7 @@ def test_delayed_messages_are_confirmed_on_disk_and_come_after_a_restart(
 
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_what_failed_before_the_restart_waits_once_more_and_is_not_lost(
+def test_a_message_that_failed_before_the_restart_waits_once_more_and_is_not_lost(
     kind: str, end: signal.Signals, tmp_path: Path
 ) -> None:
     arguments = {"x-queue-type": kind, "x-retry-delays": [1_000, 3_600_000], **DEAD}

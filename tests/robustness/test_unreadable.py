@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from harebell.base.limits import EXIT_DISK
 from harebell.client.blocking import connect
+from harebell.server.limits import EXIT_DISK
 from harebell.store.definitions import NAME
 from tests.robustness import strace
 from tests.robustness.lives import life, segments
@@ -53,7 +53,7 @@ def looked_into(directory: Path, action: str, prefix: Sequence[str]) -> tuple[in
     return done.returncode, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("number", [1, 2, 4])
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 6, 9])
 def test_definitions_that_cannot_be_read_are_not_called_damaged(
     tmp_path: Path, number: int
 ) -> None:
@@ -78,18 +78,27 @@ def test_a_log_that_cannot_be_read_is_not_called_damaged(tmp_path: Path, number:
     assert not (directory / "quarantine").exists()
 
 
-@pytest.mark.parametrize("action", ["check", "dump", "repair"])
-@pytest.mark.parametrize("number", [1, 2, 4])
-@pytest.mark.parametrize("definitions", [True, False], ids=["definitions", "log"])
-def test_what_the_disk_cannot_read_is_neither_damaged_nor_mended(
-    tmp_path: Path, action: str, number: int, definitions: bool
-) -> None:
-    directory = tmp_path / "data"
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory that no broker uses; no test changes it."""
+    directory = tmp_path_factory.mktemp("stopped") / "data"
     log = filled(directory)
     # A repair would cut this off.
     torn = log.parent.parent / ("f" * 32) / log.name
     torn.parent.mkdir()
     torn.write_bytes(log.read_bytes()[:-9])
+    return directory
+
+
+# Who only looks reads the definitions with three calls.
+@pytest.mark.parametrize("action", ["check", "dump", "repair"])
+@pytest.mark.parametrize(
+    ("definitions", "number"), [(True, 1), (True, 2), (False, 1), (False, 2), (False, 4)]
+)
+def test_blocks_that_the_disk_cannot_read_are_neither_damaged_nor_repaired(
+    stopped: Path, action: str, definitions: bool, number: int
+) -> None:
+    directory, log = stopped, segments(stopped)[0]
     before = files(directory)
     file = directory / NAME if definitions else log
     code, said = looked_into(directory, action, reading(file, number))

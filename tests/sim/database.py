@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 from weakref import WeakSet, finalize
 
@@ -47,6 +48,14 @@ class Database(Definitions):
         """Whether there are changes for the next transaction."""
         return self._real.gathered
 
+    def check(self, thing: str, table: Mapping[str, Any]) -> int:
+        """Say how large a table is, or refuse it."""
+        return self._real.check(thing, table)
+
+    def whole(self) -> AbstractContextManager[None]:
+        """A block whose changes are all gathered, or none of them."""
+        return self._real.whole()
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
         """Add a definition to the next transaction."""
         self._real.put(kind, key, fields)
@@ -84,7 +93,7 @@ def _let_go() -> None:
     """SQLite must not call Python when that has ended."""
     for each in list(_open):
         each._dies()
-        each._real.let_go()
+        each._real.detach()
 
 
 _open: WeakSet[Database] = WeakSet()

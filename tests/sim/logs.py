@@ -127,7 +127,7 @@ class Life:
         self.store = DiskStore(
             disk,
             definitions,
-            Gauge(0),
+            Gauge(),
             self.clock,
             self._made.randbytes,
             lambda level, text: self.reports.append((level, text)),
@@ -148,7 +148,7 @@ class Life:
     def recover(self) -> None:
         """Do what a broker does at its start: open every log that is defined."""
         defined = list(self.definitions.load(QUEUE))
-        self.store.tidy(identity for (identity,), _ in defined)
+        self.store.clean(identity for (identity,), _ in defined)
         for (identity,), fields in defined:
             self._open(identity, fields)
 

@@ -50,7 +50,7 @@ class DiskBroker(MemoryBroker):
         self.reports: list[tuple[str, str]] = []
         super().__init__(seed, high)
         identities = log_identities(definitions)
-        self.disk_store.tidy(identities)
+        self.disk_store.clean(identities)
         for sentence in self.broker.restore():
             self.misses(sentence)
 

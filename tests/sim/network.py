@@ -8,7 +8,7 @@ import random
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.base.limits import OUTPUT_STOP_BYTES
+from harebell.front.limits import OUTPUT_STOP_BYTES
 from tests.model.memory import MemoryBroker
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class World:
         """Write the connections that have output, as the shell does once per turn."""
         registry = self.broker.registry
         for _ in range(1000):
-            registry.relieve()
+            registry.publishers.relieve()
             dirty = registry.take_dirty()
             if not dirty:
                 return

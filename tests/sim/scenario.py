@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES
+from harebell.front.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES
 from harebell.wire.v09 import methods as m
 from tests.model.peer import Reader, call, login
 from tests.sim.checker import Checker, Item
@@ -169,7 +169,7 @@ class Scenario:
         self.settle()
         broker = self.world.broker
         assert broker.gauge.used == 0, f"{broker.gauge.used} octets are counted, the queues empty"
-        assert not broker.registry.blocked
+        assert not broker.registry.publishers.connections
         assert all(not q.consumers and not q.unacked for q in broker.vhost.queues.values())
         assert not broker.internal_errors(), broker.internal_errors()
         # What was deleted was excused, and cannot come back either.

@@ -33,7 +33,7 @@ def _trials(states: int, seed: int) -> Counts:
 
 
 @pytest.mark.timeout(900)
-def test_what_is_declared_and_claimed_is_as_promised_whenever_the_power_goes() -> None:
+def test_declarations_and_claims_are_as_promised_whenever_the_power_goes() -> None:
     counts = _trials(STATES, 1)
     assert counts.states >= STATES
     assert counts.before > STATES // 10
@@ -43,7 +43,7 @@ def test_what_is_declared_and_claimed_is_as_promised_whenever_the_power_goes() -
 
 @pytest.mark.soak
 @pytest.mark.timeout(7_200)
-def test_what_is_declared_and_claimed_is_as_promised_in_many_power_losses() -> None:
+def test_declarations_and_claims_are_as_promised_in_many_power_losses() -> None:
     _trials(SOAK_STATES, 1_000_000)
 
 

@@ -87,7 +87,7 @@ def test_a_delayed_message_is_never_lost_and_comes_twice_at_most(cut: int) -> No
     assert held._log.live() == 0
 
 
-def test_what_waits_is_let_go_in_order_without_a_loss_of_power() -> None:
+def test_waiting_messages_are_sent_in_order_without_a_power_loss() -> None:
     disk = SimDisk()
     broker = DiskBroker(disk, SimDefinitions(disk))
     set_up(broker)

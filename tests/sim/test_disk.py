@@ -108,7 +108,7 @@ def test_open_files_are_counted_and_closed_once() -> None:
 # --- what a power loss leaves -----------------------------------------------------------------
 
 
-def test_what_was_synced_survives() -> None:
+def test_synced_writes_survive() -> None:
     disk = _disk(b"x" * 3000)
     assert _found(disk) == {b"x" * 3000}
 
@@ -369,7 +369,7 @@ def test_every_operation_is_counted_and_reported_to_the_hook() -> None:
     assert disk.operations == 12
 
 
-def test_what_changes_a_crash_is_told_afterwards() -> None:
+def test_the_hook_runs_after_each_operation_that_changes_a_crash() -> None:
     disk = _disk(b"12")
     states: list[tuple[str, ...]] = []
     disk.after = lambda: states.append(tuple(disk.paths()))

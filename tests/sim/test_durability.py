@@ -7,9 +7,9 @@ loss right after it leaves is looked at.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from harebell.base.durability import Durability
 from harebell.base.gauge import Gauge

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.base import impl
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.logs import Accounts, Life
 from tests.sim.script import Script, Shape
 
-SCRIPTS = 120
+# Uncompiled it is the same code, and takes longer.
+SCRIPTS = 60 if impl.chosen() == impl.NATIVE else 20
 SOAK_SCRIPTS = 20_000
 SHAPE = Shape(
     steps=30,

@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 
-from harebell.base.limits import SEGMENT_BYTES, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.model.jobs import COPY, DONE, MOVE, Orders
+from harebell.store.limits import SEGMENT_BYTES, WRITE_EARLY_BYTES
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker

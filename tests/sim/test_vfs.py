@@ -30,7 +30,7 @@ def _names(database: Database) -> list[str]:
     return [key[1] for key, _ in database.load("queue")]
 
 
-def test_what_is_written_is_on_the_disk_and_read_again() -> None:
+def test_written_pages_are_on_the_disk_and_read_again() -> None:
     disk = SimDisk()
     database = Database(disk)
     _put(database, "one", "two")
@@ -122,14 +122,14 @@ def test_a_dead_process_keeps_its_shared_memory_until_its_connections_are_closed
     vfs.abandon(disk)
     # SQLite has its address and reads it in this call: without it, that ends the process.
     assert region() is not None
-    database._real.let_go()
+    database._real.detach()
     assert region() is None
     assert {path: disk.content(path) for path in disk.paths()} == left
     assert not [each for each in vfs._files.values() if each.disk is disk]
 
 
 def _old(disk: SimDisk) -> None:
-    """Make the database one of version 2, which had no leases and no checksums."""
+    """Make the database one of version 2, which had no leases, no eras and no checksums."""
     database = Database(disk)
     _put(database, "old")
     database.close()
@@ -137,6 +137,7 @@ def _old(disk: SimDisk) -> None:
         for table in tables.TABLES.values():
             link.execute(f"ALTER TABLE {table.name} DROP COLUMN crc")
         link.execute("DROP TABLE leases")
+        link.execute("DROP TABLE eras")
         link.execute("UPDATE meta SET version = 2")
     assert disk.handles == {}
 
@@ -153,10 +154,11 @@ def test_a_database_of_an_older_version_is_brought_up_to_date_as_a_whole() -> No
             for seed in range(3):
                 found = Database(disk.crash(Random(seed)))
                 assert found.load("lease") == []
+                assert found.load("era") == []
                 assert [key for key, _ in found.load("queue")] == [("/", "old")]
                 found.put("lease", ("/", "q", "g"), {"identity": "i", "state": {}})
                 found.write(found.take())
         else:
             break
     assert number > 3
-    assert tables.VERSION == 4
+    assert tables.VERSION == 5

@@ -1,8 +1,7 @@
-"""A stream reader asked as Spark asks it, without a JVM."""
+"""Queues of a test, and a stream reader asked as Spark asks it, without a JVM."""
 
 from __future__ import annotations
 
-import pickle
 import time
 from typing import Any
 
@@ -10,6 +9,7 @@ from pyspark.sql.types import StructType
 
 from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import MESSAGE
+from harebell.testing.stream_calls import read_rows
 from tests.patience import SECONDS
 
 BODIES = StructType([MESSAGE["value"], MESSAGE["offset"], MESSAGE["redelivered"]])
@@ -25,6 +25,19 @@ def waiting(channel: Any, queue: str) -> int:
     return int(channel.queue_declare(queue, passive=True).method.message_count)
 
 
+def taken(channel: Any, queue: str) -> list[tuple[Any, Any, bytes]]:
+    """Method, properties and body of every message of a queue, taken out of it."""
+    messages = []
+    while (message := channel.basic_get(queue, auto_ack=True))[0] is not None:
+        messages.append(message)
+    return messages
+
+
+def taken_bodies(channel: Any, queue: str) -> list[bytes]:
+    """The bodies of every message of a queue, taken out of it."""
+    return [body for _, _, body in taken(channel, queue)]
+
+
 def gathered(of: QueueStreamReader, start: dict[str, Any]) -> dict[str, Any]:
     """The next micro-batch that is not empty."""
     until = time.monotonic() + SECONDS
@@ -37,13 +50,9 @@ def gathered(of: QueueStreamReader, start: dict[str, Any]) -> dict[str, Any]:
 
 def rows(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[dict[str, Any]]:
     """What executors would read, through a pickled reader as they have it."""
-    executor: QueueStreamReader = pickle.loads(pickle.dumps(of))
-    return [
-        row
-        for partition in of.partitions(start, end)
-        for batch in executor.read(partition)
-        for row in batch.to_pylist()
-    ]
+    # As Spark does before each micro-batch but the first one.
+    of.commit(start)
+    return read_rows(of, of.partitions(start, end))
 
 
 def bodies(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[int]:

@@ -9,15 +9,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pika
 import pytest
 from pyspark.sql import SparkSession
 
 from harebell.spark.session import build_session
+from tests.interop.rabbitmq import RabbitNode
 from tests.running import running_broker
 from tests.warming import warm_once
+
+if TYPE_CHECKING:
+    from tests.spark.cells import Site
 
 _NUMBERS = itertools.count(1)
 PATIENT = {"fetchTimeout": "300s"}
@@ -44,6 +48,28 @@ def no_java(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
 def broker_url() -> Iterator[str]:
     with running_broker() as broker:
         yield broker.address() + "/%2F"
+
+
+@pytest.fixture(scope="module")
+def rabbit() -> Iterator[str]:
+    """The URL of a RabbitMQ node that the tests of one file share."""
+    node = RabbitNode()
+    try:
+        node.start()
+        yield node.url
+    finally:
+        node.stop()
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    """The brokers of a matrix of queries."""
+    from tests.spark.cells import Site
+
+    with running_broker() as elsewhere:
+        made = Site(tmp_path, elsewhere)
+        yield made
+        made.remove()
 
 
 @pytest.fixture

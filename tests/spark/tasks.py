@@ -24,6 +24,9 @@ from pyspark.sql.types import (
 from harebell.spark.source import QueueSource
 from harebell.spark.writing.write_target import TaskResult
 
+TEXTS = pa.schema([("value", pa.binary()), ("routing_key", pa.string())])
+"""Bodies, and where they go."""
+
 
 @contextmanager
 def as_task(part: int, attempt: int, **properties: str) -> Iterator[None]:

@@ -47,7 +47,9 @@ def bodies(of: QueueBatchReader) -> list[int]:
     return [int(row["value"]) for row in rows(of)]
 
 
-def test_what_is_there_is_seen_and_stays_there(reader: Readers, channel: Any, queue: str) -> None:
+def test_existing_messages_are_read_and_stay_in_the_queue(
+    reader: Readers, channel: Any, queue: str
+) -> None:
     publish(channel, queue, 0, 10)
     assert bodies(reader()) == list(range(10))
     assert bodies(reader()) == list(range(10))

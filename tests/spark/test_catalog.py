@@ -72,7 +72,7 @@ def test_a_queue_is_a_table_for_reads_writes_and_streams(
         ),
     ],
 )
-def test_what_the_catalog_cannot_do_is_one_sentence_with_the_way_to_do_it(
+def test_an_act_beyond_the_catalog_is_one_sentence_with_the_way_to_do_it(
     spark: SparkSession, broker_url: str, sql: str, said: str
 ) -> None:
     spark.conf.set(f"{SETTING}.url", broker_url)

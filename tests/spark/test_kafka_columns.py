@@ -108,7 +108,7 @@ def test_the_partitions_of_a_super_stream_are_read_as_one(
     ]
 
 
-def test_what_is_no_super_stream_is_named(broker_url: str, channel: Any) -> None:
+def test_an_exchange_that_is_no_super_stream_is_named(broker_url: str, channel: Any) -> None:
     given = PATIENT | {"url": broker_url, "superStream": "few"}
     reader = QueueSource(given).reader(MESSAGE)
     with pytest.raises(SourceError, match=r"'few', is no super stream .* no queue 'few-0'"):

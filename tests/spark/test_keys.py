@@ -156,6 +156,7 @@ def test_micro_batches_go_on_with_each_key_and_leave_those_that_a_consumer_holds
         """Micro-batches until there is nothing more, as (key, number)."""
         found = []
         while (end := reader.latestOffset(start, reader.getDefaultReadLimit())) != start:
+            reader.commit(start)
             (partition,) = reader.partitions(start, end)
             rows = [row for batch in reader.read(partition) for row in batch.to_pylist()]
             assert len(rows) <= 100

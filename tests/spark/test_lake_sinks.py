@@ -1,7 +1,8 @@
-"""The sinks of Delta and Iceberg: each micro-batch once, new columns, and what they refuse."""
+"""The sinks of Delta, Iceberg and Parquet: batches once, new columns, and what they refuse."""
 
 from __future__ import annotations
 
+import shutil
 import socket
 import time
 from collections.abc import Iterator
@@ -13,9 +14,13 @@ from pyiceberg.catalog import load_catalog
 from pyspark.sql import DataFrame, SparkSession
 
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks import delta, iceberg_expiry
 from harebell.pipeline.sinks.iceberg import IcebergSink
 from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace
 from harebell.pipeline.sinks.iceberg_compaction import compact
+from harebell.pipeline.sinks.known_table import KnownTable
+from harebell.pipeline.sinks.parquet import ParquetSink
+from harebell.pipeline.sinks.staging import key_of
 from harebell.pipeline.sinks.table_form import TableForm
 from tests.refusing_store import refusing_store
 from tests.spark.lakes import KINDS, NAME, Lake
@@ -47,6 +52,9 @@ def test_a_micro_batch_that_is_repeated_is_written_once(spark: SparkSession, lak
     assert sink.write(orders(spark, 10, 15), 1) == 5
     assert sink.write(orders(spark, 0, 0), 2) == 0
     assert sink.write(orders(spark, 10, 15), 1) == 0
+    # Only the last one is repeated.
+    with pytest.raises(PipelineError, match="put back to an older state"):
+        sink.write(orders(spark, 20, 25), 0)
     assert [row["id"] for row in lake.rows()] == list(range(15))
     assert lake.rows()[3]["total"] == 4.5
     assert lake.on_disk() == lake.files()
@@ -129,6 +137,20 @@ def test_small_files_are_merged_and_no_row_changes(spark: SparkSession, lake: La
     assert lake.sink(partition_by=("day",)).write(orders(spark, 35, 40), 7) == 0
 
 
+def test_a_micro_batch_is_known_after_the_versions_of_its_table_have_expired(
+    spark: SparkSession, lake: Lake
+) -> None:
+    for batch in range(3):
+        lake.sink().write(orders(spark, batch * 5, batch * 5 + 5), batch)
+    if lake.kind == "iceberg":
+        assert iceberg_expiry.expire(lake.iceberg(), 0, 1).snapshots == 2
+    else:
+        delta.expire(lake.path, 0, dry_run=False)
+    assert lake.sink().write(orders(spark, 10, 15), 2) == 0
+    assert lake.sink().write(orders(spark, 15, 20), 3) == 5
+    assert [row["id"] for row in lake.rows()] == list(range(20))
+
+
 def test_a_table_that_is_gone_or_another_one_ends_the_query_with_one_sentence(
     spark: SparkSession, lake: Lake
 ) -> None:
@@ -146,6 +168,96 @@ def test_a_table_that_is_gone_or_another_one_ends_the_query_with_one_sentence(
     away.rename(place)
     assert lake.sink().write(orders(spark, 5, 10), 1) == 5
     assert [row["id"] for row in lake.rows()] == list(range(10))
+
+
+def test_an_older_copy_of_a_table_ends_the_query_until_a_newer_one_is_back(
+    spark: SparkSession, lake: Lake
+) -> None:
+    lake.sink().write(orders(spark, 0, 5), 0)
+    place = lake.path if lake.kind == "delta" else lake.directory / "catalog.db"
+    old, new = lake.directory / "old", lake.directory / "new"
+    copied(place, old)
+    lake.sink().write(orders(spark, 5, 10), 3)
+    place.rename(new)
+    copied(old, place)
+    for batch in (3, 4):
+        with pytest.raises(PipelineError, match="older than this checkpoint: its last micro-batch"):
+            lake.sink().write(orders(spark, 10, 15), batch)
+    assert [row["id"] for row in lake.rows()] == list(range(5))
+    place.rename(lake.directory / "older")
+    new.rename(place)
+    assert lake.sink().write(orders(spark, 10, 15), 4) == 5
+    assert [row["id"] for row in lake.rows()] == list(range(15))
+    # What is overwritten as a whole may be of any date.
+    place.rename(new)
+    copied(old, place)
+    assert lake.sink(overwrite=True).write(orders(spark, 0, 3), 5) == 3
+    assert [row["id"] for row in lake.rows()] == list(range(3))
+
+
+def copied(place: Path, to: Path) -> None:
+    """Copy a file or a directory, as a backup does."""
+    if place.is_dir():
+        shutil.copytree(place, to)
+    else:
+        shutil.copy(place, to)
+
+
+def test_an_older_copy_of_a_directory_of_parquet_files_ends_the_query(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place, key = tmp_path / "table", key_of("query/sink")
+
+    def written(first: int, end: int, batch: int) -> int:
+        known = KnownTable(tmp_path / "checkpoint", key)
+        sink = ParquetSink(place, "query/sink", known, (), "zstd")
+        return sink.write(orders(spark, first, end), batch)
+
+    assert written(0, 5, 0) == 5
+    copied(place, tmp_path / "old")
+    assert written(5, 10, 1) == 5
+    place.rename(tmp_path / "new")
+    copied(tmp_path / "old", place)
+    with pytest.raises(PipelineError) as caught:
+        written(10, 15, 2)
+    note = tmp_path / "checkpoint" / "tables" / f"{key}.json"
+    assert str(caught.value) == (
+        f"the Parquet directory {place} is older than this checkpoint: its last micro-batch is 0, "
+        "and the checkpoint counts what was written to it up to micro-batch 1. Restore a newer "
+        f"copy of it, or a checkpoint of the same date, or remove {note} to go on without these "
+        "rows"
+    )
+    note.unlink()
+    assert written(10, 15, 2) == 5
+    found = spark.read.parquet(str(place)).select("id").collect()
+    assert sorted(row["id"] for row in found) == [*range(5), *range(10, 15)]
+
+
+def test_a_directory_of_parquet_files_that_is_gone_ends_the_query_until_it_is_back(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    place = tmp_path / "table"
+
+    def written(first: int, end: int, batch: int, transaction: str = "query/sink") -> int:
+        known = KnownTable(tmp_path / "checkpoint", key_of(transaction))
+        sink = ParquetSink(place, transaction, known, (), "zstd")
+        return sink.write(orders(spark, first, end), batch)
+
+    assert written(0, 5, 0) == 5
+    away = place.rename(tmp_path / "away")
+    gone = f"the Parquet directory {place} is gone, and this checkpoint counts what was written"
+    with pytest.raises(PipelineError, match=gone):
+        written(5, 10, 1)
+    assert not place.exists()
+    # Another query's directory in the same place does not have the rows either.
+    assert written(0, 5, 0, "other/sink") == 5
+    with pytest.raises(PipelineError, match=gone):
+        written(5, 10, 1)
+    place.rename(tmp_path / "other")
+    away.rename(place)
+    assert written(5, 10, 1) == 5
+    found = spark.read.parquet(str(place)).select("id").collect()
+    assert sorted(row["id"] for row in found) == list(range(10))
 
 
 def test_a_place_that_cannot_be_written_is_one_sentence(spark: SparkSession, lake: Lake) -> None:

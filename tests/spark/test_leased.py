@@ -50,6 +50,29 @@ def reader(broker_url: str, queue: str) -> Iterator[Readers]:
         one.stop()
 
 
+def test_a_group_that_the_broker_has_forgotten_is_told_apart_from_a_queue_that_is_gone(
+    reader: Readers, channel: Any, queue: str, broker_url: str
+) -> None:
+    publish(channel, queue, 0, 4)
+    one = reader()
+    start = one.initialOffset()
+    end = gathered(one, start)
+    with blocking.connect(broker_url) as connection:
+        other = connection.channel()
+        lease = other.lease_open(queue, end[queue]["group"])
+        other.lease_close(queue, end[queue]["group"], lease.epoch, forget=True)
+    publish(channel, queue, 4, 8)
+    for ask in (
+        lambda: one.latestOffset(end, one.getDefaultReadLimit()),
+        lambda: rows(one, start, end),
+    ):
+        with pytest.raises(SourceError) as caught:
+            ask()
+        assert f"group {end[queue]['group']!r}" in str(caught.value), str(caught.value)
+        assert "declare it first" not in str(caught.value)
+        assert "was deleted while" not in str(caught.value)
+
+
 def test_a_query_begins_at_the_same_offset_however_often_it_is_asked(
     reader: Readers, queue: str
 ) -> None:
@@ -308,7 +331,7 @@ def test_claims_that_were_given_back_are_noticed(
         again = gathered(bold, planned)
     (record,) = caplog.records
     said = record.getMessage()
-    assert "no query held the group for 300 s (leaseTimeout)" in said
+    assert "no query held the group for 86400 s (leaseTimeout)" in said
     assert said.endswith("if the sink has nothing of this one, they come once")
     assert bodies(bold, planned, again) == [0, 1, 2, 3, 4]
     assert all(row["redelivered"] for row in rows(bold, planned, again))

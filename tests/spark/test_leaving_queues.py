@@ -50,7 +50,7 @@ def begun(one: QueueStreamReader) -> tuple[dict[str, Any], dict[str, Any]]:
     return start, gathered(one, start)
 
 
-def test_what_was_planned_of_a_queue_is_read_and_settled_before_it_is_left(
+def test_messages_planned_of_a_queue_are_read_and_settled_before_it_is_left(
     reader: Readers, channel: Any, pair: tuple[str, str]
 ) -> None:
     stays, goes = pair

@@ -22,7 +22,9 @@ GROUP = "spark-1"
 class Ended:
     """A pipeline that has planned two micro-batches of five messages each, and has ended."""
 
-    def __init__(self, url: str, queue: str, directory: Path, finished: int) -> None:
+    def __init__(
+        self, url: str, queue: str, directory: Path, finished: int, eras: str = ""
+    ) -> None:
         self.checkpoint = directory / "checkpoint"
         for kind in ("offsets", "commits"):
             (self.checkpoint / kind).mkdir(parents=True)
@@ -33,6 +35,8 @@ class Ended:
                 claim = channel.lease_claim(queue, GROUP, lease.epoch, messages=5)
                 assert claim is not None
                 place = {"generation": lease.generation, "group": GROUP, "claim": claim.number}
+                if eras:
+                    place["eras"] = eras
                 log = f"v1\n{{}}\n{json.dumps({queue: place})}"
                 (self.checkpoint / "offsets" / str(number)).write_text(log)
         for number in range(finished):
@@ -50,7 +54,7 @@ class Ended:
 
 
 @pytest.mark.parametrize(("finished", "committed", "left"), [(0, 0, 2), (1, 1, 1), (2, 2, 0)])
-def test_what_spark_has_finished_is_acknowledged_and_the_rest_stays_claimed(
+def test_finished_batches_are_acknowledged_and_the_rest_stays_claimed(
     broker_url: str,
     channel: Any,
     queue: str,
@@ -67,6 +71,17 @@ def test_what_spark_has_finished_is_acknowledged_and_the_rest_stays_claimed(
     with blocking.connect(broker_url) as connection:
         lease = connection.channel().lease_open(queue, GROUP)
         assert (lease.committed, len(lease.claims), lease.lost) == (committed, left, 0)
+
+
+def test_claims_that_a_restored_broker_has_made_under_the_same_numbers_stay(
+    broker_url: str, channel: Any, queue: str, tmp_path: Path
+) -> None:
+    publish(channel, queue, 0, 12)
+    ended = Ended(broker_url, queue, tmp_path, 2, eras=f"{'a' * 16}:1")
+    commit_logged_claims(ended.pipeline)
+    with blocking.connect(broker_url) as connection:
+        lease = connection.channel().lease_open(queue, GROUP)
+        assert (lease.committed, len(lease.claims), lease.lost) == (0, 2, 0)
 
 
 def test_messages_of_a_checkpoint_that_is_removed_go_back_at_once(

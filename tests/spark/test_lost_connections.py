@@ -46,7 +46,7 @@ def writing(port: int, **more: str) -> Query:
 def breaking(broken: Relay, queue: str) -> Iterator[pa.RecordBatch]:
     """Batches of 3,000 rows; the connection is lost while the broker's answers are."""
     yield from texts(queue, 0, 1_000)
-    broken.deaf = True
+    broken.deafen()
     yield from texts(queue, 1_000, 2_000)
     broken.cut()
     yield from texts(queue, 2_000, 2_500)
@@ -58,7 +58,7 @@ def numbers(channel: Any, queue: str) -> list[int]:
     return sorted(int(body) for _, _, body in taken(channel, queue))
 
 
-def test_what_was_not_confirmed_is_published_again(broken: Relay, channel: Any, queue: str) -> None:
+def test_unconfirmed_messages_are_published_again(broken: Relay, channel: Any, queue: str) -> None:
     query = writing(broken.port, delivery="at-least-once", maxInFlight="3000")
     (done,) = query.run(1, breaking(broken, queue))
     assert (done.rows, done.unroutable, done.refused) == (3_000, 0, 0)

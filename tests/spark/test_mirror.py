@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from harebell.cli.main import harebell
 from harebell.pipeline.registry import state_of
-from tests.interop.rabbitmq import RabbitNode
 from tests.patience import eventually
 from tests.spark.commanded import PATIENCE_S, Commanded
 from tests.spark.test_writer import waiting
@@ -47,16 +46,6 @@ PROPERTIES: dict[str, Any] = {
     "app_id": "shop",
     "cluster_id": "cl",
 }
-
-
-@pytest.fixture(scope="module")
-def rabbit() -> Iterator[str]:
-    node = RabbitNode()
-    try:
-        node.start()
-        yield node.url
-    finally:
-        node.stop()
 
 
 @pytest.fixture

@@ -159,7 +159,7 @@ def write_what_nobody_sent(lake: Path, inputs: Inputs) -> None:
         (write_what_nobody_sent, {"phantom", "uncommitted"}),
     ],
 )
-def test_what_is_planted_in_a_lake_is_found(
+def test_planted_faults_in_a_lake_are_found(
     inputs: Inputs, lake: Path, plant: Callable[[Path, Inputs], None], kinds: set[str]
 ) -> None:
     plant(lake, inputs)

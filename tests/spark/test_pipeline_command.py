@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 
@@ -132,7 +133,53 @@ def test_a_pipeline_outlives_no_jvm_and_ends_as_told_when_a_signal_comes_to_its_
     assert sorted(stored) == ["0", "1", "2"]
 
 
-def test_what_fails_is_one_sentence_without_the_tracebacks_of_spark(
+def test_a_call_that_waits_for_a_jvm_that_ends_fails_in_one_sentence(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import signal, threading\n"
+        "from harebell.pipeline.hosting import session\n"
+        "from harebell.spark.runtime.java import SessionError\n"
+        "try:\n"
+        "    with session('ends', {}) as spark:\n"
+        "        jvm = spark.sparkContext._gateway.proc\n"
+        # What a process has not read when it ends is a reset for the other end.
+        "        jvm.send_signal(signal.SIGSTOP)\n"
+        "        threading.Timer(1, jvm.kill).start()\n"
+        # It may still answer one.
+        "        while True:\n"
+        "            spark._jvm.java.lang.System.nanoTime()\n"
+        "except SessionError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program], env=environment(), capture_output=True, text=True, timeout=600
+    )
+    assert done.stdout.startswith("Spark's JVM has ended with code -9"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_jvm_that_is_killed_while_it_stops_is_one_sentence(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import signal, threading\n"
+        "from harebell.pipeline.hosting import session\n"
+        "from harebell.spark.runtime.java import SessionError\n"
+        "try:\n"
+        "    with session('ends', {}) as spark:\n"
+        "        jvm = spark.sparkContext._gateway.proc\n"
+        "        jvm.send_signal(signal.SIGSTOP)\n"
+        "        threading.Timer(1, jvm.kill).start()\n"
+        "except SessionError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, program], env=environment(), capture_output=True, text=True, timeout=600
+    )
+    assert done.stdout.startswith("Spark's JVM has ended with code -9"), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_failure_is_one_sentence_without_the_tracebacks_of_spark(
     broker_url: str, tmp_path: Path
 ) -> None:
     def archive(url: str, queue: str) -> tuple[int, str]:

@@ -61,7 +61,7 @@ def test_a_stream_is_read_from_its_end_unless_told_otherwise(
     publish(channel, stream, 5, 8)
     # Spark asks again, and what came between must not be missed.
     assert one.initialOffset() == start
-    assert list(start[stream]) == ["generation", "position"]
+    assert list(start[stream]) == ["generation", "position", "eras"]
     assert bodies(one, start, gathered(one, start)) == [5, 6, 7]
 
 

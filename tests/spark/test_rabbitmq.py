@@ -22,7 +22,6 @@ from harebell.spark.reading.stream_source import QueueStreamReader
 from harebell.spark.schema import message_schema
 from harebell.spark.source import QueueSource
 from harebell.wire.v09.fields import decode_table
-from tests.interop.rabbitmq import RabbitNode
 from tests.relay import relay
 from tests.spark.conftest import PATIENT
 from tests.spark.tasks import Query
@@ -35,16 +34,6 @@ MANY = 70_100
 PATIENCE_S = 60.0
 
 
-@pytest.fixture(scope="module")
-def rabbit() -> Iterator[str]:
-    node = RabbitNode()
-    try:
-        node.start()
-        yield node.url
-    finally:
-        node.stop()
-
-
 def reader(url: str, queue: str, directory: Path, **options: str) -> QueueStreamReader:
     given = {"url": url, "queue": queue, "spoolDir": str(directory)}
     source = QueueSource(PATIENT | given | options)
@@ -52,6 +41,7 @@ def reader(url: str, queue: str, directory: Path, **options: str) -> QueueStream
 
 
 def rows(of: QueueStreamReader, start: dict[str, Any], end: dict[str, Any]) -> list[Any]:
+    of.commit(start)
     return [
         row
         for partition in of.partitions(start, end)
@@ -84,7 +74,7 @@ def test_a_queue_of_rabbitmq_is_drained_in_order_and_acknowledged(
     assert left_at_last(rabbit, queue) == (0, 0)
 
 
-def test_what_was_not_committed_comes_again_from_rabbitmq(rabbit: str, tmp_path: Path) -> None:
+def test_uncommitted_messages_come_again_from_rabbitmq(rabbit: str, tmp_path: Path) -> None:
     queue = "spark.again"
     with blocking.connect(rabbit) as connection:
         channel = connection.channel()
@@ -136,7 +126,7 @@ def left(url: str, queue: str) -> tuple[int, int]:
         ({"startingOffsets": "latest"}, r"has no positions over AMQP: leave the option starting"),
     ],
 )
-def test_what_rabbitmq_cannot_do_is_said_at_once(
+def test_options_that_rabbitmq_lacks_are_refused_at_once(
     rabbit: str, tmp_path: Path, options: dict[str, str], told: str
 ) -> None:
     with pytest.raises(SourceError, match=told):
@@ -152,7 +142,7 @@ def test_rabbitmq_is_not_looked_at(rabbit: str) -> None:
         everything.streamReader(message_schema()).initialOffset()
 
 
-def test_who_does_not_choose_is_told_what_is_promised(
+def test_a_query_without_the_option_delivery_says_what_is_promised(
     rabbit: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, "harebell.spark"):
@@ -161,7 +151,9 @@ def test_who_does_not_choose_is_told_what_is_promised(
     assert "has no leases: queue any is read at least once" in caplog.text
 
 
-def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: str) -> None:
+def test_messages_that_rabbitmq_moves_to_no_queue_are_at_the_end_of_their_own_again(
+    rabbit: str,
+) -> None:
     with blocking.connect(rabbit) as connection:
         channel = connection.channel()
         for queue in ("move.from", "move.to"):
@@ -177,7 +169,7 @@ def test_what_rabbitmq_moves_to_no_queue_is_at_the_end_of_its_own_again(rabbit: 
     assert left_at_last(rabbit, "move.to") == (2, 0)
 
 
-def test_what_was_read_from_rabbitmq_is_written_to_it_over_a_connection_that_breaks(
+def test_messages_read_from_rabbitmq_are_written_to_it_over_a_connection_that_breaks(
     rabbit: str, tmp_path: Path
 ) -> None:
     parameters = pika.URLParameters(rabbit)

@@ -23,6 +23,7 @@ from harebell.pipeline.builtin.replaying_once import open_replay, replay_once
 from harebell.pipeline.errors import PipelineError
 from tests.patience import eventually
 from tests.running import asked, command, environment, running_broker
+from tests.spark.asking import taken
 
 pytestmark = pytest.mark.timeout(1_200)
 TIME = datetime(2026, 1, 31, 12, 0, 0, 123_456, tzinfo=UTC)
@@ -53,16 +54,6 @@ def archived(first: int, last: int, queue: str) -> pa.Table:
     )
 
 
-def taken(channel: Any, queue: str) -> list[tuple[Any, bytes]]:
-    """All messages of a queue."""
-    found = []
-    while True:
-        method, properties, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return found
-        found.append((properties, body))
-
-
 def test_a_replay_keeps_times_keys_and_headers_and_publishes_nothing_twice(
     spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
 ) -> None:
@@ -81,11 +72,11 @@ def test_a_replay_keeps_times_keys_and_headers_and_publishes_nothing_twice(
     with pytest.raises(PipelineError, match="has a replay of other rows or to another exchange"):
         run(Choice("offset < 8"))
     found = taken(channel, queue)
-    assert [body for _, body in found] == [b"%d" % number for number in range(9)]
-    properties = found[4][0]
+    assert [body for _, _, body in found] == [b"%d" % number for number in range(9)]
+    properties = found[4][1]
     assert properties.message_id == "m4"
     assert properties.timestamp == int(TIME.timestamp())
-    assert found[5][0].timestamp == int(SENT.timestamp())
+    assert found[5][1].timestamp == int(SENT.timestamp())
     assert properties.headers.pop("x-replayed-at").startswith("20")
     assert properties.headers == {
         "region": "eu",
@@ -95,7 +86,7 @@ def test_a_replay_keeps_times_keys_and_headers_and_publishes_nothing_twice(
     }
 
 
-def test_what_cannot_be_published_leaves_nothing_and_goes_on_later(
+def test_a_replay_that_cannot_be_published_leaves_nothing_and_goes_on_later(
     spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
 ) -> None:
     lake = tmp_path / "lake"
@@ -162,4 +153,4 @@ def test_a_replay_that_is_killed_goes_on_and_each_message_is_published_once(
         running.wait()
     assert start().wait(400) == 0, (tmp_path / "log").read_text()
     assert "were there before" in (tmp_path / "log").read_text()
-    assert [int(body) for _, body in taken(channel, queue)] == list(range(1500))
+    assert [int(body) for _, _, body in taken(channel, queue)] == list(range(1500))

@@ -23,7 +23,7 @@ from tests.ports import free_port
 from tests.running import running_broker
 from tests.spark.asking import publish
 from tests.spark.conftest import PATIENT
-from tests.unit.server.http.asking import Api
+from tests.unit.management.http.asking import Api
 
 
 @pytest.fixture(autouse=True)

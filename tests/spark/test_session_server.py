@@ -171,9 +171,9 @@ def _ask_while_the_jvm_dies(desk: Desk, server: int) -> None:
         _, said = asking.communicate("\n", PATIENCE_S)
     assert f"the Spark server (process {server}) has ended; run the statement again" in said
     log = desk.runtime / "harebell" / "spark.log"
-    # It is not found any more before it has said why.
-    assert eventually(log.read_text)
-    assert log.read_text() == "the JVM of this server has ended with code -9\n"
+    # It is not found any more before it has said why. Py4J may log a call that was under way.
+    why = "the JVM of this server has ended with code -9\n"
+    assert eventually(lambda: why in log.read_text())
 
 
 def test_a_server_of_another_version_is_told_and_not_used(

@@ -27,7 +27,7 @@ def rows(frame: Any) -> list[dict[str, Any]]:
     return [row.asDict(recursive=True) for row in frame.collect()]
 
 
-def test_what_an_exchange_routes_is_archived_and_can_be_replayed(
+def test_messages_routed_by_an_exchange_are_archived_and_can_be_replayed(
     spark: SparkSession, broker_url: str, channel: Any, queue: str, tmp_path: Path
 ) -> None:
     channel.exchange_declare("shipped", "topic")
@@ -145,7 +145,7 @@ def test_a_replay_keeps_the_time_of_a_message_whatever_it_is_and_wherever_it_run
     assert found == list(times)
 
 
-def test_what_is_wrong_with_a_replay_is_told_in_a_sentence(
+def test_a_fault_of_a_replay_is_one_sentence(
     spark: SparkSession, broker_url: str, queue: str
 ) -> None:
     table = spark.sql("SELECT 'x' AS value, now() AS timestamp")

@@ -21,6 +21,7 @@ from harebell.pipeline.hosting import host
 from harebell.pipeline.registry import state_of
 from harebell.pipeline.spec.description import Trigger
 from harebell.pipeline.views import View
+from tests.spark.asking import taken_bodies
 
 pytestmark = pytest.mark.timeout(1_200)
 
@@ -44,15 +45,6 @@ def fill(channel: Any, queue: str, numbers: range) -> None:
         channel.basic_publish("", queue, b"%d" % number)
 
 
-def taken(channel: Any, queue: str) -> list[bytes]:
-    found = []
-    while True:
-        method, _, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return found
-        found.append(body)
-
-
 def test_an_archive_is_compacted_and_replayed_from_where_it_stopped(
     command: Command, channel: Any, queue: str, tmp_path: Path
 ) -> None:
@@ -74,7 +66,7 @@ def test_an_archive_is_compacted_and_replayed_from_where_it_stopped(
     assert skip[1] == "7", "none of the others has gone"
     rest = command("replay", str(lake), "--routing-key", queue, "--skip", skip[1])
     assert rest.output == "3 messages published and confirmed\n"
-    assert taken(channel, queue) == [b"7", b"8", b"9"]
+    assert taken_bodies(channel, queue) == [b"7", b"8", b"9"]
 
 
 def test_a_queue_is_mirrored_by_the_command(
@@ -85,7 +77,7 @@ def test_a_queue_is_mirrored_by_the_command(
     flags = ("--to", broker_url, "--to-queue", f"{queue}.copy", "--checkpoint", str(tmp_path / "s"))
     done = command("mirror", queue, *flags)
     assert f"mirror-{queue}: 4 rows read; written 4 to mirror" in done.output
-    assert sorted(taken(channel, f"{queue}.copy")) == [b"0", b"1", b"2", b"3"]
+    assert sorted(taken_bodies(channel, f"{queue}.copy")) == [b"0", b"1", b"2", b"3"]
     channel.queue_delete(f"{queue}.copy")
 
 
@@ -132,11 +124,11 @@ def test_the_flow_of_a_queue_is_watched_without_taking_anything(
         (("stats", "q", "--metrics", "1"), "--metrics belongs to --every"),
         (("archive", "--to", "lake"), "say what to keep: a queue, or --exchange NAME"),
         (("archive", "q", "--to", "lake", "--metrics", "x"), "--metrics wants PORT or HOST:PORT"),
-        (("mirror", "q", "--to", "http://x", "--checkpoint", "s"), "--to: "),
+        (("mirror", "q", "--to", "ftp://x", "--checkpoint", "s"), "--to: "),
         (("replay", "lake", "--where", "a ="), "--where: this is no SQL"),
     ],
 )
-def test_what_is_typed_wrong_is_told_before_anything_starts(
+def test_a_wrong_argument_is_reported_before_anything_starts(
     arguments: tuple[str, ...], said: str
 ) -> None:
     done = CliRunner().invoke(harebell, ["pipeline", *arguments])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from harebell.client import blocking
+from tests.cli.conftest import done as harebell
+from tests.running import running_broker
 from tests.spark.test_writer import taken, waiting
 
 pytestmark = pytest.mark.timeout(1_200)
@@ -39,7 +43,7 @@ def test_a_data_frame_becomes_messages(
         assert (properties.type, properties.priority, properties.delivery_mode) == ("number", 3, 2)
 
 
-def test_what_is_wrong_with_a_write_is_said_in_its_sentence(
+def test_a_fault_of_a_write_has_its_sentence(
     spark: SparkSession, broker_url: str, queue: str
 ) -> None:
     frame = numbered(spark, queue, 10)
@@ -49,6 +53,53 @@ def test_what_is_wrong_with_a_write_is_said_in_its_sentence(
         write(spark.range(3).selectExpr("id AS value"), broker_url, routingKey=queue)
     with pytest.raises(PySparkException, match="batch 0 was not published, for not every row rea"):
         write(numbered(spark, "nowhere", 10), broker_url)
+
+
+def test_a_query_that_repeats_a_batch_as_another_user_fails_until_it_is_handed_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    checkpoint = tmp_path / "checkpoint"
+    stream = (
+        spark.readStream.format("rate-micro-batch")
+        .option("rowsPerBatch", 50)
+        .option("numPartitions", 2)
+        .load()
+        .selectExpr("CAST(value AS STRING) AS value", "'rows' AS routing_key")
+    )
+    with running_broker() as broker, blocking.connect(broker.url) as connection:
+        counting = connection.channel()
+        counting.declare_queue("rows", durable=True)
+
+        def run(user: str) -> int:
+            """Publish what an earlier run has left undone, and a batch of 50 rows."""
+            query = (
+                stream.writeStream.format("harebell")
+                .options(url=f"amqp://127.0.0.1:{broker.port}/%2F", exchange="")
+                .options(username=user, password="secret")
+                .option("checkpointLocation", str(checkpoint))
+                .trigger(availableNow=True)
+                .start()
+            )
+            try:
+                assert query.awaitTermination(300), "the query should have ended by itself"
+            finally:
+                query.stop()
+            return counting.declare_queue("rows", passive=True).message_count
+
+        for user in ("old", "new"):
+            harebell(broker, "users", "add", user, "secret")
+            harebell(broker, "permissions", "set", user, ".*", ".*", ".*")
+        assert run("old") == 50
+        # The driver died before Spark's commit log had it.
+        commits = checkpoint / "commits"
+        for each in commits.iterdir():
+            each.unlink()
+        with pytest.raises(PySparkException, match="harebell publishers hand-over spark/"):
+            run("new")
+        assert counting.declare_queue("rows", passive=True).message_count == 50
+        query_id = json.loads((checkpoint / "metadata").read_text())["id"]
+        harebell(broker, "publishers", "hand-over", f"spark/{query_id}", "--to", "new")
+        assert run("new") == 100
 
 
 def test_a_query_publishes_once_although_its_last_commit_was_lost(

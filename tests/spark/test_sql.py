@@ -138,7 +138,7 @@ def test_dead_letters_are_tried_again_where_they_died(
     channel.queue_delete(work)
 
 
-def test_what_has_nowhere_to_go_stays_and_is_told(desk: Desk, channel: Any, queue: str) -> None:
+def test_rows_without_a_target_stay_and_are_reported(desk: Desk, channel: Any, queue: str) -> None:
     publish(channel, queue, 2)
     with pytest.raises(PipelineError, match="2 of 2 messages reach no queue"):
         desk.settle(f"MOVE FROM queue('{queue}') TO exchange('amq.topic', 'no.where') WHERE true")

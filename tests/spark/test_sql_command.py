@@ -86,7 +86,7 @@ def test_the_shell_asks_in_one_session_and_ctrl_c_ends_the_statement_only(
     assert history.stat().st_mode & 0o777 == 0o600
 
 
-def test_what_is_piped_in_runs_in_order_and_a_mistake_is_found_before_anything_runs(
+def test_piped_statements_run_in_order_and_a_mistake_is_found_before_anything_runs(
     about: dict[str, str], tmp_path: Path, channel: Any, queue: str
 ) -> None:
     text = (

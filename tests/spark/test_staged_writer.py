@@ -9,11 +9,15 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from harebell.client import blocking
+from harebell.client.errors import AMQPError
 from harebell.spark.options.sink_options import parse_sink
 from harebell.spark.source import QueueSource
 from harebell.spark.writing import staged
 from harebell.spark.writing.sink_schema import message_columns
 from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
+from tests.cli.conftest import done as harebell
+from tests.running import RunningBroker, running_broker
 from tests.spark.tasks import Query, as_task, spark_type
 from tests.spark.test_writer import TEXTS, taken, texts, waiting
 
@@ -82,6 +86,59 @@ def test_a_batch_that_was_committed_is_not_published_again_by_a_later_run(
     again.run(0, texts(queue, 0, 4), texts(queue, 4, 10))
     again.run(1, texts(queue, 10, 15))
     assert numbers(channel, queue) == list(range(15))
+
+
+def test_a_batch_that_is_not_the_last_is_not_taken_for_a_repeated_one(
+    broker_url: str, channel: Any, queue: str, query_id: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    writing = query(broker_url, query_id)
+    for batch in range(3):
+        writing.run(batch, texts(queue, batch, batch + 1))
+    older = query(broker_url, query_id, "second")
+    older.run(2, texts(queue, 2, 3))
+    with pytest.raises(SinkError, match="put back to an older state"):
+        older.run(1, texts(queue, 7, 9))
+    assert not caplog.text
+    older.run(5, texts(queue, 5, 6))
+    assert "the rows of 2 batches" in caplog.text
+    assert numbers(channel, queue) == [0, 1, 2, 5]
+
+
+def _of(broker: RunningBroker, user: str) -> str:
+    return f"amqp://{user}:secret@127.0.0.1:{broker.port}/%2F"
+
+
+@pytest.mark.parametrize("delivery", ["exactly-once", "publishing-id"])
+def test_a_batch_that_another_user_repeats_is_refused_until_the_query_is_handed_over(
+    query_id: str, delivery: str
+) -> None:
+    with running_broker() as broker, blocking.connect(broker.url) as connection:
+        counting = connection.channel()
+        counting.declare_queue("rows", durable=True)
+        for user in ("old", "new"):
+            harebell(broker, "users", "add", user, "secret")
+            harebell(broker, "permissions", "set", user, ".*", ".*", ".*")
+        old = query(_of(broker, "old"), query_id, delivery=delivery)
+        old.run(0, texts("rows", 0, 10), texts("rows", 10, 20))
+
+        def count() -> int:
+            return counting.declare_queue("rows", passive=True).message_count
+
+        # The driver died before Spark had written its commit log, and its user was rotated.
+        again = query(_of(broker, "new"), query_id, "second", delivery=delivery)
+        with pytest.raises((SinkError, AMQPError)) as refused:
+            again.run(0, texts("rows", 0, 10), texts("rows", 10, 20))
+        assert f"harebell publishers hand-over spark/{query_id}" in str(refused.value)
+        assert "--to new" in str(refused.value)
+        assert count() == 20
+        harebell(broker, "publishers", "hand-over", f"spark/{query_id}", "--to", "new")
+        again.run(0, texts("rows", 0, 10), texts("rows", 10, 20))
+        again.run(1, texts("rows", 20, 30))
+        assert count() == 30
+        # The driver of the old user is no longer the query's.
+        with pytest.raises((SinkError, AMQPError), match="another user's"):
+            old.run(1, texts("rows", 20, 30))
+        assert count() == 30
 
 
 def test_only_the_attempts_that_the_driver_names_count(
@@ -153,7 +210,7 @@ def test_nothing_is_published_when_a_row_reaches_no_queue_by_the_dead_letter_exc
     channel.exchange_delete("staged.nowhere")
 
 
-def test_what_was_aborted_is_never_published(
+def test_an_aborted_batch_is_never_published(
     broker_url: str, channel: Any, queue: str, query_id: str
 ) -> None:
     writing = query(broker_url, query_id)
@@ -241,6 +298,6 @@ def test_a_task_keeps_no_more_of_what_it_has_staged_than_its_limit(
     with target.connect("test") as connection:
         writer.run(connection)
     assert (writer.progress, done.rows) == (len(batches), 4_000)
-    kept = [len(piece) for piece in writer._kept]
+    kept = [len(piece.data) for piece in writer._kept]
     assert sum(kept) <= limit < sum(kept) + max(kept)
     staged.abort(target, task)

@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from harebell.spark.schema import MESSAGE
 from tests.patience import eventually
+from tests.spark.asking import publish, waiting
 from tests.spark.conftest import PATIENT
 from tests.spark.parquet_lake import Lake
 
@@ -28,15 +29,6 @@ def lake(spark: SparkSession, broker_url: str, queue: str, tmp_path: Path) -> La
         "delivery": "at-least-once",
     }
     return Lake(spark, options, tmp_path)
-
-
-def publish(channel: Any, queue: str, first: int, end: int) -> None:
-    for number in range(first, end):
-        channel.basic_publish("", queue, b"%d" % number)
-
-
-def waiting(channel: Any, queue: str) -> int:
-    return int(channel.queue_declare(queue, passive=True).method.message_count)
 
 
 def test_a_queue_becomes_rows_and_is_empty_afterwards(lake: Lake, channel: Any, queue: str) -> None:

@@ -64,7 +64,9 @@ def test_rows_of_a_key_go_to_one_partition_in_order(
     assert len({row["queue"] for row in found}) == 3
 
 
-def test_what_is_no_super_stream_is_named(spark: SparkSession, site: RunningBroker) -> None:
+def test_an_exchange_that_is_no_super_stream_is_named(
+    spark: SparkSession, site: RunningBroker
+) -> None:
     frame = spark.range(3).selectExpr("CAST(id AS STRING) AS value", "'k' AS routing_key")
     writer = frame.write.format("harebell").option("url", f"{site.address()}/%2F").mode("append")
     with pytest.raises(PySparkException, match="'few', is no super stream: there is no queue 'few"):

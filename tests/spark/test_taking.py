@@ -13,19 +13,9 @@ from harebell.pipeline.spec.description import Route
 from harebell.pipeline.sql import queue_snapshot as taking
 from harebell.pipeline.sql.queue_snapshot import Change, take_snapshot
 from tests.relay import relay
-from tests.spark.asking import waiting
+from tests.spark.asking import taken_bodies, waiting
 
 pytestmark = pytest.mark.timeout(600)
-
-
-def bodies(channel: Any, queue: str) -> list[bytes]:
-    """What is in a queue, taken out of it."""
-    found = []
-    while True:
-        method, _, body = channel.basic_get(queue, auto_ack=True)
-        if method is None:
-            return found
-        found.append(body)
 
 
 def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
@@ -44,8 +34,8 @@ def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
         take_snapshot(URL.parse(broker_url), queue) as taken,
     ):
         taken.settle(changes, target)
-    assert bodies(channel, queue) == [b"0", b"1", b"2", b"3"]
-    assert bodies(channel, f"{queue}.to") == []
+    assert taken_bodies(channel, queue) == [b"0", b"1", b"2", b"3"]
+    assert taken_bodies(channel, f"{queue}.to") == []
     channel.queue_delete(f"{queue}.to")
 
 

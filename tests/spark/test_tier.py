@@ -9,14 +9,18 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from harebell.client import blocking
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.source import QueueSource
 from tests.patience import eventually
+from tests.ports import free_port
+from tests.robustness.lives import forget, life, snapshot
 from tests.running import command, environment
 from tests.spark.asking import BODIES
 from tests.spark.conftest import PATIENT
@@ -68,9 +72,9 @@ class Stream:
             return connection.channel().span(self.name).first
 
     def is_settled(self) -> bool:
-        """True if retention has removed nothing for two of its rounds."""
+        """True if retention has removed nothing for several of its rounds."""
         before = self.first()
-        time.sleep(1.5)
+        time.sleep(4)
         return self.first() == before
 
     def job(self, *flags: str) -> subprocess.Popen[str]:
@@ -138,7 +142,7 @@ def test_a_job_that_is_killed_leaves_whole_files_and_the_next_one_goes_on(stream
     assert not list((stream.place / "_tier").glob("*.parquet"))
 
 
-def test_what_is_wrong_with_a_tier_is_one_sentence_and_the_stream_keeps_its_messages(
+def test_a_fault_of_a_tier_is_one_sentence_and_the_stream_keeps_its_messages(
     stream: Stream, broker_url: str, tmp_path: Path
 ) -> None:
     stream.publish(500)
@@ -231,8 +235,59 @@ def test_a_query_reads_the_tier_and_then_the_broker_as_one_stream(
     assert 0 < timed.agg({"offset": "min"}).collect()[0][0] <= 900
 
 
+def test_a_tier_that_is_ahead_of_a_restored_stream_is_told_and_not_mixed_with_it(
+    tmp_path: Path,
+) -> None:
+    home, copy = tmp_path / "data", tmp_path / "copy"
+    port = ("--port", str(free_port()))
+    with life(home, *port) as broker:
+        stream = Stream(broker.address(), "events", tmp_path, "tier")
+        stream.publish(30)
+        assert stream.run()[0] == 0
+        stream.publish(10)
+        broker.stop()
+    snapshot(home, copy)
+    with life(home, *port):
+        stream.publish(50)
+        assert "60 messages from offset 30" in stream.run()[1]
+    forget(home, copy)
+    told = "the offsets from 40 on to other messages"
+    given = PATIENT | {"url": stream.url, "queue": "events", "tier": str(stream.place)}
+    given |= {"startingOffsets": "earliest"}
+    reader = QueueSource(given).reader(BODIES)
+    with life(home, *port):
+        stream.sent = 1_000
+        for fresh in (0, 20, 90):
+            # Once the broker is before the end of the tier, then behind it.
+            stream.publish(fresh)
+            code, output = stream.run()
+            assert (code, output.count("\n")) == (1, 1), output
+            assert told in output
+            with pytest.raises(SourceError, match=told):
+                reader.partitions()
+        _, second = sorted(stream.place.glob("part-*.parquet"))
+        second.rename(tmp_path / second.name)
+        expected = [*range(40), *range(1_000, 1_110)]
+        assert _bodies(reader) == expected
+        code, output = stream.run()
+        assert code == 0, output
+        assert "120 messages from offset 30" in output
+        assert _bodies(reader) == expected
+    # Starts that lose nothing are no reason to say anything.
+    for _ in range(2):
+        with life(home, *port):
+            stream.publish(5)
+            assert stream.run()[0] == 0
+            assert _bodies(reader) == [*range(40), *range(1_000, stream.sent)]
+
+
+def _bodies(reader: Any) -> list[int]:
+    rows = [row for part in reader.partitions() for row in reader.read(part)]
+    return [int(body.split()[0]) for batch in rows for body in batch["value"].to_pylist()]
+
+
 @pytest.mark.parametrize("place", ["in the tier", "in the stream"])
-def test_what_goes_to_the_tier_while_a_task_reads_is_read_from_there(
+def test_messages_moved_to_the_tier_while_a_task_reads_are_read_from_there(
     stream: Stream, broker_url: str, place: str
 ) -> None:
     stream.publish(1_000)
@@ -253,7 +308,7 @@ def test_what_goes_to_the_tier_while_a_task_reads_is_read_from_there(
     assert found == list(range(2_000))
 
 
-def test_what_is_wrong_with_the_option_tier_is_named(
+def test_a_fault_of_the_option_tier_is_named(
     stream: Stream, spark: SparkSession, broker_url: str, tmp_path: Path
 ) -> None:
     stream.publish(10)

@@ -5,8 +5,6 @@ An entry that is no longer needed fails its test.
 
 from __future__ import annotations
 
-_CLIENT = ("channel", "connection", "consumer", "requests")
-
 FUNNELS: dict[str, str] = {
     "src/harebell/spark/runtime/jvm_end.py": "whatever a call raises when its JVM has ended; other "
     "errors are raised again",
@@ -28,19 +26,37 @@ FUNNELS: dict[str, str] = {
         ),
         "an error in one command ends its session and leaves the others alone",
     ),
-    "src/harebell/server/backends/chain.py": "a login that a backend cannot handle is refused, and "
-    "its client is answered",
-    "src/harebell/server/control/dispatcher.py": "whatever a command raises in a later turn is "
+    "src/harebell/server/event_turns.py": "the tick or the output of one connection that fails "
+    "leaves the others alone; `Failures.guard` is a slower call for each of them",
+    "src/harebell/server/backup/making.py": "an error ends that backup and nothing else",
+    "src/harebell/management/backends/chain.py": "a login that a backend cannot handle is refused, "
+    "and its client is answered",
+    "src/harebell/management/control/dispatcher.py": "whatever a command raises in a later turn is "
     "raised to who waits for its answer",
-    "src/harebell/server/control/row_reader.py": "whatever a stream of rows raises in a later turn "
-    "is raised to the task that waits for its rows",
-    "src/harebell/server/http/application.py": "an error of one request is answered with 500, and "
-    "leaves the others alone",
+    "src/harebell/management/control/row_reader.py": "whatever a stream of rows raises in a later "
+    "turn is raised to the task that waits for its rows",
+    "src/harebell/management/http/application.py": "an error of one request is answered with 500, "
+    "and leaves the others alone",
     "src/harebell/pipeline/run/running.py": "steps are users' code and may raise anything when "
     "they are made; it becomes the pipeline's error, in one sentence",
     "src/harebell/store/commit.py": "a batch runs in a thread, which has nobody to raise to: the "
     "error is told by the batch, and the shell ends the process",
     "src/harebell/store/removal.py": "a removal runs in the same thread",
+    "src/harebell/base/failures.py": "timers, ticks and ends of commits work for others; one that "
+    "raises is counted and reported, and the others go on",
+    "src/harebell/front/common/turns.py": "a long operation that raises is counted and reported, "
+    "and those of others go on",
+    "src/harebell/model/jobs.py": "a message that a job cannot handle ends it with the reason",
+    **dict.fromkeys(
+        (f"src/harebell/server/disk/{name}.py" for name in ("batch_thread", "sync_thread")),
+        "a thread has nobody to raise to: what it raises is a failed commit",
+    ),
+    "src/harebell/server/disk/loop_commits.py": "a commit whose answer raises is a failed commit: "
+    "one that never ended would keep all confirms back",
+    "src/harebell/server/logs/logger.py": "the thread of the log goes on, and standard error says "
+    "what is lost",
+    "src/harebell/cluster/cluster_directory.py": "the thread that reads the tables of the "
+    "cluster reads them again, whatever a row has in it",
 }
 """Files that may catch every exception, so that an error of one peer or user stops no other."""
 
@@ -50,8 +66,18 @@ CIRCLES: dict[tuple[str, ...], str] = {
     ("harebell.cli.nouns", "harebell.cli.verbs.definitions"): "export and import are actions of a "
     "noun, and written by hand because they read and write files",
     **{
-        tuple(f"harebell.client.{api}.{name}" for name in _CLIENT): "a connection opens channels, "
-        "which have consumers and requests, and each of them waits on the connection"
+        tuple(f"harebell.client.{api}.{name}" for name in ("channel", "consumer")): "a channel "
+        "makes consumers and deliveries, which are settled on the channel"
+        for api in ("aio", "blocking")
+    },
+    **{
+        tuple(f"harebell.client.{api}.{name}" for name in ("connection", "requests")): "a "
+        "connection makes requesters, which open channels on it"
+        for api in ("aio", "blocking")
+    },
+    **{
+        tuple(f"harebell.client.{api}.{name}" for name in ("connection_waits", "waits")): "a "
+        "channel waits on its connection, which passes the end to its channels"
         for api in ("aio", "blocking")
     },
     (
@@ -99,15 +125,19 @@ CIRCLES: dict[tuple[str, ...], str] = {
         "harebell.model.queue.features.limits",
     ): "a limit in bytes has an account, which counts for that limit",
     (
+        "harebell.model.queue.features.expiry",
+        "harebell.model.queue.features.queue_internals",
+    ): "a queue has an expiry, whose timer expires messages of that queue",
+    (
         "harebell.model.queue.order.contract",
         "harebell.model.queue.order.fifo",
         "harebell.model.queue.position_range",
     ): "every order is made of first-in-first-out orders, and ranges are read through them",
     (
+        "harebell.management.statistics.node",
         "harebell.server.app",
         "harebell.server.net.connection",
         "harebell.server.net.listener",
-        "harebell.server.statistics.node",
     ): "the app opens listeners, which accept connections, which use what the app shares",
     ("harebell.store.commit", "harebell.store.redo"): "a batch writes the redo file with the same "
     "function that writes segments",

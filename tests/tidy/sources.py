@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = "src/harebell/"
 TEXT_SUFFIXES = (".py", ".pyx", ".pxd", ".md", ".toml", ".sh", ".tsv")
-_FOREIGN = "src/harebell/server/web/vendor"
+_FOREIGN = "src/harebell/management/web/vendor"
 """Files of libraries, which are as they were published."""
 _TEXT_MAX_BYTES = 1_000_000
 

@@ -64,7 +64,7 @@ def test_no_thread_keeps_a_run_of_the_tests_from_ending() -> None:
     assert not lasting, "\n".join(lasting)
 
 
-def test_what_a_test_waits_for_has_to_come() -> None:
+def test_a_test_asserts_the_state_that_it_waits_for() -> None:
     """`eventually` returns False when the time is over: alone on a line it cannot fail."""
     unasserted = [
         f"{path}:{node.lineno}"

@@ -38,10 +38,18 @@ def starting_spark() -> list[str]:
     ]
 
 
+def same_tested() -> set[str]:
+    """Files of tests that would say the same uncompiled."""
+    found = re.search(r"^SAME .*addprefix tests/,([^)]+)", TEXT, re.M)
+    assert found is not None
+    return {f"tests/{path}" for path in found[1].split()}
+
+
 def once_tested() -> list[str]:
-    """Directories and files of unit tests that run compiled only."""
+    """Directories and files of unit tests that run compiled only, as what they test is so only."""
     plan = make("--dry-run", ".test-python")
-    return re.findall(r"--ignore=(tests/unit/\S+)", plan)
+    ignored = re.findall(r"--ignore=(tests/unit/\S+)", plan)
+    return [path for path in ignored if path not in same_tested()]
 
 
 def test_there_are_few_targets_and_the_usual_ones_are_there() -> None:
@@ -119,7 +127,7 @@ def test_make_test_leaves_no_test_out() -> None:
     assert ignored <= set(both) & directories
     assert ignored - set(plain) == {"tests/robustness"}
     once = {word for word in plain if word.startswith("--ignore=")}
-    assert once == {f"--ignore={directory}" for directory in once_tested()}
+    assert once == {f"--ignore={path}" for path in (*once_tested(), *same_tested())}
     # What the rest leaves to Spark by its mark is where Spark's own command looks for it.
     assert rest[rest.index("-m", 3) + 1] == "not (soak or spark)"
     assert spark[spark.index("-m", 3) + 1] == "spark and not soak"
@@ -128,7 +136,7 @@ def test_make_test_leaves_no_test_out() -> None:
     assert "tests/spark" in spark
 
 
-def test_what_is_not_tested_uncompiled_has_no_compiled_module() -> None:
+def test_modules_not_tested_uncompiled_have_no_compiled_module() -> None:
     assert once_tested(), "the rule has nothing to say any more"
     for tested in once_tested():
         package = ROOT / "src/harebell" / tested.removeprefix("tests/unit/")

@@ -50,7 +50,7 @@ def lines_with(pattern: re.Pattern[str]) -> list[str]:
     ]
 
 
-def test_nobody_left_a_note_instead_of_doing_it() -> None:
+def test_no_file_has_a_note_in_place_of_work() -> None:
     found = lines_with(NOTES)
     assert not found, "\n".join(found)
 

@@ -70,7 +70,7 @@ def test_locks_that_are_taken_in_two_orders_are_found() -> None:
         explore(HERE, lambda: [one, other], lambda: None, switches=1)
 
 
-def test_what_a_program_raises_is_raised() -> None:
+def test_an_exception_of_a_program_is_raised() -> None:
     def fail() -> None:
         raise LookupError("as expected")
 

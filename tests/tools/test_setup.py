@@ -27,11 +27,11 @@ def tool(name: str, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return module
 
 
-def run(*arguments: str, path: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str, path: str, **variables: str) -> subprocess.CompletedProcess[str]:
     """The set-up on a machine that has only the programs of one directory."""
     return subprocess.run(
         [sys.executable, str(TOOLS / "setup.py"), *arguments],
-        env={"PATH": path},
+        env={"PATH": path, **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -55,6 +55,28 @@ def test_to_run_a_broker_neither_java_nor_clients_are_needed(tmp_path: Path) -> 
     assert "apt-get install gcc" in result.stderr
     assert "openjdk" not in result.stderr
     assert "nodejs" not in result.stderr
+
+
+def test_without_compiled_parts_no_compiler_is_needed_and_none_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    result = run("demo", path=str(tmp_path), HAREBELL_IMPL="python")
+    assert result.returncode == 1
+    assert "openjdk-17-jre-headless" in result.stderr
+    assert "gcc" not in result.stderr
+    setup = tool("setup", monkeypatch)
+    (tmp_path / "setup.py").touch()
+    (tmp_path / "hot.pyx").touch()
+    commands: list[str] = []
+    monkeypatch.setattr(setup, "ROOT", tmp_path)
+    monkeypatch.setattr(setup, "SOURCE", tmp_path)
+    monkeypatch.setattr(setup, "run", lambda title, command, **environment: commands.append(title))
+    monkeypatch.setenv("HAREBELL_IMPL", "python")
+    setup.compile_kernels()
+    assert commands == []
+    monkeypatch.delenv("HAREBELL_IMPL")
+    setup.compile_kernels()
+    assert commands == ["compiled hot path"]
 
 
 def test_java_that_is_too_old_is_no_java(tmp_path: Path) -> None:
@@ -117,9 +139,10 @@ def test_the_compiled_parts_depend_on_every_kernel_and_every_typed_module(
     assert "cli/main.py" not in names
 
 
-def test_what_was_compiled_and_is_not_any_more_is_removed(
+def test_compiled_files_of_modules_no_longer_compiled_are_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delenv("HAREBELL_IMPL", raising=False)
     setup = tool("setup", monkeypatch)
     for name in ("hot.py", "hot.pxd", "cold.py", "setup.py"):
         (tmp_path / name).touch()
@@ -166,7 +189,7 @@ def test_two_steps_beside_each_other_are_both_over_before_one_that_failed_ends_i
     assert done == ["block", "step"]
 
 
-def test_what_needs_the_network_is_tried_again(
+def test_steps_that_need_the_network_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     setup = tool("setup", monkeypatch)

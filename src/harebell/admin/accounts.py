@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.password_hashes import is_slow
 from harebell.auth.permissions import ACTIONS, PatternError, Permissions
 from harebell.auth.topics import TOPIC_ACTIONS, TopicPermission
 from harebell.auth.users import User, Users
 from harebell.auth.verifiers import Verifier, read, written
 from harebell.base.errors import StoreError
+from harebell.base.hash_names import SHA256
 from harebell.base.ports import Definitions
 from harebell.model.broker import DEFAULT_VHOST
 from harebell.model.settings.vhost_limits import MAX_CONNECTIONS
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
+    from harebell.base.slices import Slices
 
 WELL_KNOWN_USER = "guest"
+"""The default user, whose password is the same; documentation and clients know both."""
 MAX_CHANNELS = "max-channels"
 _NO_LIMIT = -1
 
@@ -33,22 +39,22 @@ def load_users(users: Users, definitions: Definitions) -> None:
         StoreError: the definitions are damaged.
     """
     given_up: list[User] = []
-    for (known,), fields in definitions.load("user"):
-        user = User(known, "")
+    for (name,), fields in definitions.load("user"):
+        user = User(name, "")
         set_user_fields(user, fields)
         if user.cram and not users.cram:
             given_up.append(user)
             user.cram = b""
         users.put(user)
-    for (vhost, known), fields in definitions.load("permission"):
-        owner = users.get(known)
+    for (vhost, name), fields in definitions.load("permission"):
+        owner = users.get(name)
         if owner is not None:
-            owner.permissions[vhost] = _permissions(vhost, known, fields)
-    for (vhost, known, exchange), fields in definitions.load("topic_permission"):
-        owner = users.get(known)
+            owner.permissions[vhost] = _permissions(vhost, name, fields)
+    for (vhost, name, exchange), fields in definitions.load("topic_permission"):
+        owner = users.get(name)
         if owner is not None:
             topics = owner.topic_permissions.setdefault(vhost, {})
-            topics[exchange] = _topic_permission(vhost, known, exchange, fields)
+            topics[exchange] = _topic_permission(vhost, name, exchange, fields)
     for user in given_up:
         save_user(user, definitions)
 
@@ -75,12 +81,16 @@ def make_default_user(
         permissions: the permissions there; None for all.
     """
     if not users.all():
+        # A password that everybody knows is no secret, which a slow hash would keep: it would cost
+        # the first start, and the first login after each, 60 ms and 16 MiB.
+        known = name == password == WELL_KNOWN_USER
         made = users.add(
             name,
             password,
             loopback_only=name == WELL_KNOWN_USER,
             tags=tags,
             vhosts=(vhost,),
+            algorithm=SHA256 if known and is_slow(users.algorithm) else "",
         )
         if permissions is not None:
             made.permissions[vhost] = permissions
@@ -100,7 +110,7 @@ def _verifiers(name: str, text: str) -> tuple[dict[str, Verifier], bytes]:
 
 def _permissions(vhost: str, name: str, fields: Mapping[str, str]) -> Permissions:
     try:
-        return Permissions(fields["configure"], fields["write"], fields["read"])
+        return Permissions(fields["configure"], fields["write"], fields["read"], stored=True)
     except PatternError as error:
         raise StoreError(
             f"the permissions of user '{name}' in vhost '{vhost}' are damaged: {error}"
@@ -111,7 +121,7 @@ def _topic_permission(
     vhost: str, name: str, exchange: str, fields: Mapping[str, str]
 ) -> TopicPermission:
     try:
-        return TopicPermission(fields["write"], fields["read"], name, vhost)
+        return TopicPermission(fields["write"], fields["read"], name, vhost, stored=True)
     except PatternError as error:
         raise StoreError(
             f"the topic permissions of user '{name}' for exchange '{exchange}' in vhost '{vhost}' "
@@ -120,7 +130,7 @@ def _topic_permission(
 
 
 def user_fields(user: User) -> dict[str, Any]:
-    """Return what is kept of a user, beside name and permissions; the password as its hash only."""
+    """Return the stored fields of a user without name and permissions; the password as its hash."""
     return {
         "password_hash": user.password_hash,
         "tags": ",".join(user.tags),
@@ -159,24 +169,65 @@ def save_user(user: User, definitions: Definitions) -> None:
             save_topic_permission(vhost, user, exchange, topic, definitions)
 
 
-def remove_user(context: AdminContext, user: User) -> int:
-    """Remove a user with all permissions, and close the user's connections.
+@contextmanager
+def changing(user: User, users: Users, definitions: Definitions) -> Iterator[None]:
+    """Change a user in a block, or make one: what cannot be stored is not changed.
+
+    Args:
+        user: known or new; not its permissions, which are changed one by one.
+        users: where it is put.
+        definitions: where it is stored.
+    """
+    before = [(field.name, getattr(user, field.name)) for field in dataclasses.fields(user)]
+    exists = users.get(user.name) is user
+    try:
+        with definitions.whole():
+            yield
+            # Before it is stored: this says from where the user may log in.
+            users.put(user)
+            save_user(user, definitions)
+    except BaseException:
+        for name, value in before:
+            setattr(user, name, value)
+        if not exists:
+            users.remove(user.name)
+        raise
+
+
+def remove_users(context: AdminContext, users: Iterable[User]) -> Slices[int]:
+    """Remove users with all permissions, and then close their connections, in slices.
 
     Returns:
         How many connections there were.
     """
-    context.users.remove(user.name)
-    for vhost in user.permissions:
-        context.definitions.drop("permission", (vhost, user.name))
-    for vhost, topics in user.topic_permissions.items():
-        for exchange in topics:
-            context.definitions.drop("topic_permission", (vhost, user.name, exchange))
-    context.definitions.drop("user", (user.name,))
-    context.log("info", f"Deleted user '{user.name}'")
-    context.broker.events.note("user.deleted", {"name": user.name})
+    gone = list(users)
+    for user in gone:
+        _remove(context, user)
+    closed = 0
+    for user in gone:
+        closed += yield from _disconnect(context, user)
+        yield
+    return closed
+
+
+def _disconnect(context: AdminContext, user: User) -> Slices[int]:
     return context.disconnect(
         f"user '{user.name}' is deleted", lambda connection: connection.user is user
     )
+
+
+def _remove(context: AdminContext, user: User) -> None:
+    definitions = context.definitions
+    with definitions.whole():
+        definitions.drop("user", (user.name,))
+        for vhost in user.permissions:
+            definitions.drop("permission", (vhost, user.name))
+        for vhost, topics in user.topic_permissions.items():
+            for exchange in topics:
+                definitions.drop("topic_permission", (vhost, user.name, exchange))
+    context.users.remove(user.name)
+    context.log("info", f"Deleted user '{user.name}'")
+    context.broker.events.note("user.deleted", {"name": user.name})
 
 
 def save_permissions(
@@ -197,8 +248,8 @@ def save_topic_permission(
 
 def user_limits(user: User) -> dict[str, int]:
     """The limits that a user has, by their names."""
-    found = {MAX_CONNECTIONS: user.max_connections, MAX_CHANNELS: user.max_channels}
-    return {key: value for key, value in found.items() if value >= 0}
+    limits = {MAX_CONNECTIONS: user.max_connections, MAX_CHANNELS: user.max_channels}
+    return {key: value for key, value in limits.items() if value >= 0}
 
 
 def set_user_limits(user: User, changes: dict[str, int]) -> None:

@@ -129,13 +129,13 @@ class Noun:
             tag: which users may run it over HTTP.
             row: a `TypedDict`: the columns.
             shown: the columns that the command line shows; all may be chosen then.
-            summary: what the command line says of it, if that is not "Print all ...".
+            summary: what the command line says of it, if that is not "List all ...".
             place: where it runs in a cluster, if that is not where such commands run.
             merge: how the rows of several owners become one list.
         """
         from harebell.admin.command import Command
 
-        text = summary or f"Print all {what}."
+        text = summary or f"List all {what}."
         if shown:
             text += f" Columns: {', '.join(row.__annotations__)}."
 
@@ -212,6 +212,11 @@ STAGES = Noun(
     "stages",
     "Look at the batches that are staged in a running broker, and drop them.",
     "stages",
+)
+PUBLISHERS = Noun(
+    "publishers",
+    "Look at the named publishers of a running broker, and hand them over to other users.",
+    "publishers",
 )
 QUERIES = Noun(
     "queries",
@@ -306,6 +311,12 @@ CLUSTER = Noun(
     "cluster",
     order="store",
 )
+BACKUPS = Noun(
+    "backups",
+    "Look at the backups of a running broker, and end the one that is being made.",
+    "backups",
+    order="",
+)
 LOGS = Noun(
     "logs",
     "Look at the log of a running broker, and open its files anew.",
@@ -317,10 +328,10 @@ NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
         *(QUEUES, JOBS, EXCHANGES, STREAMS, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
-        *(TRANSACTIONS, LEASES, STAGES, QUERIES),
+        *(TRANSACTIONS, LEASES, STAGES, PUBLISHERS, QUERIES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
-        *(CONFIG, LISTENERS, APP, CLUSTER, LOGS),
+        *(CONFIG, LISTENERS, APP, CLUSTER, BACKUPS, LOGS),
     )
 }
 """Every noun, in the order in which the command line shows them."""
@@ -338,7 +349,7 @@ NODES = Noun(
     "nodes",
     order="name",
 )
-HEALTH = Noun("health", "Health checks.", "health")
+HEALTH = Noun("health", "Health checks.", "health", order="node")
 HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
@@ -346,8 +357,8 @@ HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, N
 def find(name: str) -> Command | None:
     """The command of a name such as "queues.purge"; None if there is none."""
     noun, _, verb = name.partition(".")
-    known = NOUNS.get(noun) or HTTP_NOUNS.get(noun)
-    return None if known is None else known.commands.get(verb)
+    described = NOUNS.get(noun) or HTTP_NOUNS.get(noun)
+    return None if described is None else described.commands.get(verb)
 
 
 def commands() -> Iterator[Command]:

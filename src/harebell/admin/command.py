@@ -24,11 +24,13 @@ The command line reads these files for its help, and has to start fast: they imp
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
+from harebell.admin.long_text import LongText
 from harebell.admin.place import EVERYWHERE, HERE, ROWS, VHOST
 
 if TYPE_CHECKING:
@@ -74,6 +76,7 @@ class Argument(NamedTuple):
         example: a value in JSON, for errors.
         over_http: the default over HTTP, where it is another.
         body: whether it is the whole body of a request over HTTP.
+        long: whether it may have many MB over HTTP: a long one comes as a `LongText`.
     """
 
     help: str = ""
@@ -85,6 +88,7 @@ class Argument(NamedTuple):
     example: str = ""
     over_http: Any = None
     body: bool = False
+    long: bool = False
 
 
 class Parameter(NamedTuple):
@@ -105,6 +109,14 @@ class Parameter(NamedTuple):
     argument: Argument
 
 
+class CommandRoute(NamedTuple):
+    """A route of a command over HTTP: its method, the template of its path, and what it does."""
+
+    method: str
+    path: str
+    summary: str
+
+
 REQUIRED = inspect.Parameter.empty
 
 Sentence = Callable[[Mapping[str, Any]], str]
@@ -120,7 +132,8 @@ class Command:
             answer, or `Slices` of it where it may take long, or a `RowStream`.
         summary: what it does, in a sentence.
         tag: which users may run it over HTTP.
-        http: its routes, each as "METHOD /api/path/{argument}".
+        http: its routes, each as "METHOD /api/path/{argument}", or with a sentence for this route:
+            "METHOD /api/path: What the request does."
         row: the type of the rows of its answer, for a list.
         shown: columns of a list that are shown unless others are asked for; () for all of them.
         done: the sentence for people when it is done: a template, or a function. Both get the
@@ -183,8 +196,8 @@ class Command:
     @cached_property
     def vhost_parameter(self) -> Parameter | None:
         """The argument that names a vhost; None if it has none."""
-        wanted = ("vhost", "name") if self.noun.of_vhosts else ("vhost",)
-        return next((each for each in self.parameters if each.name in wanted), None)
+        names = ("vhost", "name") if self.noun.of_vhosts else ("vhost",)
+        return next((each for each in self.parameters if each.name in names), None)
 
     @cached_property
     def place(self) -> str:
@@ -204,10 +217,30 @@ class Command:
     def fields_of(self, arguments: Mapping[str, Any]) -> dict[str, Any]:
         """Return the fields of a request with these arguments of `run`."""
         return {
-            each.name: arguments[each.keyword]
+            each.name: str(value) if isinstance(value, LongText) else value
             for each in self.parameters
-            if each.keyword in arguments
+            if (value := arguments.get(each.keyword, REQUIRED)) is not REQUIRED
         }
+
+    @cached_property
+    def routes(self) -> list[CommandRoute]:
+        """Its routes over HTTP."""
+        routes = []
+        for each in self.http:
+            route, _, own = each.partition(": ")
+            method, _, path = route.partition(" ")
+            routes.append(CommandRoute(method, path, own or self._summary_for(path)))
+        return routes
+
+    def _summary_for(self, path: str) -> str:
+        """Say in a sentence what a request does, without words of the command line."""
+        names = re.findall(r"{(\w+)}", path)
+        if self.what and names:
+            return f"List the {self.what} of a {names[-1].removesuffix('name') or self.noun.name}."
+        sentence = first_sentence(self.summary)
+        for name in names:
+            sentence = re.sub(rf"\b{name.upper()}\b", f"`{name}`", sentence)
+        return sentence
 
     @property
     def reads(self) -> bool:
@@ -218,6 +251,11 @@ class Command:
     def streams(self) -> bool:
         """Whether its answer is a `RowStream`."""
         return self.run.__annotations__.get("return") == "RowStream"
+
+    @property
+    def holds(self) -> bool:
+        """Whether its answer is `HeldRows`."""
+        return self.run.__annotations__.get("return") == "Slices[HeldRows]"
 
     def arguments_of(self, fields: Mapping[str, Any], *, strict: bool = True) -> dict[str, Any]:
         """Check the fields of a request; returns the keyword arguments for `run`.
@@ -230,6 +268,13 @@ class Command:
             msgspec.ValidationError: one of them is missing, unknown, or of a wrong type.
         """
         import msgspec
+
+        for each in self.parameters:
+            if each.argument.long and isinstance(text := fields.get(each.name), LongText):
+                return {
+                    **self.arguments_of({**fields, each.name: ""}, strict=strict),
+                    each.keyword: text,
+                }
 
         if self._fields is None:
             fields_of_struct = [
@@ -246,9 +291,9 @@ class Command:
         return {keyword: getattr(checked, name) for name, keyword in self._keywords.items()}
 
     def sentence(self, given: Mapping[str, Any], answer: Any) -> str:
-        """What it says to people when it is done."""
-        known = {**given, **answer} if isinstance(answer, dict) else given
-        return self.done.format_map(known) if isinstance(self.done, str) else self.done(known)
+        """Return the sentence that the command line prints at its end."""
+        outcome = {**given, **answer} if isinstance(answer, dict) else given
+        return self.done.format_map(outcome) if isinstance(self.done, str) else self.done(outcome)
 
 
 def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
@@ -261,6 +306,11 @@ def _parameter(parameter: inspect.Parameter, hint: Any) -> Parameter:
 def documentation(run: Callable[..., Any]) -> str:
     """The docstring of a function, without its indentation."""
     return inspect.getdoc(run) or ""
+
+
+def first_sentence(text: str) -> str:
+    """Return the first sentence of a text."""
+    return text.partition("\n")[0].partition(". ")[0].removesuffix(".") + "."
 
 
 def plural(count: int, word: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.login_attempts import LoginAttempts
@@ -14,13 +14,19 @@ from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from harebell.admin.log_line import LogLine
-    from harebell.admin.operation import Operation
+    from harebell.admin.operation import Backups, Operation
     from harebell.auth.users import User, Users
     from harebell.base.ports import Definitions
+    from harebell.base.slices import Slices
     from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import AnyChannel
     from harebell.front.common.connection_registry import ConnectionRegistry
+    from harebell.front.common.settings import Settings
+    from harebell.front.operations.alone import Door
+    from harebell.front.operations.caller import Caller
+    from harebell.front.operations.job_rights import JobRights
     from harebell.model.broker import Broker
+    from harebell.model.jobs import Orders
     from harebell.model.vhost import VHost
 
     RecentLines = Callable[[int, int, Callable[[str], bool]], list[LogLine]]
@@ -45,6 +51,10 @@ class CommandRefused(HarebellError):
 def missing(text: str) -> CommandRefused:
     """Return the refusal for something that does not exist."""
     return CommandRefused(text, ErrorKind.NOT_FOUND)
+
+
+class WrongArgument(CommandRefused):
+    """An argument of a command is wrong, whatever the broker has: 400 over HTTP."""
 
 
 class Unavailable(CommandRefused):
@@ -92,8 +102,10 @@ class AdminContext:
         brokers: returns the brokers that share a store in PostgreSQL, none for one in the data
             directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
+        backups: makes backups of the broker; the app sets it.
         store: the number of the store, in a cluster with several of them.
         vhost_names: returns the names of all vhosts, in a cluster those of all stores.
+        settings: what connections are configured with; the app sets it.
     """
 
     def __init__(
@@ -122,13 +134,15 @@ class AdminContext:
         self.brokers: Callable[[], list[dict[str, Any]]] = list
         self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
         self.operation: Operation
+        self.backups: Backups
         self.store = 1
         self.vhost_names: Callable[[], Iterable[str]] = lambda: broker.vhosts
+        self.settings: Settings | None = None
         self.actor: User | None = None
         self.login_attempts = LoginAttempts()
 
-    def on_behalf_of(self, user: User) -> AdminContext:
-        """Return a context for the commands of a user."""
+    def on_behalf_of(self, user: User | None) -> AdminContext:
+        """Return a context for the commands of a user; None for the control socket."""
         context = copy.copy(self)
         context.actor = user
         return context
@@ -144,7 +158,7 @@ class AdminContext:
             raise missing(f"no node '{name}': this one is '{node}'")
 
     def may_see(self, vhost: str) -> bool:
-        """True if the actor may see what is in a vhost: with permissions there, or by a tag."""
+        """True if the actor may see the objects of a vhost: by permissions there, or by a tag."""
         return (
             self.actor is None
             or self.actor.opens(vhost)
@@ -173,6 +187,67 @@ class AdminContext:
         """True if the actor may see the connections and channels of a user."""
         return self.sees_everything() or (self.actor is not None and self.actor.name == user)
 
+    def check_work_of(self, user: str, what: str, verb: str) -> None:
+        """Refuse to end what a user has started: that user may, and administrators.
+
+        Args:
+            user: who has started it; "" for the control socket.
+            what: it, in the error.
+            verb: what is asked for.
+
+        Raises:
+            CommandRefused: ACCESS_REFUSED.
+        """
+        actor = self.actor
+        if actor is None or actor.name == user or "administrator" in actor.tags:
+            return
+        whose, also = (f"user '{user}'", "that user or ") if user else ("the operator", "")
+        raise CommandRefused(
+            f"{what} is one of {whose}: {also}an administrator may {verb} it",
+            ErrorKind.ACCESS_REFUSED,
+        )
+
+    def caller(self, vhost: VHost) -> Caller:
+        """Return the caller of an operation: the actor, or the operator on the control socket.
+
+        It owns no exclusive queue: those of connections are refused, as to other connections.
+        """
+        from harebell.front.operations.caller import Caller, Operator
+        from harebell.model.events import TOOL_USER
+
+        user = Operator(TOOL_USER) if self.actor is None else self.actor
+        return Caller(vhost, user, None, self.log)
+
+    def door(self) -> Door:
+        """Return what stands for a connection where a command publishes or gets messages."""
+        from harebell.front.common.settings import Settings
+        from harebell.front.operations.alone import Door
+
+        return Door(self.settings or Settings(rng=bytes), self.broker, self.registry)
+
+    def job_rights(self, orders: Orders) -> JobRights:
+        """Return what a job may do on behalf of its user, as long as there is that user.
+
+        A user of a backend is the one who has started the job; after a restart there is none.
+        """
+        from harebell.auth.authority import RemoteUser
+        from harebell.front.common.settings import Settings
+        from harebell.front.operations.caller import Caller
+        from harebell.front.operations.job_rights import JobRights
+
+        remote = isinstance(self.actor, RemoteUser)
+        mine = self.actor if remote else self.users.get(orders.user)
+
+        def find(orders: Orders) -> Caller | None:
+            vhost = self.broker.vhosts[orders.vhost]
+            if not orders.user:
+                return self.on_behalf_of(None).caller(vhost)
+            # Another user may have got the name.
+            same = remote or self.users.get(orders.user) is mine
+            return Caller(vhost, mine, None, self.log) if mine is not None and same else None
+
+        return JobRights(orders, self.settings or Settings(rng=bytes), self.registry, find)
+
     def check_permission(self, vhost: VHost, action: str, kind: str, name: str) -> None:
         """Refuse an action that the actor has no permission for.
 
@@ -185,12 +260,9 @@ class AdminContext:
         Raises:
             CommandRefused: ACCESS_REFUSED.
         """
-        if self.actor is None:
-            return
         from harebell.front.common.permission import check
-        from harebell.front.operations.caller import Caller
 
-        check(Caller(vhost, self.actor, None, self.log), action, kind, name)
+        check(self.caller(vhost), action, kind, name)
 
     def user(self, name: str) -> User:
         """The user of that name.
@@ -198,11 +270,11 @@ class AdminContext:
         Raises:
             CommandRefused: there is none.
         """
-        found = self.users.get(name)
-        if found is None:
+        account = self.users.get(name)
+        if account is None:
             names = [user.name for user in self.users.all()]
             raise missing(f"no user '{name}': {did_you_mean(name, names, quote=chr(39))}")
-        return found
+        return account
 
     def vhost(self, name: str) -> VHost:
         """The vhost of that name.
@@ -210,14 +282,14 @@ class AdminContext:
         Raises:
             CommandRefused: there is none.
         """
-        found = self.broker.vhosts.get(name)
-        if found is None:
+        vhost = self.broker.vhosts.get(name)
+        if vhost is None:
             seen = [each for each in self.vhost_names() if self.may_see(each)]
             raise missing(f"no vhost '{name}': {did_you_mean(name, seen, quote=chr(39))}")
-        return found
+        return vhost
 
     def vhosts(self, only: str | None) -> list[VHost]:
-        """All vhosts by name that the actor may see, or the one that is asked for.
+        """Return the visible vhosts by name, or only the requested one.
 
         Raises:
             CommandRefused: there is none of that name.
@@ -232,13 +304,20 @@ class AdminContext:
             for channel in list(connection.channels.values()):
                 yield connection, channel
 
-    def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> int:
-        """Close some connections with 320 and a reason; returns how many."""
-        found = [connection for connection in self.registry.connections if which(connection)]
-        now = self.clock()
-        for connection in found:
-            connection.force_close(reason, now)
-        return len(found)
+    def disconnect(self, reason: str, which: Callable[[BaseConnection], bool]) -> Slices[int]:
+        """Close some connections with 320 and a reason; returns how many.
+
+        Those that come meanwhile are closed as well: at its end, none is open.
+        """
+        closed: set[BaseConnection] = set()
+        while connections := [
+            each for each in self.registry.connections if each not in closed and which(each)
+        ]:
+            for connection in connections:
+                closed.add(connection)
+                connection.force_close(reason, self.clock())
+                yield
+        return len(closed)
 
 
 def checked_name(name: str, what: str, limit: int) -> str:
@@ -270,3 +349,21 @@ def checked_value(name: str, value: Any) -> Any:
     except (ValueError, TypeError, RecursionError) as error:
         raise CommandRefused(f"the value of parameter '{name}' cannot be kept: {error}") from None
     return value
+
+
+def checked_table(table: Mapping[str, Any], what: str) -> dict[str, Any]:
+    """Return the table of AMQP that one in JSON stands for; see `harebell.wire.json_values`.
+
+    Args:
+        table: from a request.
+        what: names it in errors, such as "the arguments of queue 'orders'".
+
+    Raises:
+        CommandRefused: AMQP cannot carry it.
+    """
+    from harebell.wire.json_values import given_table
+
+    try:
+        return given_table(table)
+    except ValueError as error:
+        raise CommandRefused(f"{what} cannot be taken: {error}") from None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.base.limits import LOGIN_SOURCES
+from harebell.base.share import FairCache
+from harebell.front.limits import LOGIN_SOURCES
 
 
 class _Counts:
@@ -37,7 +38,7 @@ class LoginAttempts:
 
     def __init__(self) -> None:
         self._protocols: dict[str, _Counts] = {}
-        self._sources: dict[tuple[str, str, str], _Counts] = {}
+        self._sources: FairCache[tuple[str, str, str], _Counts] = FairCache(LOGIN_SOURCES)
 
     def count(self, protocol: str, address: str, user: str, *, succeeded: bool) -> None:
         """Count a login.
@@ -52,11 +53,9 @@ class LoginAttempts:
             self._protocols[protocol] = _Counts()
         self._protocols[protocol].count(succeeded=succeeded)
         key = (protocol, address, user)
-        counts = self._sources.pop(key, None) or _Counts()
-        self._sources[key] = counts
+        counts = self._sources.get(key) or _Counts()
         counts.count(succeeded=succeeded)
-        while len(self._sources) > LOGIN_SOURCES:
-            del self._sources[next(iter(self._sources))]
+        self._sources.put(address, key, counts)
 
     def clear(self) -> None:
         """Set all counts to 0."""

@@ -75,7 +75,7 @@ def _common(answers: list[Iterable[Row]]) -> list[Row]:
 
 
 def added(first: Any, other: Any) -> Any:
-    """Add the numbers of two answers, member by member; what is no number is that of the first."""
+    """Add the numbers of two answers by member; other values come from the first answer."""
     if isinstance(first, Mapping) and isinstance(other, Mapping):
         names = [*first, *(name for name in other if name not in first)]
         return {
@@ -85,12 +85,30 @@ def added(first: Any, other: Any) -> Any:
             for name in names
         }
     if isinstance(first, list) and isinstance(other, list):
-        # Samples, the newest first: that of a broker which has run for longer has more of them.
-        both = [added(*pair) for pair in zip(first, other, strict=False)]
-        return both + (first if len(first) > len(other) else other)[len(both) :]
+        return _samples_added(first, other)
     if _is_number(first) and _is_number(other):
         return first + other
     return first
+
+
+def _samples_added(first: list[Row], other: list[Row]) -> list[Row]:
+    """Add samples, the newest first: to each that of the other list which is nearest in time.
+
+    One older than all of the other list stays as it is: its broker has run for longer.
+    """
+    if not first or not other:
+        return first or other
+    times = [each["timestamp"] for each in other]
+    steps = (each[0]["timestamp"] - each[1]["timestamp"] for each in (first, other) if each[1:])
+    near = next(steps, 0) / 2
+    samples, at = [], 0
+    for each in first:
+        now = each["timestamp"]
+        while at + 1 < len(times) and abs(times[at + 1] - now) <= abs(times[at] - now):
+            at += 1
+        samples.append(added(each, other[at]) if times[-1] <= now + near else each)
+    oldest = first[-1]["timestamp"] - near
+    return samples + [each for each in other if each["timestamp"] < oldest]
 
 
 def _is_number(value: Any) -> bool:
@@ -98,25 +116,25 @@ def _is_number(value: Any) -> bool:
 
 
 def _sums(answers: list[Row]) -> Row:
-    found, *others = answers
+    sums, *others = answers
     for each in others:
-        found = added(found, each)
-    return found
+        sums = added(sums, each)
+    return sums
 
 
 def _totals(answers: list[Row]) -> Row:
     mine, *others = answers
-    found = dict(mine)
+    totals = dict(mine)
     for each in others:
         for name in _ADDED:
-            if name in found and name in each:
-                found[name] = added(found[name], each[name])
+            if name in totals and name in each:
+                totals[name] = added(totals[name], each[name])
     # The name is in store 1. An owner that knows none answers with the name of its node.
     named = (each["cluster_name"] for each in answers if each["cluster_name"] != each["node"])
-    found["cluster_name"] = next(named, mine["cluster_name"])
+    totals["cluster_name"] = next(named, mine["cluster_name"])
     for name in _ALL_NODES:
-        found[name] = _each_once([each[name] for each in answers])
-    return found
+        totals[name] = _each_once([each[name] for each in answers])
+    return totals
 
 
 def _oldest(answers: list[Row]) -> Row:
@@ -124,12 +142,12 @@ def _oldest(answers: list[Row]) -> Row:
 
 
 def _nodes(answers: list[Iterable[Row]]) -> list[Row]:
-    found: dict[str, Row] = {}
+    rows: dict[str, Row] = {}
     for row in chain.from_iterable(answers):
-        known = found.get(row["name"])
-        if known is None or len(row) > len(known):
-            found[row["name"]] = row
-    return [found[name] for name in sorted(found)]
+        previous = rows.get(row["name"])
+        if previous is None or len(row) > len(previous):
+            rows[row["name"]] = row
+    return [rows[name] for name in sorted(rows)]
 
 
 def _fullest(answers: list[Row]) -> Row:
@@ -142,13 +160,13 @@ def _first(answers: list[Row]) -> Row:
 
 def _sections(answers: list[Row]) -> Row:
     mine, *others = answers
-    found = dict(mine)
+    sections = dict(mine)
     for each in others:
         for name, entries in each.items():
             if isinstance(entries, list) and name != _USERS:
-                found[name] = [*found.get(name, ()), *entries]
-    found["vhosts"] = sorted(found["vhosts"], key=lambda entry: entry["name"])
-    return found
+                sections[name] = [*sections.get(name, ()), *entries]
+    sections["vhosts"] = sorted(sections["vhosts"], key=lambda entry: entry["name"])
+    return sections
 
 
 _MERGES: dict[str, Callable[[list[Any]], Any]] = {

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
-from datetime import datetime
-from decimal import Decimal
-from math import isfinite
+from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.command import Row
+from harebell.admin.limits import HTTP_CHUNK_BYTES
+from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from harebell.base.message import Message
     from harebell.model.editor import Editor
 
 STRING = "string"
 BASE64 = "base64"
 AUTO = "auto"
-_SAFE_INTEGER = 2**64
+_PIECE_OCTETS = HTTP_CHUNK_BYTES // 4 * 3
+"""A multiple of three, so that pieces in base64 are those of the whole."""
 _CUT_OCTETS = 3
 """Octets of the last character that are there when it was cut."""
 
@@ -33,12 +35,62 @@ def message_row(editor: Editor, message: Message, encoding: str, truncate: int) 
         truncate: octets of the body to show.
     """
     payload, as_text = payload_of(message.body, encoding, truncate)
+    return {**_about(editor, message, as_text), "payload": payload}
+
+
+def long_message_row(
+    editor: Editor, message: Message, encoding: str, truncate: int
+) -> Slices[dict[str, Any]]:
+    """Return the row as `message_row`; it is a `LongRow` if the payload is long."""
+    body = message.body
+    shown = memoryview(body)[:truncate]
+    if len(shown) <= HTTP_CHUNK_BYTES:
+        return dict(message_row(editor, message, encoding, truncate))
+    as_text = encoding == AUTO and (yield from _is_text(shown, cut=len(shown) < len(body)))
+    return LongRow(_about(editor, message, as_text), shown, as_text)
+
+
+class LongRow(dict[str, Any]):
+    """A row of a message whose payload is encoded in slices, see `pieces`.
+
+    Args:
+        row: the row without its payload.
+        payload: the octets that are shown.
+        as_text: whether they are text; the last character may be cut.
+    """
+
+    def __init__(self, row: Row, payload: memoryview, as_text: bool) -> None:
+        super().__init__(row)
+        self.payload = payload
+        self.as_text = as_text
+
+    def pieces(self) -> Iterator[str]:
+        """Yield the payload in pieces, as text or base64."""
+        decode = getincrementaldecoder("utf-8")().decode
+        for at in range(0, len(self.payload), _PIECE_OCTETS):
+            piece = self.payload[at : at + _PIECE_OCTETS]
+            yield decode(piece) if self.as_text else b64encode(piece).decode("ascii")
+
+
+def _is_text(shown: memoryview, *, cut: bool) -> Slices[bool]:
+    """Return whether octets are UTF-8; the last character may be cut."""
+    decode = getincrementaldecoder("utf-8")().decode
+    try:
+        for at in range(0, len(shown), _PIECE_OCTETS):
+            decode(shown[at : at + _PIECE_OCTETS])
+            yield
+        decode(b"", final=not cut)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _about(editor: Editor, message: Message, as_text: bool) -> dict[str, Any]:
     return {
         "exchange": message.exchange,
         "routing_key": message.routing_key,
         "properties": properties_row(editor, message),
         "payload_bytes": len(message.body),
-        "payload": payload,
         "payload_encoding": STRING if as_text else BASE64,
     }
 
@@ -57,32 +109,13 @@ def payload_of(body: bytes, encoding: str, truncate: int) -> tuple[str, bool]:
 
 def properties_row(editor: Editor, message: Message) -> Row:
     """Return the properties that a message has, its headers among them, as JSON has them."""
-    found = {
-        name: json_of(value)
+    from harebell.wire.json_values import shown, shown_table
+
+    row: Row = {
+        name: shown(value)
         for name, value in editor.properties_of(message).items()
         if name != "headers"
     }
     if message.has_headers:
-        found["headers"] = json_of(editor.headers_of(message))
-    return found
-
-
-def json_of(value: Any) -> Any:
-    """Return a value of a header as JSON has it: times as seconds, as in RabbitMQ."""
-    if isinstance(value, Mapping):
-        return {str(name): json_of(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [json_of(each) for each in value]
-    if isinstance(value, datetime):
-        return int(value.timestamp())
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value).decode("utf-8", "replace")
-    if isinstance(value, Decimal):
-        return float(value) if isfinite(value) else str(value)
-    if isinstance(value, float):
-        return value if isfinite(value) else str(value)
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int):
-        return int(value) if abs(value) < _SAFE_INTEGER else str(value)
-    return str(value)
+        row["headers"] = shown_table(editor.headers_of(message))
+    return row

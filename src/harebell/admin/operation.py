@@ -53,3 +53,16 @@ class Operation(Protocol):
 
     def reopen_logs(self) -> None:
         """Open the log files anew by their names."""
+
+
+class Backups(Protocol):
+    """Makes backups of the broker. Its errors are `StoreError`s with a sentence for the user."""
+
+    def start(self, place: str, keep: int, rate: int) -> dict[str, Any]:
+        """Start a backup to a path or address; return its row."""
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Return a row for each backup since the start, the last ones if they are many."""
+
+    def cancel(self) -> None:
+        """End the backup that is being made."""

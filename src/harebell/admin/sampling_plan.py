@@ -6,10 +6,11 @@ The keys are RabbitMQ's: `collect_statistics`, `collect_statistics_interval`,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
-from harebell.base.limits import STATISTICS_SECONDS
+from msgspec import Struct
+
+from harebell.admin.limits import STATISTICS_SECONDS
 
 BASIC, DETAILED, NONE = "basic", "detailed", "none"
 """Values of `rates_mode`."""
@@ -40,8 +41,7 @@ OF_TOTALS: Retentions = (
 """Retention of the broker, the node and vhosts: as RabbitMQ's, for 10 minutes to 24 hours."""
 
 
-@dataclass(frozen=True, slots=True)
-class SamplingPlan:
+class SamplingPlan(Struct, frozen=True):
     """What is sampled.
 
     Args:

@@ -47,18 +47,18 @@ class Series(Protocol):
     def rate(self, name: str) -> float:
         """Return the change per second between the last two samples."""
 
-    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
+    def samples(self, name: str, period: Range, value: int) -> list[tuple[int, int]]:
         """Return samples as (milliseconds since 1970, value), the newest first.
 
         Args:
             name: of the counter.
-            wanted: the range.
+            period: the range.
             value: its value now, for a thing that has not changed in the range.
         """
 
 
 class Statistics(Protocol):
-    """The samples of a broker; `harebell.server.statistics` takes them.
+    """The samples of a broker; `harebell.management.statistics` takes them.
 
     Attributes:
         plan: what is sampled.
@@ -68,7 +68,7 @@ class Statistics(Protocol):
     def plan(self) -> SamplingPlan:
         """What is sampled, and how long samples are kept."""
 
-    def series(self, thing: object) -> Series:
+    def series(self, resource: object) -> Series:
         """Return the samples of a queue, exchange, channel, connection or vhost."""
 
     def broker(self) -> Series:
@@ -92,7 +92,7 @@ class NoSeries:
         """Return 0."""
         return 0.0
 
-    def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
+    def samples(self, name: str, period: Range, value: int) -> list[tuple[int, int]]:
         """Return no samples."""
         return []
 
@@ -107,7 +107,7 @@ class NoStatistics:
 
     plan = SamplingPlan()
 
-    def series(self, thing: object) -> Series:
+    def series(self, resource: object) -> Series:
         """Return no samples."""
         return NO_SERIES
 
@@ -124,17 +124,17 @@ class NoStatistics:
         return None
 
 
-def details(series: Series, name: str, wanted: Range | None, value: int) -> dict[str, Any]:
+def details(series: Series, name: str, period: Range | None, value: int) -> dict[str, Any]:
     """Return the member `<name>_details` for a value; empty if samples are switched off."""
     if series is NO_RATES:
         return {}
-    found: dict[str, Any] = {"rate": series.rate(name)}
-    if wanted is not None:
-        samples = series.samples(name, wanted, value)
-        found["samples"] = [{"sample": value, "timestamp": at} for at, value in samples]
-        found["avg_rate"] = _average_rate(samples)
-        found["avg"] = sum(value for _, value in samples) / len(samples) if samples else 0.0
-    return found
+    details: dict[str, Any] = {"rate": series.rate(name)}
+    if period is not None:
+        samples = series.samples(name, period, value)
+        details["samples"] = [{"sample": value, "timestamp": at} for at, value in samples]
+        details["avg_rate"] = _average_rate(samples)
+        details["avg"] = sum(value for _, value in samples) / len(samples) if samples else 0.0
+    return details
 
 
 def _average_rate(samples: Sequence[tuple[int, int]]) -> float:
@@ -145,25 +145,25 @@ def _average_rate(samples: Sequence[tuple[int, int]]) -> float:
 
 
 def with_details(
-    values: Mapping[str, int], series: Series, wanted: Range | None = None
+    values: Mapping[str, int], series: Series, period: Range | None = None
 ) -> dict[str, Any]:
     """Return values, each with its details."""
-    found: dict[str, Any] = {}
+    row: dict[str, Any] = {}
     for name, value in values.items():
-        found[name] = value
+        row[name] = value
         if series is not NO_RATES:
-            found[f"{name}_details"] = details(series, name, wanted, value)
-    return found
+            row[f"{name}_details"] = details(series, name, period, value)
+    return row
 
 
 def message_stats(
     counters: Counters,
     series: Series,
     names: Sequence[str] = CHANNEL_STATS,
-    wanted: Range | None = None,
+    period: Range | None = None,
 ) -> dict[str, Any]:
     """Return the member `message_stats`, with zeros for what has not happened."""
-    return with_details({name: value_of(counters, name) for name in names}, series, wanted)
+    return with_details({name: value_of(counters, name) for name in names}, series, period)
 
 
 def value_of(counters: Counters, name: str) -> int:

@@ -1,4 +1,4 @@
-"""Answers with rows that are made while they are sent.
+"""Answers with rows that are made while they are sent, or that hold something until they are sent.
 
 A command with many rows returns a `RowStream`. Whatever serves the command calls `next` on its
 batches, sends the rows, and waits until its client has read them before it asks for more: neither
@@ -13,10 +13,27 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from harebell.admin.command import Row
+from harebell.base.slices import Slices
 
 
 def _nothing() -> None:
     """Do nothing: there is nothing to release."""
+
+
+class HeldRows:
+    """Rows of objects that are held until the client has the rows, such as unsettled messages.
+
+    Whatever serves the command takes `end` exactly once: with True when the whole answer was
+    handed to the connection of the client, else with False.
+
+    Args:
+        rows: the rows, which are made already.
+        end: settles what is held, in slices; gets whether the rows were delivered.
+    """
+
+    def __init__(self, rows: list[Row], end: Callable[[bool], Slices[None]]) -> None:
+        self.rows = rows
+        self.end = end
 
 
 class RowStream:

@@ -15,13 +15,14 @@ from harebell.base.errors import ErrorKind, Refusal
 VHOST = "vhost"
 RESOURCE = "resource"
 TOPIC = "topic"
+SOME = "some"
 
 
 class Question(NamedTuple):
     """What is asked about a user.
 
     Args:
-        about: VHOST, RESOURCE or TOPIC.
+        about: VHOST, RESOURCE, TOPIC, or SOME for a permission for any name at all.
         vhost: the vhost, or where the resource is.
         kind: "queue" or "exchange"; for a topic "topic".
         name: of the resource; for a topic of the exchange.
@@ -38,10 +39,12 @@ class Question(NamedTuple):
 
 
 class Undecided(Refusal):
-    """A decision is not there yet; without a request for it the operation is refused.
+    """What an operation needs is not there yet: a decision, or a message that is read in slices.
+
+    The operation is repeated when it is there; without a request for it, it is refused.
 
     Args:
-        ask: asks, and calls its argument when the decision is there; not within the call.
+        ask: asks, and calls its argument when it is there; not within the call.
     """
 
     def __init__(self, ask: Callable[[Callable[[], None]], None]) -> None:
@@ -120,6 +123,10 @@ class RemoteUser(User):
     def allows(self, vhost: str, action: str, kind: str, name: str) -> bool:
         """True if the user has a permission."""
         return self.decides(Question(RESOURCE, vhost, kind, name, action))
+
+    def allows_some(self, vhost: str, action: str) -> bool:
+        """True if the user has a permission for some name in a vhost."""
+        return self.decides(Question(SOME, vhost, permission=action))
 
     def topics(self, vhost: str, exchange: str) -> _Topics:
         """Return the topic permissions of the user for an exchange."""

@@ -10,8 +10,8 @@ import re
 import warnings
 from dataclasses import dataclass, field
 
-from harebell.base.limits import PERMISSION_CACHE_ENTRIES
-from harebell.base.patterns import Search, search_for
+from harebell.auth.limits import PERMISSION_CACHE_ENTRIES
+from harebell.base.patterns import PatternRefused, Search, found_by, search_for
 
 CONFIGURE = "configure"
 WRITE = "write"
@@ -19,30 +19,36 @@ READ = "read"
 ACTIONS = (CONFIGURE, WRITE, READ)
 
 _NOTHING = "^$"
+_SHOWN = 200
+_INVALID = "is invalid: "
 
 
 class PatternError(ValueError):
     """A pattern is no valid regular expression; the text is a sentence for the user."""
 
 
-def compiled(pattern: str, action: str) -> Search:
+def compiled(pattern: str, action: str, *, stored: bool = False) -> Search:
     """Return a function that searches for a pattern.
 
     Args:
         pattern: the regular expression.
         action: configure, write or read, for the error text.
+        stored: whether it was taken once: if it costs too much, it then finds nothing.
 
     Raises:
-        PatternError: it is invalid, or has another meaning in RabbitMQ.
+        PatternError: it is invalid, costs too much, or has another meaning in RabbitMQ.
     """
+    search = found_by if stored else search_for
     try:
         with warnings.catch_warnings():
             # A set such as [[:alpha:]] is a class in RabbitMQ and single letters in Python.
             warnings.simplefilter("error", FutureWarning)
-            return search_for(pattern or _NOTHING, re.ASCII)
-    except (re.error, FutureWarning) as error:
+            return search(pattern or _NOTHING, re.ASCII)
+    except (PatternRefused, FutureWarning) as error:
+        shown = pattern if len(pattern) <= _SHOWN else f"{pattern[:_SHOWN]}..."
         raise PatternError(
-            f"the {action} pattern '{pattern}' is not a regular expression: {error}"
+            f"the {action} pattern '{shown}' is not a regular expression: "
+            f"{str(error).removeprefix(_INVALID)}"
         ) from None
 
 
@@ -54,6 +60,7 @@ class Permissions:
         configure: names of resources that the user may declare and delete.
         write: names of exchanges to publish to, and of destinations to bind.
         read: names of queues to consume from, and of exchanges to bind to.
+        stored: whether the patterns were taken once.
 
     Raises:
         PatternError: one of them is no valid regular expression.
@@ -62,14 +69,22 @@ class Permissions:
     configure: str = ""
     write: str = ""
     read: str = ""
+    stored: bool = field(default=False, repr=False, compare=False)
     _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
     _known: dict[tuple[str, str], bool] = field(
         init=False, repr=False, compare=False, default_factory=dict
     )
 
     def __post_init__(self) -> None:
-        patterns = {action: compiled(getattr(self, action), action) for action in ACTIONS}
+        patterns = {
+            action: compiled(getattr(self, action), action, stored=self.stored)
+            for action in ACTIONS
+        }
         object.__setattr__(self, "_patterns", patterns)
+
+    def allow_some(self, action: str) -> bool:
+        """True if an action is allowed on some name: its pattern is not the one for no name."""
+        return getattr(self, action) not in ("", _NOTHING)
 
     def allow(self, action: str, name: str) -> bool:
         """True if an action (configure, write, read) on a name is allowed."""

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from harebell.auth.authority import TOPIC, VHOST, Question
+from harebell.auth.authority import SOME, TOPIC, VHOST, Question
 from harebell.auth.permissions import ACTIONS
 from harebell.base.limits import PATTERN_CACHE_ENTRIES
 
@@ -57,10 +57,10 @@ def fits(pattern: str, text: str) -> bool:
         return False
     at = len(first)
     for piece in rest:
-        found = text.find(piece, at, end)
-        if found < 0:
+        place = text.find(piece, at, end)
+        if place < 0:
             return False
-        at = found + len(piece)
+        at = place + len(piece)
     return True
 
 
@@ -78,14 +78,14 @@ def granted(scopes: Iterable[str], claims: Mapping[str, Any]) -> tuple[Grant, ..
             return match[0]
         return quote(claim, safe="").replace("*", "%2A")
 
-    found = []
+    grants = []
     for scope in scopes:
         permission, _, resource = scope.partition(":")
         parts = resource.split("/")
         if permission in ACTIONS and len(parts) in _PARTS:
             texts = [_VARIABLE.sub(value, part) for part in parts]
-            found.append(Grant(permission, *texts, *[""] * (_PARTS[-1] - len(texts))))
-    return tuple(found)
+            grants.append(Grant(permission, *texts, *[""] * (_PARTS[-1] - len(texts))))
+    return tuple(grants)
 
 
 def tags_of(scopes: Iterable[str]) -> tuple[str, ...]:
@@ -105,7 +105,11 @@ def allows(grants: Iterable[Grant], question: Question) -> bool:
             continue
         if question.about == VHOST:
             return True
-        if grant.permission != question.permission or not ok(grant.name, question.name):
+        if grant.permission != question.permission:
+            continue
+        if question.about == SOME:
+            return True
+        if not ok(grant.name, question.name):
             continue
         if question.about != TOPIC or (grant.key and ok(grant.key, question.key)):
             return True
@@ -126,14 +130,14 @@ def scopes_at(claims: Any, path: str, resource_server: str) -> list[str]:
     for name in path.split("."):
         objects = [one for each in here for one in (each if isinstance(each, list) else [each])]
         here = [one[name] for one in objects if isinstance(one, dict) and name in one]
-    found: list[str] = []
+    scopes: list[str] = []
     for each in here:
         if isinstance(each, dict):
             mine = _words(each.get(resource_server))
-            found += [f"{resource_server}.{word}" for word in mine]
+            scopes += [f"{resource_server}.{word}" for word in mine]
         else:
-            found += _words(each)
-    return found
+            scopes += _words(each)
+    return scopes
 
 
 def _words(value: Any) -> list[str]:
@@ -166,13 +170,13 @@ def scopes_of(
     Raises:
         ScopeError: there are more.
     """
-    found = _words(claims.get("scope"))
-    found += scopes_at(claims, "authorization.permissions.scopes", resource_server)
+    words = _words(claims.get("scope"))
+    words += scopes_at(claims, "authorization.permissions.scopes", resource_server)
     for path in additional:
-        found += scopes_at(claims, path, resource_server)
-    for name in list(found):
-        found += aliases.get(name, ())
-    mine = {scope.removeprefix(prefix) for scope in found if scope.startswith(prefix)}
+        words += scopes_at(claims, path, resource_server)
+    for name in list(words):
+        words += aliases.get(name, ())
+    mine = {scope.removeprefix(prefix) for scope in words if scope.startswith(prefix)}
     if len(mine) > limit:
         raise ScopeError(f"the token has {len(mine)} scopes, at most {limit} are read")
     return sorted(mine)

@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from harebell.auth.limits import PERMISSION_CACHE_ENTRIES
 from harebell.auth.permissions import READ, WRITE, compiled
-from harebell.base.limits import PERMISSION_CACHE_ENTRIES
 from harebell.base.patterns import Search
 
 TOPIC_ACTIONS = (WRITE, READ)
@@ -34,6 +34,7 @@ class TopicPermission:
         read: routing keys to bind with.
         username: the value of `{username}`.
         vhost: the value of `{vhost}`.
+        stored: whether the patterns were taken once.
 
     Raises:
         PatternError: one of the patterns is no valid regular expression.
@@ -43,6 +44,7 @@ class TopicPermission:
     read: str
     username: str = ""
     vhost: str = ""
+    stored: bool = field(default=False, repr=False, compare=False)
     _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
     _known: dict[tuple[str, str], bool] = field(
         init=False, repr=False, compare=False, default_factory=dict
@@ -55,10 +57,10 @@ class TopicPermission:
     def _expanded(self, action: str) -> Search:
         pattern: str = getattr(self, action)
         # The pattern as configured, for an error that the user recognises.
-        compiled(pattern, action)
+        compiled(pattern, action, stored=self.stored)
         for name, value in (("{username}", self.username), ("{vhost}", self.vhost)):
             pattern = pattern.replace(name, re.escape(value))
-        return compiled(pattern, action)
+        return compiled(pattern, action, stored=self.stored)
 
     def allow(self, action: str, key: str) -> bool:
         """True if an action (write, read) with a routing key is allowed."""

@@ -14,7 +14,8 @@ import binascii
 import hashlib
 import hmac
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from harebell.auth import cram
 from harebell.auth.saslprep import prepared
@@ -28,8 +29,7 @@ ITERATIONS = 4096
 SALT_BYTES = 16
 
 
-@dataclass(frozen=True, slots=True)
-class Verifier:
+class Verifier(Struct, frozen=True):
     """A SCRAM verifier.
 
     Args:
@@ -75,7 +75,7 @@ def written(verifiers: Mapping[str, Verifier], context: bytes = b"") -> str:
 
 def read(text: str) -> tuple[dict[str, Verifier], bytes]:
     """Return stored verifiers and the CRAM-MD5 state (b"" for none); ValueError if invalid."""
-    found = {}
+    verifiers = {}
     context = b""
     for each in text.split():
         parts = each.split("$")
@@ -87,10 +87,10 @@ def read(text: str) -> tuple[dict[str, Verifier], bytes]:
         iterations, _, salt = parts[1].partition(":")
         stored, _, server = parts[2].partition(":")
         try:
-            found[parts[0]] = Verifier(int(iterations), *map(_unbase64, (salt, stored, server)))
+            verifiers[parts[0]] = Verifier(int(iterations), *map(_unbase64, (salt, stored, server)))
         except binascii.Error:
             raise ValueError(f"the verifier of {parts[0]} is damaged") from None
-    return found, context
+    return verifiers, context
 
 
 def _context(parts: list[str]) -> bytes:

@@ -76,10 +76,10 @@ class Arrivals:
 
     def sizes(self) -> Histogram:
         """Return the sizes of the bodies as a histogram."""
-        found = Histogram(MESSAGE_BYTES)
-        found.counts = [
+        sizes = Histogram(MESSAGE_BYTES)
+        sizes.counts = [
             *(self.to_100, self.to_1k, self.to_10k, self.to_100k, self.to_1m),
             *(self.to_10m, self.to_50m, self.to_100m, self.above),
         ]
-        found.total = self.byte_count
-        return found
+        sizes.total = self.byte_count
+        return sizes

@@ -50,21 +50,21 @@ class BodyFrames:
 
     def take_parts(self, byte_count: int) -> list[bytes | memoryview]:
         """Return them without copying the body."""
-        found: list[bytes | memoryview] = []
+        parts: list[bytes | memoryview] = []
         size = 0
         while self._at < len(self._body):
             part = self._body[self._at : self._at + self._limit]
             size += len(part) + self.OVERHEAD
-            if found and size > byte_count:
+            if parts and size > byte_count:
                 break
-            self._append(found, part)
+            self._append(parts, part)
             self._at += len(part)
             self.left -= len(part) + self.OVERHEAD
-        return found
+        return parts
 
-    def _append(self, found: list[bytes | memoryview], part: memoryview) -> None:
+    def _append(self, parts: list[bytes | memoryview], part: memoryview) -> None:
         """Append one frame."""
-        found += (_BODY + self._channel + len(part).to_bytes(4), part, _END)
+        parts += (_BODY + self._channel + len(part).to_bytes(4), part, _END)
 
 
 class ScatteredFrames(BodyFrames):
@@ -86,25 +86,25 @@ class ScatteredFrames(BodyFrames):
 
     def take_parts(self, byte_count: int) -> list[bytes | memoryview]:
         """Return them without copying the body."""
-        found: list[bytes | memoryview] = []
+        parts: list[bytes | memoryview] = []
         size = 0
         while self._missing:
             frame = min(self._missing, self._limit)
             size += frame + self.OVERHEAD
-            if found and size > byte_count:
+            if parts and size > byte_count:
                 break
             self._missing -= frame
             self.left -= frame + self.OVERHEAD
-            found.append(_BODY + self._channel + frame.to_bytes(4))
+            parts.append(_BODY + self._channel + frame.to_bytes(4))
             while frame:
                 part = self._parts.popleft()
                 if len(part) > frame:
                     self._parts.appendleft(part[frame:])
                     part = part[:frame]
-                found.append(part)
+                parts.append(part)
                 frame -= len(part)
-            found.append(_END)
-        return found
+            parts.append(_END)
+        return parts
 
 
 class SegmentFrames(BodyFrames):
@@ -114,12 +114,12 @@ class SegmentFrames(BodyFrames):
 
     __slots__ = ()
 
-    def _append(self, found: list[bytes | memoryview], part: memoryview) -> None:
+    def _append(self, parts: list[bytes | memoryview], part: memoryview) -> None:
         flags = _LAST_SEGMENT
         flags |= _FIRST_FRAME if self._at == 0 else 0
         flags |= _LAST_FRAME if self._at + len(part) == len(self._body) else 0
         size = (len(part) + _SEGMENT_OVERHEAD).to_bytes(2)
-        found += (bytes((flags,)) + _BODY + size + b"\0\1" + self._channel + bytes(4), part)
+        parts += (bytes((flags,)) + _BODY + size + b"\0\1" + self._channel + bytes(4), part)
 
 
 def encoded(parts: Iterable[bytes | BodyFrames]) -> bytes:

@@ -120,7 +120,7 @@ class Counters:
 
 
 UNCOUNTED = Counters()
-"""Stands for the counters of what is not counted yet."""
+"""Stands for counters that do not exist yet."""
 
 
 class Traffic:
@@ -160,10 +160,17 @@ class Traffic:
         return 0
 
 
+BY_CLIENT, BY_LOSS, BY_HEARTBEAT = "client", "lost", "heartbeat"
+BY_ERROR, BY_FORCE = "error", "forced"
+"""Why connections end: the client closes them, their socket ends without that, heartbeats are
+missed, the client makes a mistake, or an operator, a shutdown or an expired login closes them."""
+
+
 class Churn:
-    """Counters of what comes and goes.
+    """Counters of opened and closed objects.
 
     Attributes:
+        closed_by: how many connections have ended, by reason.
         connection_created: connections that were opened (connection.open).
         connection_closed: those of them that have ended.
         channel_created: channels, and sessions of AMQP 0-10, that were opened.
@@ -183,9 +190,10 @@ class Churn:
         "queue_deleted",
     )
 
-    __slots__ = NAMES
+    __slots__ = ("closed_by", *NAMES)
 
     def __init__(self) -> None:
+        self.closed_by = dict.fromkeys((BY_CLIENT, BY_LOSS, BY_HEARTBEAT, BY_ERROR, BY_FORCE), 0)
         self.connection_created = 0
         self.connection_closed = 0
         self.channel_created = 0

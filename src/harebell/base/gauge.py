@@ -1,6 +1,13 @@
-"""The memory gauge: memory of queued messages, and the watermark that blocks publishers."""
+"""The memory gauge: what messages and the rest of the process use, and the watermark.
+
+The watermark is one of the whole process, because its resident memory is what the kernel ends it
+for. Messages are counted exactly, with each of them. The rest is measured now and then by the
+shell, which also gives freed memory back to the system before publishers are blocked.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from harebell.base.limits import (
     HELD_AGAIN_BYTES,
@@ -15,8 +22,15 @@ _OVERHEAD = MESSAGE_OVERHEAD_BYTES
 _SHARED = SHARED_BODY_BYTES
 
 
+NO_LIMIT = -1
+"""The watermark of a gauge that never blocks."""
+
+
 class Gauge:
-    """Counts bytes; above `high` it is `over` until it falls below `low`.
+    """Counts bytes of messages; it is `over` from `room` on until they fall below `low`.
+
+    `room` is what the rest of the process leaves to messages below the watermark. It is negative if
+    the rest alone is above it.
 
     `add` and `take` are on the hot path and only count. Between two turns `crossed()` tells whether
     the state has changed since its last call.
@@ -25,29 +39,59 @@ class Gauge:
     queue with a message TTL, for one, has a copy of the message with the same body.
 
     Args:
-        high: bytes above which publishers are blocked; 0 means no limit.
+        high: bytes of the process above which publishers are blocked: 0 blocks them at once;
+            `NO_LIMIT` never does.
 
     Attributes:
+        used: bytes of messages.
+        other: bytes of the rest of the process when it was measured last.
+        measure: called before publishers are blocked: it measures `other` once more; None if
+            nothing measures it.
         unread: bytes of messages that are not received completely.
         uncommitted: bytes of transactions that are not committed.
     """
 
-    __slots__ = ("_bodies", "high", "low", "over", "uncommitted", "unread", "used")
+    __slots__ = (
+        "_bodies",
+        "high",
+        "low",
+        "measure",
+        "other",
+        "over",
+        "room",
+        "uncommitted",
+        "unread",
+        "used",
+    )
 
-    def __init__(self, high: int = 0) -> None:
+    def __init__(self, high: int = NO_LIMIT) -> None:
         self.used = 0
+        self.other = 0
         self.unread = 0
         self.uncommitted = 0
         self.over = False
         # Number of messages by the address of their large body, which they keep in memory.
         self._bodies: dict[int, int] = {}
+        self.measure: Callable[[], object] | None = None
         self.high = high
+        self.room = high
         self.low = int(high * MEMORY_LOW_SHARE)
 
-    def set_high(self, high: int) -> None:
-        """Change the bytes above which publishers are blocked; 0 means no limit."""
+    def set_high(self, high: int) -> int:
+        """Change the bytes above which publishers are blocked; see `Gauge`."""
         self.high = high
-        self.low = int(high * MEMORY_LOW_SHARE)
+        self.room = high - self.other
+        self.low = int(self.room * MEMORY_LOW_SHARE)
+        return 0
+
+    def set_resident(self, byte_count: int) -> int:
+        """Note how much memory the process has now, messages included."""
+        self.other = max(byte_count - self.used, 0)
+        return self.set_high(self.high)
+
+    def resident(self) -> int:
+        """Return the bytes that the process uses, by the last measurement and what came since."""
+        return self.other + max(self.used, 0)
 
     def add(self, byte_count: int) -> int:
         """Add bytes."""
@@ -72,7 +116,7 @@ class Gauge:
             self.used += own
         return own + size
 
-    def let_go(self, message: Message) -> int:
+    def release(self, message: Message) -> int:
         """Count one log less with this message; return its size without sharing."""
         size = len(message.body)
         own = len(message.raw) + _OVERHEAD
@@ -105,18 +149,15 @@ class Gauge:
             self._bodies[key] = count
         return count <= 0
 
-    def exceeded(self) -> bool:
-        """True if publishers have to be blocked now."""
-        return self.over or (self.high > 0 and self.used > self.high)
-
     def crossed(self) -> bool:
         """Update `over`; True if it has changed."""
         if self.over:
-            if self.high == 0 or self.used < self.low:
+            if self.high < 0 or self.used < self.low:
                 self.over = False
                 return True
             return False
-        if self.high > 0 and self.used > self.high:
-            self.over = True
-            return True
-        return False
+        if self.high >= 0 and self.used > self.room:
+            if self.measure is not None:
+                self.measure()
+            self.over = self.used > self.room
+        return self.over

@@ -1,7 +1,7 @@
 """Names of password hash algorithms, as in definitions and settings.
 
-They are separate from the algorithms (`harebell.auth.passwords`): every command reads the table of
-settings, and only the broker hashes passwords.
+They are separate from the algorithms (`harebell.auth.password_hashes`): every command reads the
+table of settings, and only the broker hashes passwords.
 """
 
 from __future__ import annotations

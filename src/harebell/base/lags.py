@@ -61,7 +61,7 @@ class Lags:
         """Return the lag of a file or directory."""
         if not self._own:
             return self._common
-        found = self._own.get(path)
-        if found is None:
-            found = self._own.get(path.rpartition("/")[0])
-        return self._strictest if found is None else found
+        lag = self._own.get(path)
+        if lag is None:
+            lag = self._own.get(path.rpartition("/")[0])
+        return self._strictest if lag is None else lag

@@ -99,6 +99,7 @@ class Message:
         holders: how many logs have this object in memory; for the memory gauge.
         due: when it expires, in milliseconds of the monotonic clock; in the log of a delaying
             exchange, when it is routed. 0 is never.
+        once: what deduplicating exchanges hear about it (`harebell.model.feedback`); None for most.
     """
 
     __slots__ = (
@@ -111,6 +112,7 @@ class Message:
         "has_headers",
         "holders",
         "offset",
+        "once",
         "origin",
         "priority",
         "raw",
@@ -127,6 +129,7 @@ class Message:
     has_headers: bool
     holders: int
     offset: int
+    once: bytes | None
     origin: int
     priority: int
     raw: bytes
@@ -163,6 +166,7 @@ def _fill(
     message.deliveries = 0
     message.holders = 0
     message.due = 0
+    message.once = None
     return 0
 
 
@@ -190,4 +194,5 @@ def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
     copy.deliveries = message.deliveries
     copy.holders = 0
     copy.due = message.due
+    copy.once = None
     return copy

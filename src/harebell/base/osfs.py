@@ -101,9 +101,20 @@ class OsFiles(Files):
 
     Attributes:
         syncs: how long `sync_all` took, in seconds. It is changed in the thread that syncs.
+        kept: where files are moved that are to be removed; each is moved once at most.
     """
 
-    __slots__ = ("_clock", "_flags", "_lags", "_owed", "_root", "_stricter", "_together", "syncs")
+    __slots__ = (
+        "_clock",
+        "_flags",
+        "_lags",
+        "_owed",
+        "_root",
+        "_stricter",
+        "_together",
+        "kept",
+        "syncs",
+    )
 
     def __init__(
         self,
@@ -122,6 +133,7 @@ class OsFiles(Files):
         self._stricter: list[str] = []
         self._clock = clock
         self.syncs = Histogram(SYNC_SECONDS)
+        self.kept: dict[str, str] = {}
 
     def open(self, path: str, *, create: bool = False) -> File:
         """Open a file for reading and writing; a missing one is created only with `create`."""
@@ -149,7 +161,13 @@ class OsFiles(Files):
         os.replace(self._full(old), self._full(new))
 
     def remove(self, path: str) -> None:
-        """Remove a file."""
+        """Remove a file, or move it to where it is kept."""
+        place = self.kept.pop(path, None)
+        if place is not None:
+            # One that cannot be moved is removed: nothing that needs it comes before its removal.
+            with contextlib.suppress(OSError):
+                os.replace(self._full(path), self._full(place))
+                return
         os.unlink(self._full(path))
 
     def remove_directory(self, directory: str) -> None:
@@ -185,12 +203,12 @@ class OsFiles(Files):
         """Return descriptors and paths of files, if each is to be synced now and by itself."""
         if self._together is not None and len(files) >= SYNC_TOGETHER_FILES:
             return []
-        found = []
+        descriptors = []
         for file in files:
             if not isinstance(file, OsFile) or self._lags.of(file.path) != 0:
                 return []
-            found.append((file.fileno(), file.path))
-        return found
+            descriptors.append((file.fileno(), file.path))
+        return descriptors
 
     def system_path(self, path: str) -> str | None:
         """Return the full path of a file, unless its syncs are delayed."""
@@ -203,13 +221,13 @@ class OsFiles(Files):
 
     def free(self) -> int:
         """Return the bytes that can still be written."""
-        found = os.statvfs(self._root)
-        return found.f_bavail * found.f_frsize
+        statistics = os.statvfs(self._root)
+        return statistics.f_bavail * statistics.f_frsize
 
     def total(self) -> int:
         """Return the size of the file system in bytes."""
-        found = os.statvfs(self._root)
-        return found.f_blocks * found.f_frsize
+        statistics = os.statvfs(self._root)
+        return statistics.f_blocks * statistics.f_frsize
 
     # --- delayed syncs --------------------------------------------------------------------------
 

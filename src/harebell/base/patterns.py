@@ -3,8 +3,12 @@
 Administrators write patterns, and clients choose the names. Python's `re` backtracks, which takes
 exponential time for a pattern such as `^([a-z]+-?)+$`; RabbitMQ's library stops at a limit. Here
 such patterns are simulated as automata (Thompson, CACM 11:6, 1968): the work is at most the length
-of the name times the size of the pattern. Single characters and positions are still tested by `re`,
+of the name times the size of the pattern, and ends at PATTERN_TESTS. What compiling costs is
+bounded before it begins. Single characters and positions are still tested by `re`,
 so the results are the same.
+
+Patterns are those of Python, and of PCRE, which RabbitMQ uses, what `harebell.base.pcre` knows.
+Anything else is refused.
 
     pattern    ^(ab?)+c
     machine    0: at ^ -> 1    1: a -> 2    2: either 3 or 4    3: b -> 4    4: either 1 or 5
@@ -20,21 +24,70 @@ from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from harebell.base.limits import (
+    PATTERN_BYTES,
     PATTERN_CACHE_ENTRIES,
     PATTERN_LINEAR_STATES,
     PATTERN_LINEAR_TESTS,
     PATTERN_LINEAR_TRANSITIONS,
+    PATTERN_NAMES,
+    PATTERN_NESTING,
+    PATTERN_RANGE_CHARACTERS,
     PATTERN_STEPS,
+    PATTERN_TESTS,
+    PATTERN_TESTS_TOGETHER,
 )
+from harebell.base.pcre import translated
 
 _ONE = frozenset((_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN))
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
+_AT_START = (
+    (_constants.AT, _constants.AT_BEGINNING),
+    (_constants.AT, _constants.AT_BEGINNING_STRING),
+)
 _FOUND = 0
 _FEW_CHOICES = 4
+_TWICE = 2
 
 Search = Callable[[str], bool]
 """True if the pattern is found anywhere in the name."""
+
+
+class SearchBudget:
+    """What searches for several patterns in one name may take together.
+
+    Attributes:
+        left: tests of a character or position that are left; with none, no more patterns are found
+            that are simulated as automata.
+    """
+
+    __slots__ = ("left",)
+
+    def __init__(self) -> None:
+        self.left = PATTERN_TESTS_TOGETHER
+
+
+class _Test:
+    """Compares one character or position, and is compiled when it is first needed.
+
+    Args:
+        node: the part of the pattern.
+        state: the state of its parser, with the flags.
+    """
+
+    __slots__ = ("_compiled", "_node", "_state")
+
+    def __init__(self, node: Any, state: Any) -> None:
+        self._node = node
+        self._state = state
+        self._compiled: re.Pattern[str] | None = None
+
+    def holds(self, text: str, at: int = 0) -> bool:
+        """True if it matches at a place of a text."""
+        if self._compiled is None:
+            alone = _parser.SubPattern(self._state, [self._node])
+            self._compiled = _compiler.compile(alone, self._state.flags)
+        return self._compiled.match(text, at) is not None
 
 
 class _Step(NamedTuple):
@@ -46,7 +99,7 @@ class _Step(NamedTuple):
         after: the states after it.
     """
 
-    test: re.Pattern[str] | None
+    test: _Test | None
     width: int
     after: tuple[int, ...]
 
@@ -55,28 +108,168 @@ class _NotFollowed(Exception):
     """The pattern has something that the automaton does not support."""
 
 
+class PatternRefused(ValueError):
+    """A pattern is invalid, or costs too much; the text completes a sentence about it."""
+
+
+class PatternTooCostly(PatternRefused):
+    """A pattern costs too much to compile or to search for."""
+
+
+class PatternTooSlow(Exception):
+    """A search was ended: it needs more tests than one search may have."""
+
+
 @lru_cache(PATTERN_CACHE_ENTRIES)
 def search_for(pattern: str, flags: int = 0) -> Search:
     """Return a function that searches for a pattern in a name.
 
-    Back references, and possessive or huge repeats, are left to `re`.
+    A name that takes too many tests is not found, as RabbitMQ's library finds nothing above its
+    limit of matches.
 
     Args:
         pattern: the regular expression.
         flags: flags of `re`.
 
     Raises:
-        re.error: the pattern is invalid.
+        PatternRefused: it is invalid, or costs too much.
     """
-    compiled = re.compile(pattern, flags)
-    tree = _parser.parse(pattern, flags)
+    pattern = _in_python(pattern)
+    tree = _parsed(pattern, flags)
     if _quick(tree):
+        compiled = _compiled(pattern, flags)
         return lambda name: compiled.search(name) is not None
     try:
+        # First: what is too large for it takes longer to compile.
         machine = _Machine(tree)
     except _NotFollowed:
-        return lambda name: compiled.search(name) is not None
-    return machine.search
+        raise PatternTooCostly(
+            "is too large, or has back references, possessive or atomic parts beside repeats: "
+            "write it with fewer of them"
+        ) from None
+    _compiled(pattern, flags)
+
+    return _Simulated(machine)
+
+
+class _Simulated:
+    """Searches with an automaton, and counts its tests."""
+
+    def __init__(self, machine: _Machine) -> None:
+        # A command asks for the same name several times: for its rights, policies and row.
+        self._counted = lru_cache(PATTERN_NAMES)(machine.simulate)
+
+    def __call__(self, name: str) -> bool:
+        return self._counted(name)[0]
+
+    def within(self, name: str, budget: SearchBudget) -> bool:
+        """Search, and take its tests off the budget; find nothing if none are left."""
+        if budget.left <= 0:
+            return False
+        matched, taken = self._counted(name)
+        # Also for a name of which the answer was known: what is found must not depend on that.
+        budget.left -= taken
+        return matched
+
+
+def found_by(pattern: str, flags: int = 0) -> Search:
+    """Return a function that searches for a stored pattern; one that costs too much finds nothing.
+
+    Args:
+        pattern: the regular expression.
+        flags: flags of `re`.
+
+    Raises:
+        PatternRefused: it is invalid.
+    """
+    try:
+        return search_for(pattern, flags)
+    except PatternTooCostly:
+        return _finds_nothing
+
+
+def found_within(search: Search, name: str, budget: SearchBudget) -> bool:
+    """Search for one of several patterns in a name.
+
+    Args:
+        search: what `search_for` or `found_by` has returned for it.
+        name: what is searched.
+        budget: what all of them may take together.
+    """
+    return search.within(name, budget) if isinstance(search, _Simulated) else search(name)
+
+
+def _finds_nothing(_name: str) -> bool:
+    return False
+
+
+def _in_python(pattern: str) -> str:
+    """Return a pattern in the words of Python.
+
+    Raises:
+        PatternRefused: it is too long, or has a class of characters that is unknown.
+    """
+    if len(pattern.encode("utf-8", "replace")) > PATTERN_BYTES:
+        raise PatternTooCostly(f"has more than {PATTERN_BYTES} bytes")
+    try:
+        return translated(pattern)
+    except re.error as error:
+        raise PatternRefused(f"is invalid: {error}") from None
+
+
+def _parsed(pattern: str, flags: int = 0) -> Any:
+    """Return the tree of a pattern.
+
+    Raises:
+        PatternRefused: it is invalid, or too costly to compile.
+    """
+    try:
+        tree = _parser.parse(pattern, flags)
+        characters = _ranged(tree, PATTERN_NESTING)
+    except re.error as error:
+        raise PatternRefused(f"is invalid: {error}") from None
+    except OverflowError:
+        raise PatternRefused("is invalid: a number in it is too large") from None
+    except (RecursionError, _NotFollowed):
+        raise PatternTooCostly(f"has more than {PATTERN_NESTING} groups in each other") from None
+    if characters > PATTERN_RANGE_CHARACTERS:
+        raise PatternTooCostly(
+            f"has ranges with more than {PATTERN_RANGE_CHARACTERS} characters together"
+        )
+    return tree
+
+
+def _compiled(pattern: str, flags: int) -> re.Pattern[str]:
+    """Compile a pattern that was parsed.
+
+    Raises:
+        PatternRefused: it is invalid, as a look-behind of variable width is.
+    """
+    try:
+        return re.compile(pattern, flags)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise PatternRefused(f"is invalid: {error}") from None
+
+
+def _ranged(tree: Any, levels: int) -> int:
+    """Return how many characters the ranges of a pattern have, which is what compiling costs.
+
+    Raises:
+        _NotFollowed: it has more levels.
+    """
+    if levels < 0:
+        raise _NotFollowed
+    count = 0
+    for kind, value in tree:
+        if kind is _constants.IN:
+            ranges = (range_ for name, range_ in value if name is _constants.RANGE)
+            count += sum(last - first + 1 for first, last in ranges)
+            continue
+        for part in value if isinstance(value, list | tuple) else (value,):
+            for each in part if isinstance(part, list) else (part,):
+                if isinstance(each, _parser.SubPattern):
+                    count += _ranged(each, levels - 1)
+    return count
 
 
 def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
@@ -86,7 +279,9 @@ def _repeats(tree: Any) -> Iterable[tuple[Any, Any]]:
             minimum, maximum, body = value
             if minimum != maximum:
                 yield kind, body
-            yield from _repeats(body)
+            inner = list(_repeats(body))
+            # Several times the same body is as many repeats: (.*a){50}
+            yield from inner * min(int(maximum), _TWICE)
             continue
         for part in value if isinstance(value, list | tuple) else (value,):
             for each in part if isinstance(part, list) else (part,):
@@ -115,10 +310,10 @@ def _quick(tree: Any) -> bool:
 
     Choices multiply: `(a|aa){30}c` has 2**30 ways through a name that has no "c".
     """
-    found = list(_repeats(tree))
-    if not found:
+    repeats = list(_repeats(tree))
+    if not repeats:
         return _choices(tree) <= _FEW_CHOICES
-    alone = len(found) == 1 and len(found[0][1]) == 1 and found[0][1][0][0] in _ONE
+    alone = len(repeats) == 1 and len(repeats[0][1]) == 1 and repeats[0][1][0][0] in _ONE
     return alone and _choices(tree) <= 1
 
 
@@ -138,8 +333,11 @@ class _Machine:
         self._maximum = maximum
         # The final state; every other state is made before those that follow it.
         self._steps: list[_Step] = [_Step(None, 0, ())]
-        self._tests: dict[str, re.Pattern[str]] = {}
+        self._tests: dict[str, _Test] = {}
         self._first = self._before(tree, _FOUND)
+        # Found at the start or not at all: then a search mostly ends after a few characters.
+        starts = tree and tree[0] in _AT_START and not tree.state.flags & re.MULTILINE
+        self._anchored = bool(starts)
 
     def _add(self, test: Any, width: int, *after: int) -> int:
         if len(self._steps) >= self._maximum:
@@ -147,13 +345,12 @@ class _Machine:
         self._steps.append(_Step(None if test is None else self._test(test), width, after))
         return len(self._steps) - 1
 
-    def _test(self, node: Any) -> re.Pattern[str]:
-        """Compile the pattern of this character or position alone."""
-        known = self._tests.get(str(node))
-        if known is None:
-            alone = _parser.SubPattern(self._state, [node])
-            known = self._tests[str(node)] = _compiler.compile(alone, self._state.flags)
-        return known
+    def _test(self, node: Any) -> _Test:
+        """Return what compares this character or position; equal ones share it."""
+        name = str(node)
+        if name not in self._tests:
+            self._tests[name] = _Test(node, self._state)
+        return self._tests[name]
 
     def _before(self, tree: Any, after: int) -> int:
         """Make the states of a part of the pattern; return the first one.
@@ -193,19 +390,29 @@ class _Machine:
             after = self._before(body, after)
         return after
 
-    def search(self, name: str) -> bool:
-        """True if the pattern is found anywhere in a name."""
+    def simulate(self, name: str) -> tuple[bool, int]:
+        """Return whether the pattern is found anywhere in a name, and how many tests that took.
+
+        It is not found if that takes more than PATTERN_TESTS.
+        """
         states: set[int] = set()
+        left = PATTERN_TESTS
         for at in range(len(name) + 1):
-            states.add(self._first)
+            if at == 0 or not self._anchored:
+                states.add(self._first)
+            elif not states:
+                break
             following: set[int] = set()
             waiting = list(states)
             while waiting:
                 state = waiting.pop()
                 if state == _FOUND:
-                    return True
+                    return True, PATTERN_TESTS - left
+                if left == 0:
+                    return False, PATTERN_TESTS
+                left -= 1
                 step = self._steps[state]
-                if step.test is not None and step.test.match(name, at) is None:
+                if step.test is not None and not step.test.holds(name, at):
                     continue
                 if step.width:
                     following.update(step.after)
@@ -213,18 +420,10 @@ class _Machine:
                 waiting += [each for each in step.after if each not in states]
                 states.update(step.after)
             states = following
-        return False
+        return False, PATTERN_TESTS - left
 
 
 # --- patterns over contents of messages -----------------------------------------------------------
-
-
-class PatternRefused(ValueError):
-    """A pattern cannot be searched without backtracking; the text completes a sentence about it."""
-
-
-class PatternTooSlow(Exception):
-    """A search was ended: it needs more tests than one search may have."""
 
 
 def linear_search_for(pattern: str) -> Search:
@@ -241,11 +440,9 @@ def linear_search_for(pattern: str) -> Search:
         PatternRefused: it is invalid, too large, or has more than characters, choices, repeats and
             the positions `^`, `$`, `\A` and `\Z`.
     """
-    try:
-        re.compile(pattern)
-        tree = _parser.parse(pattern)
-    except (re.error, RecursionError, OverflowError) as error:
-        raise PatternRefused(f"is invalid: {error}") from None
+    pattern = _in_python(pattern)
+    tree = _parsed(pattern)
+    _compiled(pattern, 0)
     try:
         return _LinearSearch(tree).search
     except (_NotFollowed, RecursionError):
@@ -294,30 +491,30 @@ class _LinearSearch(_Machine):
 
     def _closed(self, states: set[int], places: tuple[Any, ...]) -> frozenset[int]:
         """Follow the unconditional choices, and the positions that hold."""
-        found = set()
+        closed = set()
         waiting = list(states)
         while waiting:
             state = waiting.pop()
-            if state in found:
+            if state in closed:
                 continue
-            found.add(state)
+            closed.add(state)
             step = self._steps[state]
             if step.width or (state in self._places and self._places[state] not in places):
                 continue
             waiting += step.after
-        return frozenset(found)
+        return frozenset(closed)
 
     def _follow(self, states: frozenset[int], character: str) -> frozenset[int]:
         """Return the states after a character."""
         following = {self._first}
         for state in states:
             step = self._steps[state]
-            if step.width and step.test is not None and step.test.match(character) is not None:
+            if step.width and step.test is not None and step.test.holds(character):
                 following.update(step.after)
         if len(self._known) >= PATTERN_LINEAR_TRANSITIONS:
             self._known.clear()
-        found = self._known[states, character] = self._closed(following, ())
-        return found
+        following_states = self._known[states, character] = self._closed(following, ())
+        return following_states
 
     def search(self, name: str) -> bool:
         """True if the pattern is found anywhere in a text.

@@ -3,7 +3,7 @@ from harebell.base.message cimport Message
 cdef class Log:
     cdef public bint has_large
 
-    cpdef bint far(self, long long position) except -1
+    cpdef bint is_spilled(self, long long position) except -1
     cpdef long long append(self, Message message) except -1
     cpdef long long append_rows(
         self, object rows, Py_ssize_t first, Py_ssize_t end, Message like
@@ -26,7 +26,7 @@ cdef class Log:
     cpdef int set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     cpdef long long at_time(self, long long moment) except -1
-    cpdef long long pour(self, long long position, long long end, object into) except -1
+    cpdef long long append_to(self, long long position, long long end, object into) except -1
     cpdef long long retain(
         self, long long byte_count, long long moment, long long below=*
     ) except -1

@@ -8,6 +8,7 @@ simulated disk that loses what was not synced.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from harebell.base.durability import FSYNC, Durability
@@ -34,7 +35,7 @@ class Log:
     Numbers are methods, as stores count in different ways.
 
     Attributes:
-        has_large: whether a record may be `far`.
+        has_large: whether a record may be spilled (`is_spilled`).
     """
 
     __slots__ = ("has_large",)
@@ -42,12 +43,12 @@ class Log:
     def __init__(self) -> None:
         self.has_large = False
 
-    def far(self, position: int) -> bool:
+    def is_spilled(self, position: int) -> bool:
         """True if a record is on disk and so large that `read` would block the event loop."""
         return False
 
-    def fetch(self, position: int, done: Callable[[], object]) -> None:
-        """Read a far record in slices; it is no longer far when `done` is called."""
+    def load_spilled(self, position: int, done: Callable[[], object]) -> None:
+        """Load a spilled record in slices; it is no longer spilled when `done` is called."""
         done()
 
     def append(self, message: Message) -> int:
@@ -150,7 +151,7 @@ class Log:
         """Return the first position appended at `moment` (milliseconds since 1970) or later."""
         raise NotImplementedError
 
-    def pour(self, position: int, end: int, into: Any) -> int:
+    def append_to(self, position: int, end: int, into: Any) -> int:
         """Make rows of records until the builder is full.
 
         Args:
@@ -284,8 +285,28 @@ class Definitions:
         """Whether there are changes for the next commit."""
         raise NotImplementedError
 
+    def check(self, resource: str, table: Mapping[str, Any]) -> int:
+        """Return the size of a table of arguments, or refuse one that cannot be stored.
+
+        Args:
+            resource: what has the arguments, for the error.
+            table: the arguments.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, with the reason.
+        """
+        raise NotImplementedError
+
+    def whole(self) -> AbstractContextManager[None]:
+        """Return a block whose changes are all gathered, or none of them if it raises."""
+        raise NotImplementedError
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add or replace a definition."""
+        """Add or replace a definition.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, a value cannot be stored; nothing was changed.
+        """
         raise NotImplementedError
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
@@ -314,12 +335,12 @@ class Definitions:
 
 def log_identities(definitions: Definitions) -> list[str]:
     """Return the identities of all logs that are in use."""
-    found = [fields["identity"] for _, fields in definitions.load("queue")]
+    log_identities = [fields["identity"] for _, fields in definitions.load("queue")]
     for _, fields in definitions.load("exchange"):
         identity = fields["arguments"].get(EXCHANGE_LOG)
         if isinstance(identity, str):
-            found.append(identity)
-    return found
+            log_identities.append(identity)
+    return log_identities
 
 
 class Store:
@@ -344,6 +365,10 @@ class Store:
 
     def new_identity(self) -> str:
         """Return a new, unique identity for a log: 32 hexadecimal digits."""
+        raise NotImplementedError
+
+    def new_era(self) -> str:
+        """Return a new, unique name of an era: 16 hexadecimal digits."""
         raise NotImplementedError
 
     def set_durability(self, identity: str, durability: Durability | None) -> None:

@@ -130,12 +130,12 @@ class Sequence:
 
     def numbers(self) -> list[int]:
         """Return all numbers with a member, in order."""
-        found: list[int] = []
+        numbers: list[int] = []
         for index in sorted(self._chunks):
             items = self._chunks[index].items
             base = index << CHUNK_SHIFT
-            found.extend(base + i for i, member in enumerate(items) if member is not None)
-        return found
+            numbers.extend(base + i for i, member in enumerate(items) if member is not None)
+        return numbers
 
     def clear(self) -> None:
         """Remove all members; numbers continue from `next`."""

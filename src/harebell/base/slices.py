@@ -30,6 +30,12 @@ def at_hand(result: T) -> Slices[T]:
     return result
 
 
+def steps(step: Callable[[], bool]) -> Slices[None]:
+    """Return the slices of a long operation; see `harebell.base.work.Step`."""
+    while not step():
+        yield
+
+
 def at_once(slices: Slices[T]) -> T:
     """Return the result, without interruption."""
     # Imported here: it takes longer than the other imports of a command.
@@ -70,10 +76,16 @@ def stepped(
     return step
 
 
-def in_pieces(found: Sequence[T]) -> Iterator[Sequence[T]]:
+def ended(slices: Slices[None]) -> None:
+    """Do work in slices to its end, within one turn."""
+    for _ in slices:
+        pass
+
+
+def in_pieces(items: Sequence[T]) -> Iterator[Sequence[T]]:
     """Split a list into pieces that fit in a slice each."""
-    for at in range(0, len(found), TRANSACTION_SLICE):
-        yield found[at : at + TRANSACTION_SLICE]
+    for at in range(0, len(items), TRANSACTION_SLICE):
+        yield items[at : at + TRANSACTION_SLICE]
 
 
 def emptied(items: list[T]) -> Slices[None]:
@@ -90,14 +102,14 @@ class gathered(Generator[None, None, list[T]]):  # noqa: N801 - used as a functi
     takes tens of MB, and freeing it takes as many milliseconds.
 
     Args:
-        found: the items.
+        items: gives the items of the list one by one.
 
     Attributes:
         items: the items that are not in the list yet.
     """
 
-    def __init__(self, found: Iterable[T]) -> None:
-        self.items = iter(found)
+    def __init__(self, items: Iterable[T]) -> None:
+        self.items = iter(items)
         self._list: list[T] = []
 
     def send(self, _value: object, /) -> None:

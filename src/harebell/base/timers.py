@@ -1,6 +1,7 @@
 """Timers below the waterline, without a clock of their own.
 
-The server sets the clock and calls `run` at `due`; until then a timer costs nothing. A timer that
+The server sets the clock and calls `run` at `due`; until then a timer costs nothing. A timer whose
+function raises is due again a little later, and the others are called all the same. A timer that
 is moved or stopped leaves its old entry in the heap, which is skipped later:
 
     heap     (12:00:01 a) (12:00:02 b, moved since) (12:00:07 c) ...
@@ -13,6 +14,8 @@ from collections.abc import Callable
 from heapq import heapify, heappop, heappush
 
 from harebell.base.clock import Clock
+from harebell.base.failures import Failures
+from harebell.base.limits import TIMER_AGAIN_MS
 from harebell.base.work import Work
 
 NEVER = 2**62
@@ -65,16 +68,21 @@ class Timers:
     Args:
         clock: tells what is due, by its monotonic time.
         work: the work budget of the broker.
+        failures: counts functions that raise.
 
     Attributes:
         clock: as given.
         work: as given.
+        failures: as given.
         due: when the next timer or stale entry is due; NEVER without any.
         wake: called with the time whenever `due` becomes earlier.
     """
 
-    def __init__(self, clock: Clock, work: Work | None = None) -> None:
+    def __init__(
+        self, clock: Clock, work: Work | None = None, failures: Failures | None = None
+    ) -> None:
         self.clock = clock
+        self.failures = Failures() if failures is None else failures
         self.work = Work() if work is None else work
         self.due = NEVER
         self.wake: Callable[[int], None] = _no_wake
@@ -110,14 +118,21 @@ class Timers:
                 timer.due = NEVER
                 ripe.append((due, timer))
         self.due = heap[0][0] if heap else NEVER
-        for at, (_, timer) in enumerate(ripe):
-            timer.call()
-            if self.work.charge(1):
-                for due, late in ripe[at + 1 :]:
-                    # Before those that were called and are due again: they would be first for ever,
-                    # and use up the budget every time.
-                    late.set_earlier(min(due, now - 1))
-                break
+        at = 0
+        try:
+            while at < len(ripe):
+                timer = ripe[at][1]
+                at += 1
+                if not self.failures.guard(timer.call):
+                    # What it works for waits no longer than necessary, whatever it has done.
+                    timer.set_earlier(now + TIMER_AGAIN_MS)
+                if self.work.charge(1):
+                    break
+        finally:
+            for due, late in ripe[at:]:
+                # Before those that were called and are due again: they would be first for ever,
+                # and use up the budget every time.
+                late.set_earlier(min(due, now - 1))
 
     def _tidy(self) -> None:
         """Remove stale entries before they are more than the others."""

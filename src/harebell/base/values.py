@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+
+class Typed(NamedTuple):
+    """A value of 0-10 without an equivalent in Python.
+
+    Args:
+        code: the code of its type.
+        data: the encoded value, without its length.
+    """
+
+    code: int
+    data: bytes
+
 
 class Long(int):
     """An integer that is always encoded with 64 bits (tag `l`)."""

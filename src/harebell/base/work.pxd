@@ -1,4 +1,4 @@
-cdef long long _LOOK_UNITS
+cdef long long _CHECK_UNITS
 cdef long long _FRAME_UNITS
 
 cdef class Work:
@@ -7,12 +7,12 @@ cdef class Work:
     cdef long long _begun
     cdef long long _stop_at
     cdef public long long spent
-    cdef public long long look_at
+    cdef public long long check_at
     cdef public object later
 
     cpdef int begin(self, long long units) except -1
     cpdef long long end(self) except -1
     cpdef bint charge(self, long long units) except -1
     cpdef bint frame(self) except -1
-    cpdef bint look(self) except -1
+    cpdef bint check(self) except -1
     cdef int _correct(self) except -1

@@ -17,7 +17,7 @@ from harebell.base.limits import WORK_FRAME_UNITS, WORK_LOOK_UNITS
 
 NO_LIMIT = 2**62
 """More units than are ever spent."""
-_LOOK_UNITS = WORK_LOOK_UNITS
+_CHECK_UNITS = WORK_LOOK_UNITS
 _FRAME_UNITS = WORK_FRAME_UNITS
 _UNITS_PER_SECOND = 1_000_000
 
@@ -39,7 +39,7 @@ class Work:
 
     Attributes:
         spent: units since the start.
-        look_at: the number of units at which `look` is called.
+        check_at: the number of units at which `check` is called.
         later: runs the rest of a long operation in later turns, charged to the current user; at
             once if there are no turns.
     """
@@ -50,14 +50,14 @@ class Work:
         self._begun = 0
         self._stop_at = NO_LIMIT
         self.spent = 0
-        self.look_at = NO_LIMIT
+        self.check_at = NO_LIMIT
         self.later: Callable[[Step], None] = _at_once
 
     def begin(self, units: int) -> int:
         """Begin the turn of a user with a budget."""
         self._begun = self.spent
         self._stop_at = self.spent + units
-        self.look_at = min(self._stop_at, self.spent + _LOOK_UNITS)
+        self.check_at = min(self._stop_at, self.spent + _CHECK_UNITS)
         if self._clock is not None:
             self._since = self._clock()
         return 0
@@ -65,23 +65,23 @@ class Work:
     def end(self) -> int:
         """End the turn; return the units spent."""
         self._correct()
-        self._stop_at = self.look_at = NO_LIMIT
+        self._stop_at = self.check_at = NO_LIMIT
         return self.spent - self._begun
 
     def charge(self, units: int) -> bool:
         """Charge units; True if the rest of the work has to wait for another turn."""
         self.spent += units
-        return self.spent >= self.look_at and self.look()
+        return self.spent >= self.check_at and self.check()
 
     def frame(self) -> bool:
         """Charge a frame that was read; as `charge`."""
         self.spent += _FRAME_UNITS
-        return self.spent >= self.look_at and self.look()
+        return self.spent >= self.check_at and self.check()
 
-    def look(self) -> bool:
+    def check(self) -> bool:
         """Compare the estimate with the clock; True if the budget is used up."""
         self._correct()
-        self.look_at = min(self._stop_at, self.spent + _LOOK_UNITS)
+        self.check_at = min(self._stop_at, self.spent + _CHECK_UNITS)
         return self.spent >= self._stop_at
 
     def _correct(self) -> int:

@@ -1,4 +1,4 @@
-"""Complete arguments with the names of what is in a running broker."""
+"""Complete arguments with the names of objects of a running broker."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def names(noun: str, parameter: str) -> Any:
 def _listed(ctx: click.Context, command: str) -> list[str]:
     """Return the names in a list of the broker; [] without one, as a shell shows no errors."""
     from harebell.base.errors import HarebellError
-    from harebell.server.config import load
-    from harebell.server.control.client import ask_command
+    from harebell.config import load
+    from harebell.management.control.client import ask_command
 
     try:
         config = load({"data_dir": ctx.params.get("data_dir")})
         rows = ask_command(config.data_dir, command, {}, _SECONDS)
     except HarebellError:
         return []
-    found = (str(row.get("name", "")) for row in rows)
+    names = (str(row.get("name", "")) for row in rows)
     # A shell takes a line break or a space as the end of a name.
-    return sorted({name for name in found if name and name.isprintable() and " " not in name})
+    return sorted({name for name in names if name and name.isprintable() and " " not in name})

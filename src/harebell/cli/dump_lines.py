@@ -14,13 +14,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
 from harebell.base.printable import printable
 from harebell.wire.dissect import Event
 from harebell.wire.dissect import event as kinds
+from harebell.wire.json_values import shown, text_of
 
 _COLUMN = 16
 _NAMED = (kinds.METHOD, kinds.COMMAND, kinds.CONTROL)
@@ -64,7 +64,7 @@ class Look:
 
     def json(self, number: int, event: Event) -> str:
         """Return an event as a JSON object on one line."""
-        found: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "connection": number,
             "version": event.version,
             "from": "client" if event.from_client else "broker",
@@ -72,18 +72,18 @@ class Look:
             "octets": event.octets,
         }
         if event.channel is not None:
-            found["channel"] = event.channel
+            entry["channel"] = event.channel
         if event.name:
-            found["name"] = event.name
+            entry["name"] = event.name
         if event.fields:
-            found["fields"] = {name: plain(value) for name, value in event.fields.items()}
+            entry["fields"] = {name: plain(value) for name, value in event.fields.items()}
         if event.text:
-            found["text"] = event.text
+            entry["text"] = event.text
         if self.bodies and event.kind == kinds.BODY:
-            found["body"] = plain(event.body[: self.bodies])
+            entry["body"] = plain(event.body[: self.bodies])
         if self.raw and event.raw:
-            found["raw"] = event.raw.hex()
-        return json.dumps(found, ensure_ascii=True)
+            entry["raw"] = event.raw.hex()
+        return json.dumps(entry, ensure_ascii=True)
 
 
 def _is_shown(value: Any) -> bool:
@@ -100,23 +100,17 @@ def _shown(name: str, value: Any) -> str:
 
 
 def plain(value: Any) -> Any:
-    """Convert a value for JSON; bytes that are not UTF-8 are written in hexadecimal."""
-    if isinstance(value, bool | int | float | str) or value is None:
-        return value
+    """Convert a value as all doors do, but for octets that are no UTF-8: they are hexadecimal."""
     if isinstance(value, bytes | bytearray):
         try:
             return bytes(value).decode()
         except UnicodeDecodeError:
             return f"0x{bytes(value).hex()}"
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
+        return {text_of(str(key)): plain(inner) for key, inner in value.items()}
+    if isinstance(value, list | set | frozenset) or type(value) is tuple:
         return [plain(inner) for inner in value]
-    return str(value)
+    return str(value) if isinstance(value, Decimal) else shown(value, iso=True)
 
 
 def hex_lines(data: bytes) -> list[str]:

@@ -12,11 +12,16 @@ import asyncio
 import signal
 from collections.abc import Callable
 
+from harebell.base.errors import HarebellError
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.wire.dissect import Dissector, Event
 
 Show = Callable[[int, Event], None]
 Say = Callable[[str], None]
+
+
+class CannotListen(HarebellError):
+    """The address of the proxy cannot be bound."""
 
 
 class Proxy:
@@ -44,9 +49,16 @@ class Proxy:
         """Listen until SIGINT or SIGTERM, or until `limit` connections are closed.
 
         Raises:
-            OSError: the address cannot be bound, or the output cannot be written.
+            CannotListen: the address cannot be bound.
+            OSError: the output cannot be written.
         """
-        server = await asyncio.start_server(self._accept, address, port, limit=READ_BUFFER_BYTES)
+        try:
+            server = await asyncio.start_server(
+                self._accept, address, port, limit=READ_BUFFER_BYTES
+            )
+        except OSError as error:
+            why = error.strerror or error
+            raise CannotListen(f"cannot listen on {address}:{port}: {why}") from None
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, self._end.set)
@@ -71,6 +83,8 @@ class Proxy:
             await self._serve(number, reader, writer)
         except OSError as error:
             self._say(f"#{number} ended: {error.strerror or error}")
+        except asyncio.CancelledError:
+            pass  # the proxy ends; asyncio of Python 3.11 would print a traceback of that
         finally:
             self._tasks.discard(task)
             writer.close()

@@ -16,12 +16,12 @@ _WIDTH = 10
 
 def print_findings(findings: Iterable[Finding], *, as_json: bool) -> None:
     """Print findings as they come, and end with exit code 1 if something does not work."""
-    found = []
+    lines = []
     for finding in findings:
-        found.append({"name": finding.name, "state": finding.state, "text": finding.text})
+        lines.append({"name": finding.name, "state": finding.state, "text": finding.text})
         if not as_json:
             echo(f"{_MARKS[finding.state]}  {finding.name:<{_WIDTH}} {finding.text}")
     if as_json:
-        echo(json.dumps({"findings": found}))
-    if any(each["state"] == BAD for each in found):
+        echo(json.dumps({"findings": lines}))
+    if any(each["state"] == BAD for each in lines):
         click.get_current_context().exit(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 import click
 
 from harebell.cli.progress import Progress
-from harebell.cli.verb import Failure, NotConnected, WrongUsage
+from harebell.cli.verb import Failure, NotConnected
+from harebell.cli.which_broker import DEFAULT_URL, URL_VARIABLE, amqp_url
 from harebell.client.blocking import Channel, connect
 from harebell.client.errors import AMQPError, ConnectionFailed
-from harebell.client.url import URL, VERSIONS, URLError
-
-URL_VARIABLE = "HAREBELL_URL"
-DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
+from harebell.client.url import URL, VERSIONS
 
 
 def url_flag(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -24,7 +21,8 @@ def url_flag(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option(
         "--url",
         metavar="URL",
-        help=f"Broker to connect to, amqp:// or amqps://. [default: {DEFAULT_URL}; {URL_VARIABLE}]",
+        help="Broker to connect to, amqp:// or amqps://, or the data directory of one of this "
+        f"machine. [default: {DEFAULT_URL}; {URL_VARIABLE}]",
     )(command)
 
 
@@ -46,11 +44,7 @@ def channel_to(url: str | None, version: str | None = None) -> Iterator[Channel]
         url: the value of `--url`; None for the environment or the default.
         version: the value of `--amqp`; None for the version in the URL.
     """
-    source = "--url" if url else URL_VARIABLE
-    try:
-        target = URL.of(url or os.environ.get(URL_VARIABLE) or DEFAULT_URL, version)
-    except URLError as error:
-        raise WrongUsage(f"{source}: {error}") from None
+    target = URL.of(amqp_url(url), version)
     try:
         with Progress("connecting"):
             connection = connect(target)

@@ -16,8 +16,10 @@ import click
 from harebell import __version__
 from harebell.admin.catalog import NOUNS
 from harebell.base import impl
-from harebell.base.limits import EXIT_INTERRUPTED
 from harebell.base.names import did_you_mean
+from harebell.cli.commit import commit
+from harebell.cli.limits import EXIT_INTERRUPTED
+from harebell.cli.which_broker import url_option
 
 VERBS = {
     "serve": "Run a broker.",
@@ -35,6 +37,8 @@ VERBS = {
     "sql": "Ask queues and tables with SQL, or publish, delete, move and retry messages with it.",
     "lake": "Look after the Delta and Iceberg tables that pipelines write.",
     "spark": "See whether Spark can run here, make it start faster, and keep a session running.",
+    "backup": "Back a running broker up to TARGET, as it is at one commit.",
+    "restore": "Restore a backup from SOURCE to a data directory.",
     "store": "Look into the data directory of a broker that does not run.",
     "doctor": "Say what is wrong with this machine, and how to correct it.",
     "completion": "Print the script that completes commands in bash, zsh or fish.",
@@ -110,9 +114,11 @@ class Verbs(click.Group):
 def version_line() -> str:
     """Return the output of `--version`."""
     loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
+    built = commit()
     return (
         f"harebell {__version__} ({impl.chosen()} implementation, "
-        f"Python {platform.python_version()}, event loop {loop})"
+        f"Python {platform.python_version()}, event loop {loop}"
+        f"{f', commit {built}' if built else ''})"
     )
 
 
@@ -129,13 +135,13 @@ def _print_version(ctx: click.Context, _param: click.Parameter, wanted: bool) ->
     is_eager=True,
     expose_value=False,
     callback=_print_version,
-    help="Show the version, the implementation in use, Python and the event loop.",
+    help="Show the version, the implementation in use, Python, the event loop and the commit.",
 )
-@click.option(
-    "--server",
-    metavar="URL",
-    help="Broker on another machine for the commands of administration, https://USER@HOST:15671. "
-    "[HAREBELL_SERVER]",
-)
-def harebell(server: str | None) -> None:
-    """Everything stands in the verbs, which look up `server` in the context."""
+def harebell() -> None:
+    """Everything stands in the verbs."""
+
+
+harebell.params += [
+    url_option("The broker of any verb, as its own --url.", expose_value=False),
+    url_option("The older word for it.", "--server", hidden=True, expose_value=False),
+]

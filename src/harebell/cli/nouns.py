@@ -7,7 +7,6 @@ write files, are in `harebell.cli.verbs.definitions`.
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
@@ -20,27 +19,29 @@ import click
 
 from harebell.admin.catalog import Noun
 from harebell.admin.command import REQUIRED, Command, Form, Parameter
-from harebell.base.limits import CONTROL_COMMAND_SECONDS, JOB_LOOK_SECONDS
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
 from harebell.cli.broker_options import broker_options
 from harebell.cli.completed_names import names
+from harebell.cli.limits import JOB_LOOK_SECONDS
 from harebell.cli.progress import Progress
+from harebell.cli.selection import Selection, checked, selecting_options, text_of
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
-from harebell.server.config import ConfigError, load
-from harebell.server.control.client import (
+from harebell.cli.which_broker import administered
+from harebell.config import ConfigError, load
+from harebell.management.control.client import (
+    CommandError,
     ControlError,
     NotRunning,
     ask_command,
     ask_overview,
     ask_rows,
 )
+from harebell.server.limits import CONTROL_COMMAND_SECONDS
 
 if TYPE_CHECKING:
-    from harebell.server.control.remote import Remote
+    from harebell.management.control.remote import Remote
 
-SERVER_VARIABLE = "HAREBELL_SERVER"
-"""The variable for `--server`."""
 _GAP = "  "
 _SYNONYMS = (
     {"declare", "add", "create", "make", "new", "set"},
@@ -153,7 +154,7 @@ class RunningBroker:
         with _as_failures():
             remote = self._remote()
             if remote is not None and lag:
-                raise WrongUsage("--lag measures a broker of this machine: leave --server out")
+                raise WrongUsage("--lag measures a broker of this machine: leave --url out")
             with Progress("status"):
                 if remote is None:
                     return ask_overview(self._where(), lag=lag)
@@ -161,18 +162,19 @@ class RunningBroker:
                 return figures
 
     def _remote(self) -> Remote | None:
-        """Return the broker of `--server`; None for the one of the data directory."""
-        url = server_url()
-        if self._data_dir is not None or not url:
+        """Return the broker of another machine; None for the one of a data directory."""
+        url, _ = administered(self._data_dir)
+        if not url:
             return None
         if self._server is None:
-            from harebell.server.control.remote import configured
+            from harebell.management.control.remote import configured
 
             self._server = configured(url, _asked_password)
         return self._server
 
     def _where(self) -> Path:
-        return load({"data_dir": self._data_dir}, config_file=self._config_file).data_dir
+        _, data_dir = administered(self._data_dir)
+        return load({"data_dir": data_dir}, config_file=self._config_file).data_dir
 
     def print_done(self, answer: Any, sentence: str) -> None:
         """Print the answer as JSON, or the sentence."""
@@ -233,13 +235,6 @@ class _Table:
             echo(_GAP.join(cells).rstrip())
 
 
-def server_url() -> str:
-    """Return the URL of `--server` or its variable; "" for none."""
-    context = click.get_current_context(silent=True)
-    given = None if context is None else context.find_root().params.get("server")
-    return str(given or os.environ.get(SERVER_VARIABLE, ""))
-
-
 def _asked_password(text: str) -> str | None:
     """Ask the user for a password; None without a terminal."""
     return str(click.prompt(text, hide_input=True, err=True)) if sys.stdin.isatty() else None
@@ -258,25 +253,22 @@ def _as_failures() -> Iterator[None]:
         raise WrongUsage(str(error)) from None
     except NotRunning as error:
         raise NotConnected(str(error)) from None
+    except CommandError as error:
+        raise WrongUsage(error.reason) if error.wrong else Failure(str(error)) from None
     except ControlError as error:
         raise Failure(str(error)) from None
 
 
 def _json(answer: Any) -> str:
-    import msgspec
+    from harebell.management.json_rows import encode
 
-    return msgspec.json.encode(answer).decode()
+    return encode(answer).decode()
 
 
 def _cell(value: Any) -> str:
     """Format a value for a table: commas in lists of texts, no line breaks."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        value = ",".join(value)
-    elif isinstance(value, dict | list) or value is None:
-        return _json(value)
-    return printable(str(value).replace("\n", "\\n"))
+    text = "null" if value is None else text_of(value)
+    return printable(text.replace("\n", "\\n"))
 
 
 # --- actions, from the descriptions of commands ---------------------------------------------------
@@ -312,14 +304,17 @@ def action_of(command: Command) -> Verb:
 
     def run(data_dir: str | None, config_file: str | None, as_json: bool, **raw: Any) -> None:
         broker = RunningBroker(data_dir, config_file, as_json)
-        columns = _chosen(command, raw.pop("chosen", ()))
+        columns = tuple(checked(command, each) for each in raw.pop("chosen", ())) or command.shown
+        selection = Selection(command)
+        if command.chooses:
+            selection = Selection(command, raw.pop("where"), raw.pop("sort"))
         given = {
             each.name: _value(each, raw[each.keyword])
             for each in parameters
             if raw[each.keyword] is not None or each.argument.form is Form.SECRET
         }
         if command.streams:
-            broker.print_rows(broker.ask_rows(command.name, given), columns)
+            broker.print_rows(selection.of(broker.ask_rows(command.name, given)), columns)
             return
         answer = broker.ask(command.name, given, waiting=f"{command.noun.name} {command.verb}")
         if command.done and isinstance(answer, list):
@@ -332,6 +327,7 @@ def action_of(command: Command) -> Verb:
             if isinstance(answer, dict):
                 broker.print_object(answer)
                 return
+            answer = [row for rows in selection.of(iter([answer])) for row in rows]
             if columns != command.shown:
                 answer = [{name: row[name] for name in columns} for row in answer]
             broker.print_table(answer, columns)
@@ -339,6 +335,7 @@ def action_of(command: Command) -> Verb:
     options = [_click_parameter(each, command.noun.name) for each in parameters]
     if command.chooses:
         options.insert(0, click.Argument(["chosen"], nargs=-1, metavar="[COLUMN]..."))
+        options += selecting_options()
     return Verb(
         command.verb, callback=run, params=[*options, *broker_options()], help=command.summary
     )
@@ -362,15 +359,6 @@ def follow_job(broker: RunningBroker, number: int) -> None:
     if job["state"] != _DONE:
         raise Failure(f"{text}; {job['problem']}" if job["problem"] else text)
     echo(text)
-
-
-def _chosen(command: Command, names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns to show: the given ones, or the default."""
-    for name in names:
-        if name not in command.columns:
-            near = did_you_mean(name, command.columns)
-            raise WrongUsage(f"{command.what} have no column {name!r}: {near}")
-    return names or command.shown
 
 
 def _click_parameter(parameter: Parameter, noun: str) -> click.Parameter:

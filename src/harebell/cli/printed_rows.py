@@ -7,15 +7,21 @@ from typing import Any
 from harebell.cli.progress import Progress
 from harebell.cli.verb import echo
 
+_PLAN = "plan"
+"""The only column of what EXPLAIN gives: a text of many lines."""
+
 
 def print_rows(frame: Any, rows: int, output: str) -> None:
     """Print the rows of a data frame."""
     from harebell.pipeline.sql.shown_rows import first_rows
 
     with Progress("reading rows"):
-        found = first_rows(frame, rows + 1, "T" if output == "json" else " ")
-    shown = found[:rows]
-    if output == "table":
+        read = first_rows(frame, rows + 1, "T" if output == "json" else " ")
+    shown = read[:rows]
+    if output == "table" and frame.columns == [_PLAN]:
+        for row in shown:
+            echo(str(row[0]).rstrip())
+    elif output == "table":
         from harebell.pipeline.sinks.console import table
 
         for line in table(frame.columns, [tuple(row) for row in shown]):
@@ -32,7 +38,7 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
         writer = csv.writer(sys.stdout)
         writer.writerow(frame.columns)
         writer.writerows([[_csv(value) for value in row] for row in shown])
-    if len(found) > rows:
+    if len(read) > rows:
         echo(f"... and more: --rows {rows * 10}", err=True)
 
 

@@ -13,8 +13,8 @@ import sys
 import threading
 import time
 
-from harebell.base.limits import PROGRESS_AFTER_SECONDS, PROGRESS_EVERY_SECONDS
 from harebell.base.printable import printable
+from harebell.cli.limits import PROGRESS_AFTER_SECONDS, PROGRESS_EVERY_SECONDS
 
 _WIDTH = 20
 _CLEAR = "\r\x1b[K"
@@ -44,7 +44,7 @@ class Progress:
         self._done, self._total = done, total
 
     def line(self) -> str:
-        """Return what is shown."""
+        """Return the line of progress."""
         seconds = int(time.monotonic() - self._begun)
         if self._total:
             share = min(self._done / self._total, 1.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -10,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
+from harebell.cli.formats import takes_format
+from harebell.cli.link import url_flag
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences, short_session
 from harebell.cli.printed_rows import print_rows
 from harebell.cli.progress import Progress
 from harebell.cli.verb import WrongUsage
-from harebell.client.url import URL, URLError
+from harebell.cli.which_broker import amqp_url
+from harebell.client.url import URL
 
 if TYPE_CHECKING:
     from harebell.pipeline.builtin.pinned_table import PinnedTable
@@ -28,24 +29,11 @@ _EVERY = click.option(
     metavar="TIME",
     help="Go on for ever, with a micro-batch that often, such as 5s.  [default: end when empty]",
 )
-_OUTPUT = click.option(
-    "--output",
-    type=click.Choice(("table", "json", "csv")),
-    default="table",
-    help="How rows are printed.  [default: table]",
+_OUTPUT = takes_format(
+    "table", "csv", help_text="How rows are printed.", json_help="Print a line of JSON per row."
 )
 _DIRECTORY = click.Path(file_okay=False, path_type=Path)
 _SHOWN = 1_000
-
-
-def address_of(url: str | None, flag: str = "--url") -> str:
-    """Return a valid URL from a flag, the environment or the default."""
-    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
-    try:
-        URL.parse(address)
-    except URLError as error:
-        raise WrongUsage(f"{flag if url else URL_VARIABLE}: {error}") from None
-    return address
 
 
 def _trigger(every: str | None) -> Trigger:
@@ -120,7 +108,7 @@ def archive(
 
     if (queue is None) == (exchange is None):
         raise WrongUsage("say what to keep: a queue, or --exchange NAME")
-    address, trigger = address_of(url), _trigger(every)
+    address, trigger = amqp_url(url), _trigger(every)
     with sentences():
         if exchange is not None:
             queue = shipped.tapped(URL.parse(address), exchange, keys or ("#",))
@@ -169,9 +157,9 @@ def mirror(
     if exchange and to_queue is not None:
         raise WrongUsage("--exchange and --to-queue exclude each other")
     described = shipped.mirror(
-        address_of(url),
+        amqp_url(url),
         queue,
-        address_of(target, "--to"),
+        amqp_url(target, "--to"),
         exchange=exchange,
         to_queue=None if exchange else to_queue or queue,
         checkpoint=checkpoint,
@@ -220,15 +208,15 @@ def replay(
     from harebell.pipeline.builtin.replaying import replay as replayed
 
     choice = Choice(_condition(where), since, until, skip)
-    broker = URL.parse(address_of(url))
+    broker = URL.parse(amqp_url(url))
     table = _pinned(lake, catalog, warehouse)
     if checkpoint is not None and not dry_run:
         _replay_once(checkpoint, table, choice, exchange, routing_key, rate, broker, master)
         return
     with sentences():
-        found = table()
+        plan = table()
     with sentences(), short_session("harebell replay", master) as spark:
-        rows = chosen(found.frame(spark), choice)
+        rows = chosen(plan.frame(spark), choice)
         if dry_run:
             with Progress("counting messages"):
                 count = rows.count()
@@ -336,7 +324,7 @@ def _settle(
 
     verb = "RETRY" if retry else "DELETE"
     settlement = SettleStatement(verb, queue, where, None, {"value": value} if value else {})
-    broker = URL.parse(address_of(url))
+    broker = URL.parse(amqp_url(url))
     with (
         sentences(),
         short_session("harebell triage", master) as spark,
@@ -387,7 +375,7 @@ def stats(
             raise WrongUsage(
                 f"--every shows tables, not {output}; --to DIRECTORY keeps the windows"
             )
-        _watch(queue, seconds, keys, _trigger(every), directory, address_of(url), (master, metrics))
+        _watch(queue, seconds, keys, _trigger(every), directory, amqp_url(url), (master, metrics))
         return
     for flag, given in (("--to", directory), ("--metrics", metrics)):
         if given is not None:
@@ -424,7 +412,7 @@ def _watch(
 def _show(selection: Any, url: str | None, output: str, master: str | None) -> None:
     from harebell.pipeline.sql.queries import select
 
-    address = address_of(url)
+    address = amqp_url(url)
     with sentences(), short_session("harebell look", master) as spark:
         print_rows(select(spark, selection, address, Path()), _SHOWN, output)
 

@@ -5,32 +5,25 @@ from __future__ import annotations
 import base64
 import json
 import sys
-from collections.abc import Callable
-from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
-import click
-
 from harebell.base.printable import printable
+from harebell.cli.formats import JSON, takes_format
 from harebell.client.message import PROPERTY_NAMES, Delivered
+from harebell.wire.json_values import shown as shown_value
 
 BODY = "body"
-JSON = "json"
 RAW = "raw"
 
 
-def output_flag(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate a verb with `--output`."""
-    return click.option(
-        "-o",
-        "--output",
-        type=click.Choice((BODY, JSON, RAW)),
-        default=BODY,
-        help="body: a body per line, on a terminal with escapes for what does not print; json: "
-        "a line of JSON per message; raw: only the bytes of "
-        "the bodies, with nothing between them.  [default: body]",
-    )(command)
+output_flag = takes_format(
+    BODY,
+    RAW,
+    help_text="body: a body per line, on a terminal with escapes for what does not print; raw: "
+    "only the bytes of the bodies, with nothing between them.",
+    json_help="Print a line of JSON per message.",
+)
+"""Decorates a verb with `-o` and `--json`."""
 
 
 def show(message: Delivered, output: str) -> None:
@@ -61,29 +54,14 @@ def as_json(message: Delivered) -> dict[str, Any]:
         "redelivered": message.redelivered,
     }
     properties = {
-        name: _plain(getattr(message.properties, name))
+        name: shown_value(getattr(message.properties, name), iso=True)
         for name in sorted(PROPERTY_NAMES - {"headers"})
         if getattr(message.properties, name) is not None
     }
     shown["properties"] = properties
-    shown["headers"] = _plain(message.headers)
+    shown["headers"] = shown_value(message.headers, iso=True)
     try:
         shown["body"] = message.body.decode()
     except UnicodeDecodeError:
         shown["body_base64"] = base64.b64encode(message.body).decode()
     return shown
-
-
-def _plain(value: Any) -> Any:
-    """Convert a property or header value for JSON."""
-    if isinstance(value, dict):
-        return {str(name): _plain(member) for name, member in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(member) for member in value]
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Decimal):
-        return str(value)
-    if isinstance(value, bytes | bytearray):
-        return {"base64": base64.b64encode(value).decode()}
-    return value

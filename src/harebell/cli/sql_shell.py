@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import click
 
 from harebell import __version__
-from harebell.base.limits import SQL_HISTORY_LINES
+from harebell.cli.limits import SQL_HISTORY_LINES
 from harebell.cli.piping import sentences
 from harebell.cli.verb import echo
 
@@ -95,12 +95,12 @@ def run_piped(runner: StatementRunner, text: str) -> None:
     """
     from harebell.pipeline.sql.splitting import split
 
-    found = list(split(text))
+    statements = list(split(text))
     # All are parsed before the first runs: a mistake at the end should not leave half done.
-    for statement in found:
+    for statement in statements:
         with _placed(statement.line):
             runner.understood(statement.sql)
-    for statement in found:
+    for statement in statements:
         with _placed(statement.line):
             runner.run(statement.sql)
 

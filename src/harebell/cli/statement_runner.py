@@ -18,12 +18,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.cancellable import run_cancellable
-from harebell.cli.link import URL_VARIABLE
+from harebell.cli.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.piping import run_all, sentences, short_session
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, WrongUsage, echo
+from harebell.cli.which_broker import URL_VARIABLE
 from harebell.client.url import URL
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class StatementRunner:
             raise WrongUsage(f"line {line}: {error}" if line > 1 else str(error)) from None
 
     def run(self, sql: str) -> None:
-        """Run a statement and print what it gives.
+        """Run a statement and print its rows.
 
         Raises:
             KeyboardInterrupt: after Ctrl-C, when the statement has ended.
@@ -104,9 +104,9 @@ class StatementRunner:
         from harebell.pipeline.sql.explained_errors import near_queues_named
         from harebell.pipeline.sql.inserts import ContinuousStatement
 
-        found = self.understood(sql)
-        if isinstance(found, ContinuousStatement):
-            self._follow(found, sql)
+        statement = self.understood(sql)
+        if isinstance(statement, ContinuousStatement):
+            self._follow(statement, sql)
             return
         with sentences():
             self.session()
@@ -115,17 +115,19 @@ class StatementRunner:
             self._count += 1
             group = f"harebell sql {os.getpid()}-{self._count}"
             with near_queues_named(self._broker), named_jvm_end(self._spark):
-                run_cancellable(lambda: self._grouped(found, group), lambda: self._cancel(group))
+                run_cancellable(
+                    lambda: self._grouped(statement, group), lambda: self._cancel(group)
+                )
 
     def _grouped(
-        self, found: SelectStatement | InsertStatement | SettleStatement, group: str
+        self, statement: SelectStatement | InsertStatement | SettleStatement, group: str
     ) -> None:
         """Run a statement as a group of jobs, which can be cancelled together."""
         if not self._remote:
             self._spark.sparkContext.setJobGroup(group, "a statement", interruptOnCancel=True)
             # Makes it the active session of this thread, by which Spark finds Python's formats.
             self._spark.createDataFrame([], "nothing INT")
-        self._run(found)
+        self._run(statement)
 
     @property
     def _remote(self) -> bool:
@@ -140,40 +142,40 @@ class StatementRunner:
             context = self._spark.sparkContext._jsc.sc()  # noqa: SLF001 - Python has no such method
             context.cancelJobGroupAndFutureJobs(group)
 
-    def _run(self, found: SelectStatement | InsertStatement | SettleStatement) -> None:
+    def _run(self, statement: SelectStatement | InsertStatement | SettleStatement) -> None:
         from harebell.pipeline.sql.inserts import InsertStatement
         from harebell.pipeline.sql.queries import drop_views, insert, select
         from harebell.pipeline.sql.verbs import SettleStatement
 
         spark, options = self.session(), self._options
         lake = options.lake.absolute()
-        if isinstance(found, SettleStatement):
-            self._settle(found)
-        elif isinstance(found, InsertStatement):
+        if isinstance(statement, SettleStatement):
+            self._settle(statement)
+        elif isinstance(statement, InsertStatement):
             with Progress("publishing"):
-                count = insert(spark, found, options.address, lake)
-            echo(f"{count} messages published to {_to(found.target)} and confirmed")
+                count = insert(spark, statement, options.address, lake)
+            echo(f"{count} messages published to {_to(statement.target)} and confirmed")
         else:
             from harebell.cli.printed_rows import print_rows
 
             try:
-                rows = select(spark, found, options.address, lake)
+                rows = select(spark, statement, options.address, lake)
                 print_rows(rows, options.rows, options.output)
             finally:
-                drop_views(spark, found)
+                drop_views(spark, statement)
 
-    def _settle(self, found: SettleStatement) -> None:
+    def _settle(self, statement: SettleStatement) -> None:
         from harebell.pipeline.sql.queries import route_text, settle
 
-        with Progress(f"looking at queue {found.queue!r}"):
-            done = settle(self.session(), found, self._broker)
-        where = "" if found.verb == "DELETE" else f" to {route_text(found.target)}"
+        with Progress(f"looking at queue {statement.queue!r}"):
+            done = settle(self.session(), statement, self._broker)
+        where = "" if statement.verb == "DELETE" else f" to {route_text(statement.target)}"
         echo(
-            f"{done.settled} of {done.looked} messages of queue {found.queue!r} "
-            f"{_DONE[found.verb]}{where}"
+            f"{done.settled} of {done.looked} messages of queue {statement.queue!r} "
+            f"{_DONE[statement.verb]}{where}"
         )
 
-    def _follow(self, found: ContinuousStatement, sql: str) -> None:
+    def _follow(self, statement: ContinuousStatement, sql: str) -> None:
         """Run a continuous statement until it is stopped."""
         options = self._options
         if self._server is not None:
@@ -184,10 +186,10 @@ class StatementRunner:
         from harebell.pipeline.sql.targets import check_target
 
         with sentences(), near_queues_named(self._broker):
-            if found.target is not None:
-                check_target(found.target, self._broker)
-            described = found.described(options.address, options.lake)
-            if found.target is None and not found.refresh:
+            if statement.target is not None:
+                check_target(statement.target, self._broker)
+            described = statement.described(options.address, options.lake)
+            if statement.target is None and not statement.refresh:
                 remove_unused(described)
         echo(f"pipeline {described.name}: Ctrl-C ends it after its micro-batch", err=True)
         run_all([described], options.master)
@@ -250,10 +252,10 @@ class StatementRunner:
                 with Progress("starting the Spark server"):
                     server, _ = start_server(SPARK_SERVER_IDLE_SECONDS)
             else:
-                found = find_server()
-                if found is None:
+                running = find_server()
+                if running is None:
                     return None
-                server = found
+                server = running
                 if server.differences:
                     echo(f"not used: a Spark server with {server.differences}", err=True)
                     return None
@@ -274,8 +276,8 @@ class StatementRunner:
     def _lives(server: SessionServer) -> bool:
         from harebell.spark.runtime.session_server import find_server
 
-        found = find_server()
-        return found is not None and found.pid == server.pid
+        running = find_server()
+        return running is not None and running.pid == server.pid
 
 
 def _to(route: Any) -> str:

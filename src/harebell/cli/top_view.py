@@ -201,15 +201,15 @@ def rows_of(before: Sample, after: Sample, view: View) -> list[Row]:
         known = {row["name"]: row for row in before.connections}
         rows = [_connection(known.get(row["name"]), row, seconds) for row in after.connections]
     wanted = view.pattern.casefold()
-    found = [row for row in rows if wanted in str(row["name"]).casefold()]
+    shown_rows = [row for row in rows if wanted in str(row["name"]).casefold()]
     _, member = SORTS[view.sort]
     by_name = member == "name"
-    found.sort(key=lambda row: (str(row["vhost"]), str(row["name"])))
+    shown_rows.sort(key=lambda row: (str(row["vhost"]), str(row["name"])))
     if not by_name:
-        found.sort(key=lambda row: row.get(member) or 0, reverse=not view.reverse)
+        shown_rows.sort(key=lambda row: row.get(member) or 0, reverse=not view.reverse)
     elif view.reverse:
-        found.reverse()
-    return found
+        shown_rows.reverse()
+    return shown_rows
 
 
 def _per_second(old: Row | None, new: Row, name: str, seconds: float) -> float:
@@ -349,7 +349,7 @@ def _cut(line: str, width: int) -> str:
 
 
 def as_json(before: Sample, after: Sample, view: View) -> Mapping[str, Any]:
-    """Return what is shown, for scripts."""
+    """Return the rows, for scripts."""
     return {
         "node": after.overview["node"],
         "seconds": round(after.at - before.at, 3),

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import click
 
-from harebell.base.limits import EXIT_DISK
 from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
+from harebell.server.limits import EXIT_DISK
 
 FAILED = 1
 WRONG_USAGE = 2

@@ -16,6 +16,7 @@ from harebell.client.protocol.channel_parts import Got
 from harebell.wire.arrow.columns import COLUMNS, selection
 from harebell.wire.arrow.encode import schema_message
 from harebell.wire.v09 import bulk as m
+from harebell.wire.v09 import methods
 from harebell.wire.v09.method import Method
 
 T = TypeVar("T")
@@ -94,7 +95,7 @@ class BulkVerbs:
             time: milliseconds since 1970; `Span.position` is the first message of then or later.
         """
         self.need(m.NAME)
-        return self.call(m.BulkSpan(queue=queue, time=time), (m.BulkSpanOk,), _span)
+        return self.call(methods.BulkSpan(queue=queue, time=time), (methods.BulkSpanOk,), _span)
 
     def read_arrow(
         self,
@@ -142,7 +143,7 @@ class BulkVerbs:
             ChannelClosed: `GenerationChanged`, `RangeGone` or `RecordDamaged`.
         """
         self.need(m.NAME)
-        method = m.BulkRead(
+        method = methods.BulkRead(
             queue=queue,
             generation=generation,
             group=group,
@@ -157,12 +158,12 @@ class BulkVerbs:
             filter=_filter(routing_key, routing_key_prefix, since, until, where),
             skip_lost=skip_lost,
         )
-        return self.call(method, (m.BulkBatch,), _batch)
+        return self.call(method, (methods.BulkBatch,), _batch)
 
     def queue_names(self, after: str = "") -> Call[tuple[list[str], bool]]:
         """Return the names of readable queues after a name, sorted; and whether there are more."""
         self.need(m.NAME)
-        return self.call(m.BulkQueues(after=after), (m.BulkQueuesOk,), _names)
+        return self.call(methods.BulkQueues(after=after), (methods.BulkQueuesOk,), _names)
 
     def dead_letter_queues(self, queue: str) -> Call[tuple[list[str], bool]]:
         """Return the names of readable queues that get dead letters of a queue, as far as they fit.
@@ -171,14 +172,14 @@ class BulkVerbs:
             PreconditionFailed: there are none; the text says what is missing.
         """
         self.need(m.NAME)
-        return self.call(m.BulkLetters(queue=queue), (m.BulkQueuesOk,), _names)
+        return self.call(methods.BulkLetters(queue=queue), (methods.BulkQueuesOk,), _names)
 
 
-def _names(reply: m.BulkQueuesOk) -> tuple[list[str], bool]:
+def _names(reply: methods.BulkQueuesOk) -> tuple[list[str], bool]:
     return m.decode_names(reply.names), reply.more
 
 
-def _span(reply: m.BulkSpanOk) -> Span:
+def _span(reply: methods.BulkSpanOk) -> Span:
     return Span(
         reply.generation,
         reply.kind,
@@ -193,12 +194,12 @@ def _span(reply: m.BulkSpanOk) -> Span:
 def _filter(
     key: str | None, prefix: str | None, since: int, until: int, where: str | None
 ) -> dict[str, str | int]:
-    wanted: dict[str, str | int | None] = {"routing-key": key, "routing-key-prefix": prefix}
-    wanted |= {"since": since or None, "until": until or None, "where": where}
-    return {name: value for name, value in wanted.items() if value is not None}
+    conditions: dict[str, str | int | None] = {"routing-key": key, "routing-key-prefix": prefix}
+    conditions |= {"since": since or None, "until": until or None, "where": where}
+    return {name: value for name, value in conditions.items() if value is not None}
 
 
 def _batch(reply: Got) -> ArrowBatch:
     method = reply.method
-    assert isinstance(method, m.BulkBatch), "what answers bulk.read"
+    assert isinstance(method, methods.BulkBatch), "what answers bulk.read"
     return ArrowBatch(reply.body, method.rows, method.next, method.lost)

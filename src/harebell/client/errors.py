@@ -20,7 +20,7 @@ The last two also are a `ReplyError`: they have the broker's reply code and text
 `closed_connection` and `closed_channel` choose the class for a code.
 """
 
-# The names say what happened, as the field's own exceptions do.
+# Names without the suffix "Error": each says what happened, such as NotFound.
 
 from __future__ import annotations
 

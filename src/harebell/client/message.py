@@ -18,6 +18,9 @@ T = TypeVar("T")
 Body = bytes | bytearray | memoryview
 
 _CACHE_ENTRIES = 256
+_TRANSIENT_MODE = 1
+PERSISTENT_MODE = 2
+"""Values of delivery_mode (AMQP 0-9-1, class basic)."""
 
 
 class PropertyArguments(TypedDict, total=False):
@@ -37,9 +40,12 @@ class PropertyArguments(TypedDict, total=False):
     user_id: str
     app_id: str
     cluster_id: str
+    persistent: bool
 
 
-PROPERTY_NAMES = frozenset(PropertyArguments.__annotations__)
+_PERSISTENT = "persistent"
+"""Stands for delivery_mode: True is 2, and False is 1."""
+PROPERTY_NAMES = frozenset(PropertyArguments.__annotations__) - {_PERSISTENT}
 
 
 class _Property(Generic[T]):
@@ -100,6 +106,11 @@ class Content:
         return self._properties
 
     @property
+    def persistent(self) -> bool:
+        """Whether a durable queue keeps it over a restart of the broker (delivery_mode 2)."""
+        return self.delivery_mode == PERSISTENT_MODE
+
+    @property
     def headers(self) -> dict[str, Any]:
         """The header table, empty if the message has none."""
         return self.properties.headers or {}
@@ -107,8 +118,12 @@ class Content:
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} exchange={self.exchange!r} "
-            f"routing_key={self.routing_key!r} {len(self.body)} bytes>"
+            f"routing_key={self.routing_key!r} {len(self.body)} bytes{self._more()}>"
         )
+
+    def _more(self) -> str:
+        """Return the additional fields that `repr` shows."""
+        return ""
 
 
 class Message(Content):
@@ -118,7 +133,7 @@ class Message(Content):
         body: the body; text must be encoded by the caller.
         exchange: the exchange; None uses that of the call of `publish`.
         routing_key: the routing key; None uses that of the call of `publish`.
-        properties: content_type, headers, delivery_mode and so on.
+        properties: persistent, content_type, headers and so on.
     """
 
     __slots__ = ("has_exchange", "has_routing_key")
@@ -172,6 +187,9 @@ class Delivered(Content):
         self.redelivered = redelivered
         self.consumer_tag = consumer_tag
         self.message_count = message_count
+
+    def _more(self) -> str:
+        return f" delivery_tag={self.delivery_tag}{' redelivered' if self.redelivered else ''}"
 
 
 def body_bytes(body: Body) -> bytes:
@@ -239,6 +257,8 @@ def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
     """
     if not arguments:
         return NO_PROPERTIES
+    if _PERSISTENT in arguments:
+        arguments = _with_mode(arguments)
     if "headers" in arguments or "timestamp" in arguments or "message_id" in arguments:
         return _encode(arguments)
     # True equals 1 and has the same hash: the types must be part of the key.
@@ -248,20 +268,31 @@ def encode_arguments(arguments: Mapping[str, Any]) -> Properties:
     if len(key) != len(arguments):
         return _encode(arguments)
     try:
-        found = _cache.get(key)
+        encoded = _cache.get(key)
     except TypeError:
         return _encode(arguments)
-    if found is None:
-        found = _encode(arguments)
+    if encoded is None:
+        encoded = _encode(arguments)
         if len(_cache) >= _CACHE_ENTRIES:
             _cache.clear()
-        _cache[key] = found
-    return found
+        _cache[key] = encoded
+    return encoded
 
 
 def encode_once(arguments: Mapping[str, Any]) -> Properties:
     """Encode properties that differ each time, without the cache."""
-    return _encode(arguments)
+    return _encode(_with_mode(arguments) if _PERSISTENT in arguments else arguments)
+
+
+def _with_mode(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments with `delivery_mode` in place of `persistent`."""
+    if "delivery_mode" in arguments:
+        raise TypeError("persistent stands for delivery_mode: give one of them")
+    given = dict(arguments)
+    persistent = given.pop(_PERSISTENT)
+    if not isinstance(persistent, bool):
+        raise TypeError(f"persistent is True or False, not {persistent!r}")
+    return {**given, "delivery_mode": PERSISTENT_MODE if persistent else _TRANSIENT_MODE}
 
 
 def _encode(arguments: Mapping[str, Any]) -> Properties:
@@ -269,7 +300,7 @@ def _encode(arguments: Mapping[str, Any]) -> Properties:
     if unknown:
         raise TypeError(
             f"{unknown[0]!r} is no property of a message; "
-            f"they are {', '.join(sorted(PROPERTY_NAMES))}"
+            f"they are {', '.join(sorted((*PROPERTY_NAMES, _PERSISTENT)))}"
         )
     return Properties(encode_properties(BasicProperties(**arguments)))
 

@@ -168,8 +168,8 @@ def check_version(version: str) -> None:
 
 
 def _read_authority(authority: str, tls: bool, fields: dict[str, Any]) -> None:
-    userinfo, at, place = authority.rpartition("@")
-    if at:
+    userinfo, separator, address = authority.rpartition("@")
+    if separator:
         if "@" in userinfo:
             raise URLError("an '@' inside the user name or password must be written as %40")
         user, colon, password = userinfo.partition(":")
@@ -178,7 +178,7 @@ def _read_authority(authority: str, tls: bool, fields: dict[str, Any]) -> None:
         fields["username"] = _decode(user, "user name")
         # A user without a password does not get the default user's password.
         fields["password"] = _decode(password, "password", secret=True) if colon else ""
-    host, port = _split_port(place)
+    host, port = _split_port(address)
     if host:
         fields["host"] = host
     fields["port"] = port if port is not None else (TLS_PORT if tls else PORT)
@@ -215,11 +215,11 @@ def _vhost(path: str) -> str:
 
 def _decode(text: str, part: str, *, secret: bool = False) -> str:
     shown = "" if secret else f" {text!r}"
-    at = text.find("%")
-    while at >= 0:
-        if len(text[at + 1 : at + 3]) < 2 or not _is_hex(text[at + 1 : at + 3]):
+    percent = text.find("%")
+    while percent >= 0:
+        if len(text[percent + 1 : percent + 3]) < 2 or not _is_hex(text[percent + 1 : percent + 3]):
             raise URLError(f"the {part}{shown} has a '%' without two hex digits: write %25")
-        at = text.find("%", at + 1)
+        percent = text.find("%", percent + 1)
     try:
         return unquote_to_bytes(text).decode()
     except UnicodeDecodeError:
@@ -301,9 +301,9 @@ def _read_parameters(query: str, tls: bool, fields: dict[str, Any]) -> None:
         name = _decode(raw_name, "parameter name")
         reader = _PARAMETERS.get(name) or _TLS_PARAMETERS.get(name)
         if reader is None:
-            known = [*_PARAMETERS, *_TLS_PARAMETERS]
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(known)}"
+            names = [*_PARAMETERS, *_TLS_PARAMETERS]
+            near = difflib.get_close_matches(name, names, n=1)
+            hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(names)}"
             raise URLError(f"unknown parameter {name!r}: {hint}")
         if not equals:
             raise URLError(f"parameter {name} has no value: write {name}=...")

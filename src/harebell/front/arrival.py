@@ -17,6 +17,7 @@ from harebell.front.common.connection_log import log_accepted, log_ended
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
+from harebell.front.limits import ARRIVAL_UNITS
 from harebell.front.versions import OPENERS
 from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff
@@ -35,7 +36,7 @@ class _NoFrames:
     def feed(self, data: bytes | memoryview) -> None:
         """Drop input: the arrival collects its own."""
 
-    def let_go(self) -> None:
+    def break_cycle(self) -> None:
         """Do nothing: it has no reference to the connection."""
 
 
@@ -66,6 +67,7 @@ class Arrival(BaseConnection):
         registry.accepted += 1
         self.origin = registry.accepted
         registry.pending_logins.add(self.origin, peer.address)
+        # AMQP 0-9-1 4.10.2: clients that provoke many failures should be blocked.
         if registry.handshake_throttle.blocked(peer.address, now):
             self.cut()
 
@@ -75,6 +77,38 @@ class Arrival(BaseConnection):
         if self.closing:
             return
         self._first += bytes(data)
+        # The input is bounded: `held_back` stops the reading until the turn of this connection.
+        if self.deferred:
+            return
+        turns = self.registry.turns
+        if not turns.begin(self.account):
+            self.scanner.hold = True
+            self._put_off()
+            return
+        try:
+            self._open()
+        finally:
+            turns.end()
+        successor, rest = self.successor, self._first
+        if successor is not None and rest:
+            self._first = b""
+            successor.receive(rest, now)
+
+    def go_on(self) -> None:
+        """Open the connection of the version in another turn; what follows the header waits."""
+        self.deferred = self.scanner.hold = False
+        if not self.closing and not self.departed:
+            self._open()
+        successor, rest = self.successor, self._first
+        if successor is not None and rest:
+            self._first = b""
+            # Not `receive`: that would begin a turn within this one.
+            successor.put_by(rest)
+        if self.departed:
+            self.eof()
+
+    def _open(self) -> None:
+        """Open the connection of the version in the header, if the header is complete."""
         sniffed = sniff(self._first, self.peer.dialect)
         if sniffed.incomplete:
             return
@@ -82,16 +116,16 @@ class Arrival(BaseConnection):
         if opener is None:
             self._refuse()
             return
-        rest, self._first = self._first[HEADER_BYTES:], b""
+        self._first = self._first[HEADER_BYTES:]
         # The successor counts the rest.
         self.traffic.recv_oct += HEADER_BYTES
-        self.traffic.recv_cnt += 0 if rest else 1
+        self.traffic.recv_cnt += 0 if self._first else 1
+        self.broker.work.charge(ARRIVAL_UNITS)
+        now = self.now
         self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
-        if self.successor is not None:
-            self.successor.receive(rest, now)
 
     def _refuse(self) -> None:
-        """Answer with the header of the version that serves most, and close."""
+        """Answer with the header of 0-9-1, and close (AMQP 0-9-1 4.2.2)."""
         shown = "".join(
             chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}"
             for each in self._first[:HEADER_BYTES]
@@ -107,6 +141,7 @@ class Arrival(BaseConnection):
         registry.connections.discard(self)
         registry.connections.add(successor)
         successor.origin = self.origin
+        # Moved and not shared: the counters of an ended connection are added to the totals.
         successor.traffic, self.traffic = self.traffic, Traffic()
         successor.connected_at = self.connected_at
         successor.deadline = self.deadline
@@ -120,9 +155,10 @@ class Arrival(BaseConnection):
         log_accepted(successor)
         successor.begin()
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> int:
         """Check the deadline of the protocol header."""
         self.begins_in_time(now)
+        return 0
 
     def force_close(self, reason: str, now: float) -> None:
         """Close the socket: the version in which to send a reason is not known yet."""

@@ -8,6 +8,13 @@ from libc.string cimport memcmp, memcpy
 cdef extern from "Python.h":
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
 
+cdef enum:
+    PROPERTIES = 14         # properties of class basic, in the order of their flags
+    HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
+    MODE = 3
+    PRIORITY = 4
+    TIME = 9
+
 
 # Octets that grow in an object of `bytes`, so that they are handed over without a copy.
 cdef struct Buffer:
@@ -18,6 +25,7 @@ cdef struct Buffer:
 
 
 cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept
+cdef int choose_fields(tuple fields, list texts, list numbers, list kept) except -1
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
 cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1
 
@@ -35,6 +43,7 @@ cdef inline bytes taken(Buffer* buffer):
     cdef bytes data
     if buffer.used == 0:
         return b""
+    # Before the resize, which frees the object when it fails.
     buffer.owner = NULL
     buffer.data = NULL
     _PyBytes_Resize(&owner, buffer.used)

@@ -1,4 +1,4 @@
-"""Growing Arrow arrays, a row at a time; in pure Python, and in C in `arrays.pyx`."""
+"""Build Arrow arrays row by row; in pure Python, and in C in `arrays.pyx`."""
 
 from __future__ import annotations
 
@@ -8,18 +8,23 @@ from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import COLUMN_BYTES
+from harebell.base.row_columns import PROPERTY_NAMES
+from harebell.kernels.limits import COLUMN_BYTES
 
 Buffers = list[bytes | None]
 Nodes = list[tuple[int, int]]
 HeadersOf = Callable[[bytes], Iterable[tuple[bytes, bytes | None]]]
 
+_FIRST_FLAG = 0x8000
+_HEADERS = PROPERTY_NAMES.index("headers")
+_OCTETS = (PROPERTY_NAMES.index("delivery_mode"), PROPERTY_NAMES.index("priority"))
+_TIME = PROPERTY_NAMES.index("timestamp")
 _MICROS = 1_000_000
 _LAST_SECOND = (2**63 - 1) // _MICROS
 
 
 class Column(Protocol):
-    """What a column can do when its rows are to become buffers."""
+    """A column that turns its rows into the buffers of an Arrow array."""
 
     def add(self, value: bytes) -> None:
         """Append a row, from the octets of its value."""
@@ -31,7 +36,7 @@ class Column(Protocol):
         """Append the buffers and start a new array."""
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """The same with nodes (rows, nulls) for itself and what is in it."""
+        """Like `finish`, with nodes (rows, nulls) of the array and of the arrays within it."""
 
 
 def _bitmap(rows: list[bool]) -> bytes:
@@ -60,6 +65,7 @@ class Text:
     def add(self, value: bytes) -> None:
         """Append a row."""
         end = len(self._data) + len(value)
+        # Arrow's offsets are signed numbers of 32 bits.
         if end > COLUMN_BYTES:
             raise HarebellError(
                 f"one column of a record batch would hold {end} octets, and the most is "
@@ -80,18 +86,18 @@ class Text:
         self._begin()
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """The same with a node that says how many rows and nulls there are."""
+        """Like `finish`, with a node: the number of rows and nulls."""
         nodes.append((len(self._valid), self._valid.count(False)))
         self.finish(buffers)
 
     @property
     def rows(self) -> int:
-        """How many rows it has."""
+        """Return the number of rows."""
         return len(self._valid)
 
 
 class Checked(Text):
-    """Strings as a peer sent them: octets that are no UTF-8 are shown in base64."""
+    """Strings of a peer: bytes that are no UTF-8 are shown in base64, as Arrow needs UTF-8."""
 
     def add(self, value: bytes) -> None:
         """Append a row."""
@@ -131,7 +137,7 @@ class Number:
         self._values = array(self._form)
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """The same with a node that says how many rows and nulls there are."""
+        """Like `finish`, with a node: the number of rows and nulls."""
         nodes.append((len(self._valid), self._valid.count(False)))
         self.finish(buffers)
 
@@ -186,7 +192,7 @@ class Map:
         self._begin()
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """The same with nodes; the entries are an array of their own, between map and keys."""
+        """Like `finish`, with nodes; the entries are an array between the map and its keys."""
         nodes += ((len(self._valid), self._valid.count(False)), (self._keys.rows, 0))
         buffers += (_validity(self._valid), self._offsets.tobytes(), None)
         self._keys.end(nodes, buffers)
@@ -206,6 +212,7 @@ class Flags:
 
     def add_null(self) -> None:
         """Append a row without a value."""
+        # Without a validity bitmap there are no nulls.
         raise AssertionError("redelivered is never null")
 
     def finish(self, into: Buffers) -> None:
@@ -214,6 +221,42 @@ class Flags:
         self._values = []
 
     def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """The same with a node that says how many rows there are."""
+        """Like `finish`, with a node: the number of rows."""
         nodes.append((len(self._values), 0))
         self.finish(buffers)
+
+
+def field_column(name: str) -> Column:
+    """Make the column of a field of `properties`."""
+    number = PROPERTY_NAMES.index(name)
+    if number in _OCTETS:
+        return Number("i")
+    return Time("q") if number == _TIME else Checked()
+
+
+def split_properties(raw: bytes) -> dict[str, bytes] | None:
+    """Return the octets of every property that is present, without their sizes; None if cut off."""
+    if len(raw) < 2:
+        return None
+    flags = int.from_bytes(raw[:2])
+    values: dict[str, bytes] = {}
+    offset = 2
+    for number, name in enumerate(PROPERTY_NAMES):
+        if not flags & (_FIRST_FLAG >> number):
+            continue
+        if offset >= len(raw):
+            return None
+        if number == _HEADERS:
+            start = offset + 4
+            size = int.from_bytes(raw[offset:start])
+        elif number in _OCTETS:
+            start, size = offset, 1
+        elif number == _TIME:
+            start, size = offset, 8
+        else:
+            start, size = offset + 1, raw[offset]
+        if start > len(raw) or start + size > len(raw):
+            return None
+        values[name] = raw[start : start + size]
+        offset = start + size
+    return values

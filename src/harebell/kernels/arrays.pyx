@@ -16,7 +16,8 @@ from libc.string cimport memcmp, memcpy, memset
 from harebell.kernels.octets cimport u16, u32, u64, utf8
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import COLUMN_BYTES
+from harebell.base.row_columns import PROPERTY_NAMES
+from harebell.kernels.limits import COLUMN_BYTES
 
 cdef extern from "Python.h":
     PyObject* new_octets "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
@@ -35,6 +36,7 @@ cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1:
     cdef PyObject* owner = buffer.owner
     if buffer.used + more <= buffer.room:
         return 0
+    # Doubling: the number of rows of a batch is not known before it is full.
     room = max(LEAST_ROOM, 2 * buffer.room, buffer.used + more)
     if owner == NULL:
         owner = new_octets(NULL, room)
@@ -87,6 +89,7 @@ cdef class Bits:
         """Append equal rows. As long as all rows are equal there are no bits in memory."""
         if more <= 0:
             return 0
+        # Mostly nothing is null, or all of it: two numbers are enough then.
         if not self._bits.used and self.zeros == (0 if value else self.rows):
             self.rows += more
             self.zeros += 0 if value else more
@@ -94,6 +97,7 @@ cdef class Bits:
         if not self._bits.used:
             self._fill()
         while more:
+            # A new byte for every eighth row, with zeros behind the last row, as Arrow wants it.
             if self.rows & 7 == 0:
                 reserve(&self._bits, 1)
                 self._bits.data[self._bits.used] = 0
@@ -212,7 +216,9 @@ cdef class Text:
             return 0
         reserve(&self._offsets, more * 4)
         ends = <int32_t*>(self._offsets.data + self._offsets.used)
+        # The last row is between the last two offsets.
         size = ends[-1] - ends[-2]
+        # Checked before the memory is reserved, for all rows at once.
         if end + size * more > MAX:
             self._too_large(size * more)
         reserve(&self._data, size * more)
@@ -389,6 +395,7 @@ cdef class Map:
         if not self._add_simple(p, n):
             self.keys.cut(entries)
             self.values.cut(entries)
+            # What `_add_simple` has added before it gave up was cut off.
             for key, value in self._headers_of(<bytes>p[:n]):
                 self.keys.add(PyBytes_AS_STRING(key), PyBytes_GET_SIZE(key))
                 if value is None:
@@ -416,6 +423,7 @@ cdef class Map:
             if count == SIMPLE_HEADERS or at + 1 + size >= n or not is_utf8(p + at + 1, size):
                 return False
             for other in range(count):
+                # A name that occurs twice is for Python: Arrow's maps have each key once.
                 if names[other][0] == size and memcmp(names[other] + 1, p + at + 1, size) == 0:
                     return False
             names[count] = p + at
@@ -453,6 +461,8 @@ cdef class Map:
             else:
                 self.values.add(b"false", 5)
             return 2
+        # Other values (floats, decimals, times, tables, arrays) are formatted in Python, in one
+        # place.
         size = plain_integer(p, n, &number)
         if size:
             self.values.add(digits, snprintf(digits, sizeof(digits), b"%lld", number))
@@ -511,4 +521,24 @@ cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* n
             return 0
         number[0] = <long long>u64(p + 1)
         return 9
+    return 0
+
+
+cdef int choose_fields(tuple fields, list texts, list numbers, list kept) except -1:
+    """Create a column per field of `properties`.
+
+    Args:
+        fields: their names.
+        texts: takes the columns of texts, at the numbers of their properties.
+        numbers: takes those of numbers.
+        kept: takes all columns in the order of the fields.
+    """
+    cdef int number
+    for name in fields:
+        number = PROPERTY_NAMES.index(name)
+        if number == MODE or number == PRIORITY or number == TIME:
+            column = numbers[number] = Number(8 if number == TIME else 4)
+        else:
+            column = texts[number] = Text()
+        kept.append(column)
     return 0

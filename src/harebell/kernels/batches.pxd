@@ -68,7 +68,6 @@ cdef class BatchBuilder:
                  const unsigned char* body, Py_ssize_t body_size) except -1
     cdef bint _again(self, long long position) except -1
     cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept
-    cdef int _choose_fields(self) except -1
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1
     cdef int _expect(self, Py_ssize_t body_size) except -1
     cdef int _settle(self) except -1

@@ -1,8 +1,8 @@
-"""Records of a log to the buffers of an Arrow record batch; in pure Python, and in C in `.pyx`.
+"""Turn records of a log into the buffers of an Arrow record batch; `batches.pyx` is the same in C.
 
-A record that passes the filter becomes a row of every wanted column, without a `Message` in
-between. A batch that is full is finished into `rows, nodes, buffers`, what
-`harebell.wire.arrow.encode` makes a message of:
+A record that passes the filter becomes a row of every requested column, without a `Message` in
+between. A full batch is finished as `rows, nodes, buffers`, which `harebell.wire.arrow.encode`
+makes an Arrow message of:
 
     column                                  nodes        buffers
     value, texts, headers_json, headers_raw 1            validity, offsets, octets
@@ -14,8 +14,8 @@ between. A batch that is full is finished into `rows, nodes, buffers`, what
     headers                                 4            validity, offsets, none,
                                                          keys: three, values: three
 
-A node is (rows, nulls). A property list that is cut off, or a header table that cannot be read, is
-its publisher's mistake and no reason to refuse the message: what it should have said is null.
+A node is (rows, nulls). A truncated property list, or a malformed header table, is its publisher's
+mistake and no reason to refuse the message: the columns that it should fill are null.
 """
 
 from __future__ import annotations
@@ -35,20 +35,13 @@ from harebell.kernels.arrays import (
     Nodes,
     Number,
     Text,
-    Time,
+    field_column,
+    split_properties,
 )
 
 CountOf = Callable[[bytes, bool], int]
 Test = Callable[[bytes, bytes, bytes, bytes, int, int, int, bool], bool]
 
-_NAMES = (
-    "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
-    "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
-)  # fmt: skip
-_HEADERS = _NAMES.index("headers")
-_OCTETS = (_NAMES.index("delivery_mode"), _NAMES.index("priority"))
-_TIME = _NAMES.index("timestamp")
-_FIRST_FLAG = 0x8000
 _COUNT_NAME = b"\x10x-delivery-count"
 _ROW_BYTES = 32
 _MILLIS = 1000
@@ -62,7 +55,7 @@ class BatchBuilder:
     Args:
         columns: the wanted columns, in their order.
         fields: the wanted fields of the column `properties`, in their order.
-        queue: what the column `queue` says.
+        queue: the value of the column `queue`.
         headers_of: makes texts of a header table, given without its size.
         json_of: makes JSON of it.
         count_of: finds the delivery count in it; its second argument is `redelivered`.
@@ -70,7 +63,7 @@ class BatchBuilder:
 
     Attributes:
         rows: rows so far.
-        full: there is enough, or nothing more to be had.
+        full: whether a limit is reached, or no further record can be added.
         count: how many deliveries of the next record have failed.
         skip: whether records that cannot be read are passed over.
         bad: the position of the record that could not be read, and ended the batch; -1.
@@ -108,7 +101,7 @@ class BatchBuilder:
             "headers_raw": Text,
         }
         self._by_name = {name: makers[name]() for name in columns if name in makers}
-        self._fields = {name: _field(name) for name in fields}
+        self._fields = {name: field_column(name) for name in fields}
         about = ("delivery_count", "headers", "headers_json", "headers_raw")
         self._reads_properties = bool(fields) or any(name in columns for name in about)
         self.limit(1, 1, 1)
@@ -128,25 +121,25 @@ class BatchBuilder:
         self._scanned = 0
 
     def limit(self, rows: int, byte_count: int, scanned: int) -> None:
-        """Say when the batch is full.
+        """Set when the batch is full.
 
         Args:
-            rows: with so many rows.
-            byte_count: with rows of so many octets.
-            scanned: when so many octets were looked at, in the batch or not.
+            rows: its number of rows.
+            byte_count: the size of its rows in bytes.
+            scanned: the size of all records that were examined, in the batch or not.
         """
         self._max_rows = rows
         self._max_bytes = byte_count
         self._max_scanned = scanned
 
     def filter(self, key: bytes | None, prefix: bool, since: int, until: int) -> None:
-        """Say which records become rows.
+        """Set which records become rows.
 
         Args:
-            key: those with this routing key; None for any.
-            prefix: or those whose routing key begins with it.
-            since: those of this time (milliseconds since 1970) or later.
-            until: those of an earlier time than this; 0 for any.
+            key: the routing key of the records; None for any.
+            prefix: whether routing keys that begin with `key` pass as well.
+            since: the earliest time of a record, in milliseconds since 1970.
+            until: the time from which on records do not pass; 0 for any.
         """
         self._wanted_key = key
         self._prefix = prefix
@@ -154,7 +147,7 @@ class BatchBuilder:
         self._until = until
 
     def where(self, test: Test | None) -> None:
-        """Say which records that pass the filter become rows.
+        """Set the test of records that pass the filter.
 
         Args:
             test: called with exchange, routing key, properties and body, the time, the value of
@@ -171,14 +164,14 @@ class BatchBuilder:
         fresh: Collection[int] | None,
         ask: Callable[[int], bool] | None,
     ) -> None:
-        """Say which positions count as delivered before, beside those whose delivery failed.
+        """Set which positions count as delivered before, beside those whose delivery failed.
 
         Args:
-            cursor: those below it,
-            held: and these, unless they are in
-            fresh: these.
-            seen: of the others those below it.
-            ask: says it instead of all that.
+            cursor: positions below it were delivered, unless they are in `fresh`.
+            seen: other positions below it may have been delivered before the start.
+            held: further delivered positions, unless they are in `fresh`; None for none.
+            fresh: positions that do not count as redelivered after all; None for none.
+            ask: decides instead of all these; None for no such function.
         """
         self._cursor = cursor
         self._seen = seen
@@ -187,16 +180,17 @@ class BatchBuilder:
         self._ask = ask
 
     def at_level(self, shift: int, level: int) -> None:
-        """Positions are those of a level: the column `offset` has both."""
+        """Set the level of the positions: the column `offset` has both."""
         self._shift = shift
         self._level = level
 
     def message(self, message: Message, position: int) -> int:
-        """Make a message a row, if it passes the filter."""
+        """Append a message as a row, if it passes the filter."""
         if message.family != FAMILY_09:
             message = self._convert(message)
         key, exchange = message.routing_key.encode(), message.exchange.encode()
         raw, body = message.raw, message.body
+        # Counted before the filter: a filter that nothing passes must end the turn as well.
         self._scanned += _ROW_BYTES + len(exchange) + len(key) + len(raw) + len(body)
         if self._scanned >= self._max_scanned:
             self.full = True
@@ -204,6 +198,7 @@ class BatchBuilder:
             return 0
         again = self._again(position)
         offset = position << self._shift | self._level
+        # After the cheap filter: the test decodes properties or the body.
         if self._test is not None and not self._test(
             exchange, key, raw, body, message.timestamp, offset, self.count, again
         ):
@@ -232,7 +227,7 @@ class BatchBuilder:
         return 0
 
     def damaged(self, position: int) -> bool:
-        """A record cannot be read: whether to go on behind it."""
+        """Note a record that cannot be read; True if the batch goes on behind it."""
         if self.skip:
             self.lost += 1
             return True
@@ -241,7 +236,7 @@ class BatchBuilder:
         return False
 
     def gone(self, positions: int) -> None:
-        """So many positions are not there any more."""
+        """Count positions that no longer exist."""
         self.lost += positions
 
     def _passes(self, time: int, key: bytes) -> bool:
@@ -262,10 +257,10 @@ class BatchBuilder:
         return position < self._seen
 
     def _add_properties(self, raw: bytes, again: bool) -> None:
-        found = _split(raw)
+        values = split_properties(raw) or {}
         for name, field in self._fields.items():
-            _add(field, found.get(name))
-        table = found.get("headers")
+            _add(field, values.get(name))
+        table = values.get("headers")
         by_name = self._by_name
         if "headers" in by_name:
             _add_readable(by_name["headers"], table)
@@ -311,13 +306,6 @@ class BatchBuilder:
         return rows, nodes, buffers
 
 
-def _field(name: str) -> Column:
-    number = _NAMES.index(name)
-    if number in _OCTETS:
-        return Number("i")
-    return Time("q") if number == _TIME else Checked()
-
-
 def _add(column: Column, value: bytes | None) -> None:
     if value is None:
         column.add_null()
@@ -333,33 +321,5 @@ def _add_readable(column: Column, table: bytes | None) -> None:
 
 
 def _micros(millis: int) -> bytes | None:
-    """A time as the column has it; a store in memory has none, and one that is damaged too much."""
+    """Return a time as the column has it; None for no time, and for one beyond 64 bits."""
     return _LONGLONG.pack(millis * _MILLIS) if 0 < millis <= _LAST_MILLISECOND else None
-
-
-def _split(raw: bytes) -> dict[str, bytes]:
-    """The octets of every property, without their sizes; nothing if the list is cut off."""
-    if len(raw) < 2:
-        return {}
-    flags = int.from_bytes(raw[:2])
-    found: dict[str, bytes] = {}
-    at = 2
-    for number, name in enumerate(_NAMES):
-        if not flags & (_FIRST_FLAG >> number):
-            continue
-        if at >= len(raw):
-            return {}
-        if number == _HEADERS:
-            start = at + 4
-            size = int.from_bytes(raw[at:start])
-        elif number in _OCTETS:
-            start, size = at, 1
-        elif number == _TIME:
-            start, size = at, 8
-        else:
-            start, size = at + 1, raw[at]
-        if start > len(raw) or start + size > len(raw):
-            return {}
-        found[name] = raw[start : start + size]
-        at = start + size
-    return found

@@ -10,7 +10,8 @@ from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
 from harebell.kernels.arrays cimport (
-    Bits, Buffer, Map, Number, Text, Texts, plain_integer, put, release
+    HEADERS, MODE, PRIORITY, PROPERTIES, TIME, Bits, Buffer, Map, Number, Text, Texts,
+    choose_fields, plain_integer, put, release
 )
 from harebell.kernels.octets cimport u16, u32, u64, utf8
 
@@ -20,11 +21,6 @@ cdef extern from "string.h":
     void* memmem(const void* hay, size_t hay_size, const void* needle, size_t needle_size) nogil
 
 cdef enum:
-    PROPERTIES = 14         # properties of class basic, in the order of their flags
-    HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
-    MODE = 3
-    PRIORITY = 4
-    TIME = 9
     FAMILY = 9
     SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
     ROW_BYTES = 32         # overhead that is counted for a row
@@ -34,14 +30,9 @@ cdef enum:
 cdef int64_t MICROS = 1000000
 cdef int64_t MILLIS = 1000
 cdef int64_t LAST_MILLISECOND = 9223372036854775LL
+# The last second whose microseconds fit into 63 bits; later times of a peer are null.
 cdef unsigned long long _LAST_SECOND = 9223372036854ULL
 cdef bytes COUNT_NAME = b"\x10x-delivery-count"
-
-_NAMES = (
-    "content_type", "content_encoding", "headers", "delivery_mode", "priority",
-    "correlation_id", "reply_to", "expiration", "message_id", "timestamp", "type", "user_id",
-    "app_id", "cluster_id",
-)
 
 
 cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
@@ -109,7 +100,9 @@ cdef class BatchBuilder:
         self._raw = Text() if "headers_raw" in columns else None
         self._reads_headers = (self._headers is not None or self._json is not None
                                or self._raw is not None)
-        self._choose_fields()
+        choose_fields(self._fields, self._texts, self._numbers, self._kept)
+        self._reads_properties = (bool(self._fields) or self._reads_headers
+                                  or self._counts is not None)
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
         self.where(None)
@@ -157,22 +150,6 @@ cdef class BatchBuilder:
         self._shift = shift
         self._level = level
 
-    cdef int _choose_fields(self) except -1:
-        """Create a column per requested property, indexed by its number."""
-        cdef int number
-        for name in self._fields:
-            number = _NAMES.index(name)
-            if number == MODE or number == PRIORITY or number == TIME:
-                column = Number(8 if number == TIME else 4)
-                self._numbers[number] = column
-            else:
-                column = Text()
-                self._texts[number] = column
-            self._kept.append(column)
-        self._reads_properties = (bool(self._fields) or self._reads_headers
-                                  or self._counts is not None)
-        return 0
-
     cpdef int message(self, Message message, long long position) except -1:
         cdef Py_ssize_t exchange_size = 0
         cdef Py_ssize_t key_size = 0
@@ -218,11 +195,13 @@ cdef class BatchBuilder:
                  const unsigned char* raw, Py_ssize_t raw_size,
                  const unsigned char* body, Py_ssize_t body_size) except -1:
         cdef bint again = False
+        # Counted before the filter: a filter that nothing passes must end the turn as well.
         self._scanned += ROW_BYTES + exchange_size + key_size + raw_size + body_size
         if self._scanned >= self._max_scanned:
             self.full = True
         if not self._passes(time, key, key_size):
             return 0
+        # After the cheap filter: the test is a call of Python, with copies of all its arguments.
         if self._test is not None and not self._test(
             exchange[:exchange_size], key[:key_size], raw[:raw_size], body[:body_size],
             time, position << self._shift | self._level, self.count, self._again(position)
@@ -287,6 +266,8 @@ cdef class BatchBuilder:
         cdef Py_ssize_t at, size
         cdef int which, number
         cdef unsigned long long seconds
+        # The rows of a publisher mostly have equal property lists: such rows are counted, and their
+        # columns are filled in one loop by `_settle`.
         if n != self._last.used or memcmp(raw, self._last.data, n) != 0:
             self._settle()
             self._look(raw, n)
@@ -367,6 +348,7 @@ cdef class BatchBuilder:
             self._raw.add_nulls(self.rows)
             self._raw.add(p, n)
         if self._counts is not None:
+            # A search in C: the table is decoded only if the name is somewhere in it.
             if self.count == 0 and memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) != NULL:
                 try:
                     count = self._count_of(<bytes>p[:n], again)

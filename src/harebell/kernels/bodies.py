@@ -1,21 +1,21 @@
-"""A body that arrives in pieces, put together as it comes.
+"""Join the pieces of a body as they arrive.
 
-A large body is not joined at its end, which would take a copy of all of it in one turn: there is
-room for the next piece behind those before it. `bodies.pyx` beside this file is the same, compiled:
-room grows without a copy, for the system moves whole pages.
+Joining a large body at its end would copy all of it in one turn. Here each piece is copied behind
+the ones before it. `bodies.pyx` beside this file is the same, compiled: its block grows without a
+copy, because the system moves whole pages.
 """
 
 from __future__ import annotations
 
 
 class GatheredBody:
-    """Pieces of a body, side by side.
+    """A body that arrives in pieces.
 
     Args:
-        expected: octets that are announced; there may be more or fewer.
+        expected: the announced size in bytes; the body may be larger or smaller.
 
     Attributes:
-        size: octets of all pieces.
+        size: the size of all pieces in bytes.
     """
 
     __slots__ = ("_data", "size")
@@ -25,19 +25,22 @@ class GatheredBody:
         self.size = 0
 
     def add(self, piece: bytes) -> int:
-        """Put a piece behind those before it."""
+        """Append a piece."""
         self._data += piece
         self.size += len(piece)
         return 0
 
     def shrink(self, byte_count: int) -> bool:
-        """Free the last octets of a body that is dropped; False when nothing is left."""
+        """Free the last bytes of a dropped body; return False if none are left.
+
+        A large body is freed in slices, because freeing it at once would hold up the event loop.
+        """
         self.size = max(self.size - byte_count, 0)
         del self._data[self.size :]
         return self.size > 0
 
     def take(self) -> bytes:
-        """The whole body; nothing is left here."""
+        """Return the whole body and forget it."""
         body, self._data = bytes(self._data), bytearray()
         self.size = 0
         return body

@@ -48,6 +48,7 @@ cdef class GatheredBody:
             self.size = more
             return 0
         if only is not None:
+            # A second piece: from here on both are in one block.
             self._only = None
             self.size = 0
             self._grow(wanted)
@@ -63,6 +64,8 @@ cdef class GatheredBody:
     cdef int _grow(self, Py_ssize_t wanted) except -1:
         """Make room. The system moves large blocks page by page (mremap), without a copy."""
         cdef Py_ssize_t capacity = max(2 * wanted, <Py_ssize_t>FIRST)
+        # The announced size is used if it is less than doubling, or once so much has arrived that
+        # the peer can be believed: then nothing is copied or resized any more.
         if self._expected >= wanted and (capacity > self._expected or wanted >= AHEAD_FROM):
             capacity = self._expected
         if self._data == NULL:
@@ -85,6 +88,7 @@ cdef class GatheredBody:
             Py_XDECREF(self._data)
             self._data = NULL
             self._capacity = 0
+        # realloc gives the pages back to the system at once.
         elif self._data != NULL:
             _PyBytes_Resize(&self._data, self.size)
             self._capacity = self.size

@@ -1,8 +1,8 @@
-"""Deliveries to Arrow columns; in pure Python, and in C in `columns.pyx`.
+"""Turn deliveries into Arrow columns; in pure Python, and in C in `columns.pyx`.
 
-A delivery becomes a row of every wanted column. When enough rows have come they are closed into a
-chunk `(position of the first row, rows, buffers)`. The buffers follow each other in the order of
-the columns, in Arrow's layout, so that assembling a record batch copies nothing:
+A delivery becomes a row of every requested column. Enough rows are closed into a chunk `(position
+of the first row, rows, buffers)`. The buffers follow each other in the order of the columns, in
+Arrow's layout, so that assembling a record batch copies nothing:
 
     column                                  buffers
     value, routing_key, exchange, queue,    validity, offsets, octets
@@ -29,30 +29,20 @@ from harebell.base.errors import HarebellError, ProtocolError
 from harebell.base.message import Properties
 from harebell.kernels.arrays import (
     Buffers,
-    Checked,
     Column,
     Flags,
     HeadersOf,
     Map,
     Number,
     Text,
-    Time,
+    field_column,
+    split_properties,
 )
 from harebell.kernels.frames import FrameSink
 
 Chunk = tuple[int, int, Buffers]
 CountOf = Callable[[bytes, bool], int]
 
-PROPERTY_NAMES = (
-    "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
-    "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
-)  # fmt: skip
-"""The properties of class basic, in the order of their flags (AMQP 0-9-1 4.2.6.1)."""
-
-_HEADERS = PROPERTY_NAMES.index("headers")
-_OCTETS = (PROPERTY_NAMES.index("delivery_mode"), PROPERTY_NAMES.index("priority"))
-_TIME = PROPERTY_NAMES.index("timestamp")
-_FIRST_FLAG = 0x8000
 _COUNT_NAME = b"\x10x-delivery-count"
 
 
@@ -62,7 +52,7 @@ class ColumnSink(FrameSink):
     Args:
         columns: the wanted columns, in their order.
         fields: the wanted fields of the column `properties`, in their order.
-        queue: what the column `queue` says.
+        queue: the value of the column `queue`.
         position: the running number of the first delivery.
         max_rows: rows after which a chunk is closed.
         max_bytes: octets of messages after which a chunk is closed.
@@ -111,7 +101,7 @@ class ColumnSink(FrameSink):
             "headers_raw": Text,
         }
         self._by_name = {name: makers[name]() for name in columns if name in makers}
-        self._fields = {name: _field(name) for name in fields}
+        self._fields = {name: field_column(name) for name in fields}
 
     def deliver(
         self,
@@ -124,11 +114,13 @@ class ColumnSink(FrameSink):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """One delivery; see `FrameSink.deliver`.
+        """Append a delivery as a row; see `FrameSink.deliver`.
 
         Raises:
             HarebellError: the delivery tags have a gap.
         """
+        # A chunk is acknowledged by its last delivery tag with the bit `multiple`, so a gap would
+        # be acknowledged as well.
         if tag != self.last_tag + 1:
             raise HarebellError(
                 f"delivery tag {tag} came after {self.last_tag}: deliveries of channel {channel} "
@@ -156,14 +148,16 @@ class ColumnSink(FrameSink):
         return 0
 
     def _add_properties(self, redelivered: bool, raw: bytes) -> None:
-        found = _split(raw)
+        values = split_properties(raw)
+        if values is None:
+            raise _cut_off()
         for name, field in self._fields.items():
-            value = found.get(name)
+            value = values.get(name)
             if value is None:
                 field.add_null()
             else:
                 field.add(value)
-        table = found.get("headers")
+        table = values.get("headers")
         for column in ("headers", "headers_raw"):
             headers = self._by_name.get(column)
             if headers is not None and table is None:
@@ -173,19 +167,20 @@ class ColumnSink(FrameSink):
         count = self._by_name.get("delivery_count")
         if count is not None:
             times = int(redelivered)
+            # Searched first: decoding a table takes much longer, and few messages have the header.
             if table is not None and _COUNT_NAME in table:
                 times = self._count_of(table, redelivered)
             assert isinstance(count, Number)
             count.add_number(times)
 
     def stamp(self, micros: int) -> None:
-        """Say when the deliveries arrived that came since the last time."""
+        """Set the arrival time of the deliveries since the last call."""
         for _, rows, runs, _, _ in self._closed:
             _cover(runs, rows, micros)
         _cover(self._runs, self.rows, micros)
 
     def take(self, everything: bool) -> list[Chunk]:
-        """The finished chunks; with `everything` the unfinished one too."""
+        """Return the finished chunks; with `everything` the unfinished one too."""
         if everything and self.rows:
             self._close()
         closed, self._closed = self._closed, []
@@ -198,7 +193,7 @@ class ColumnSink(FrameSink):
         return chunks
 
     def _close(self) -> None:
-        """Turn the rows so far into a chunk and begin a new one."""
+        """Finish the present chunk and begin a new one."""
         buffers: Buffers = []
         time_at = 0
         for name in self._columns:
@@ -218,15 +213,8 @@ class ColumnSink(FrameSink):
         self._bytes = 0
 
 
-def _field(name: str) -> Column:
-    number = PROPERTY_NAMES.index(name)
-    if number in _OCTETS:
-        return Number("i")
-    return Time("q") if number == _TIME else Checked()
-
-
 def _cover(runs: list[tuple[int, int]], rows: int, micros: int) -> None:
-    """Append a run of equal times up to that row, unless it is reached already."""
+    """Append a run of equal times up to a row, unless the runs reach it already."""
     if rows and (not runs or runs[-1][0] < rows):
         runs.append((rows, micros))
 
@@ -238,35 +226,6 @@ def _times(runs: list[tuple[int, int]], rows: int) -> bytes:
         times.extend([micros] * (end - len(times)))
     times.extend([micros] * (rows - len(times)))
     return times.tobytes()
-
-
-def _split(raw: bytes) -> dict[str, bytes]:
-    """The octets of every property that is present, without their sizes."""
-    if len(raw) < 2:
-        raise _cut_off()
-    flags = int.from_bytes(raw[:2])
-    found: dict[str, bytes] = {}
-    at = 2
-    for number, name in enumerate(PROPERTY_NAMES):
-        if not flags & (_FIRST_FLAG >> number):
-            continue
-        if at >= len(raw):
-            raise _cut_off()
-        if number == _HEADERS:
-            start = at + 4
-            end = start + int.from_bytes(raw[at:start])
-        elif number in _OCTETS:
-            start, end = at, at + 1
-        elif number == _TIME:
-            start, end = at, at + 8
-        else:
-            start = at + 1
-            end = start + raw[at]
-        if end > len(raw) or start > len(raw):
-            raise _cut_off()
-        found[name] = raw[start:end]
-        at = end
-    return found
 
 
 def _cut_off() -> ProtocolError:

@@ -11,7 +11,10 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport free
 
 from harebell.base.message cimport Properties
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, put, release, taken
+from harebell.kernels.arrays cimport (
+    HEADERS, MODE, PRIORITY, PROPERTIES, TIME, Bits, Buffer, Map, Number, Text, choose_fields, put,
+    release, taken
+)
 from harebell.kernels.frames cimport FrameSink
 from harebell.kernels.octets cimport u16, u32, u64
 
@@ -20,22 +23,10 @@ from harebell.base.errors import HarebellError, ProtocolError
 cdef extern from "string.h":
     void* memmem(const void* hay, size_t hay_size, const void* needle, size_t needle_size) nogil
 
-cdef enum:
-    PROPERTIES = 14         # properties of class basic, in the order of their flags
-    HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
-    MODE = 3
-    PRIORITY = 4
-    TIME = 9
-
 cdef int64_t MICROS = 1000000
+# The last second whose microseconds fit into 63 bits; later times of a peer are null.
 cdef unsigned long long _LAST_SECOND = 9223372036854ULL
 cdef bytes COUNT_NAME = b"\x10x-delivery-count"
-
-_NAMES = (
-    "content_type", "content_encoding", "headers", "delivery_mode", "priority",
-    "correlation_id", "reply_to", "expiration", "message_id", "timestamp", "type", "user_id",
-    "app_id", "cluster_id",
-)
 
 
 cdef class ColumnSink(FrameSink):
@@ -94,27 +85,15 @@ cdef class ColumnSink(FrameSink):
         self._headers = Map(headers_of) if "headers" in columns else None
         self._raw = Text() if "headers_raw" in columns else None
         self._timed = "timestamp" in columns
-        self._choose_fields()
-
-    cdef int _choose_fields(self) except -1:
-        """Create a column per requested property, indexed by its number."""
-        cdef int number
-        for name in self._fields:
-            number = _NAMES.index(name)
-            if number == MODE or number == PRIORITY or number == TIME:
-                column = Number(8 if number == TIME else 4)
-                self._numbers[number] = column
-            else:
-                column = Text()
-                self._texts[number] = column
-            self._kept.append(column)
+        choose_fields(self._fields, self._texts, self._numbers, self._kept)
         self._reads_properties = (bool(self._fields) or self._headers is not None
                                   or self._raw is not None or self._count is not None)
-        return 0
 
     cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
                       bint redelivered, str exchange, str routing_key, Properties properties,
                       bytes body) except -1:
+        # A chunk is acknowledged by its last delivery tag with the bit `multiple`, so tags must not
+        # have a gap.
         if tag != self.last_tag + 1:
             raise HarebellError(
                 f"delivery tag {tag} came after {self.last_tag}: deliveries of channel {channel} "
@@ -159,6 +138,7 @@ cdef class ColumnSink(FrameSink):
                 continue
             if at >= n:
                 raise _cut_off()
+            # Decoded where it is found: its bytes need not be kept until all properties are read.
             if number == HEADERS:
                 if at + 4 > n or u32(p + at) > n - at - 4:
                     raise _cut_off()
@@ -216,6 +196,7 @@ cdef class ColumnSink(FrameSink):
         if self._raw is not None:
             self._raw.add(p, n)
         if self._count is not None:
+            # A search in C: the table is decoded only if the name is somewhere in it.
             if memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) == NULL:
                 self._count.add(redelivered)
             else:
@@ -248,6 +229,8 @@ cdef class ColumnSink(FrameSink):
         times.used = 0
         times.room = 0
         try:
+            # Deliveries of one read have the same arrival time: runs of equal times, and not a time
+            # each.
             for end, micros in runs:
                 while row < end:
                     put(&times, &micros, 8)

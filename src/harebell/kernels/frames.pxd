@@ -37,7 +37,7 @@ cdef class FrameScanner:
     cdef Py_ssize_t _gathered_bytes
     cdef Py_ssize_t _frame_left
 
-    cpdef int let_go(self) except -1
+    cpdef int break_cycle(self) except -1
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1

@@ -1,4 +1,4 @@
-"""Frames: where they begin and end, and whole contents found in one piece.
+"""Scan the input for frames, and pass whole contents to the sink in one call.
 
     0      1         3             7                  size+7
     +------+---------+-------------+------------------+-----------+
@@ -6,22 +6,19 @@
     +------+---------+-------------+------------------+-----------+
       octet   short       long        'size' octets      0xCE
 
-A content travels as a method frame, a header frame and body frames. When all three lie side by side
-in what has arrived, which they nearly always do, the scanner hands the content over in one call
-instead of three. Everything else goes through `FrameSink.frame`, one frame at a time. `frames.pyx`
-beside this file is the same, compiled.
+A content is sent as a method frame, a header frame and body frames. Mostly all three are adjacent
+in the input; then the scanner passes the content on in one call instead of three. Everything else
+goes through `FrameSink.frame`, one frame at a time. `frames.pyx` beside this file is the same,
+compiled.
 """
 
 from __future__ import annotations
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import (
-    FRAME_FUDGE_BYTES,
-    FRAME_OVERHEAD_BYTES,
-    HANDSHAKE_FRAME_BYTES,
-)
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, HANDSHAKE_FRAME_BYTES
 from harebell.base.message import Properties
 from harebell.base.work import Work
+from harebell.kernels.limits import FRAME_FUDGE_BYTES
 from harebell.kernels.properties import parse_properties
 
 METHOD = 1
@@ -29,18 +26,23 @@ HEADER = 2
 BODY = 3
 END = 0xCE
 
+# Type, channel and size before the payload of a frame.
 _HEAD = 7
+# Class, weight and body size before the property list of a content header (AMQP 0-9-1 4.2.6.1).
 _HEADER_FIXED = 12
 _TICKET_SHIFT = 8
+# Class 60 and a method of it, as the payload of a method frame begins (4.2.4).
 _PUBLISH = b"\x00\x3c\x00\x28"
 _DELIVER = b"\x00\x3c\x00\x3c"
 _ACK = b"\x00\x3c\x00\x50"
+# Class, method, delivery tag (8) and the octet of the bit `multiple`.
 _ACK_SIZE = 13
+# Class 60 and the weight, which is unused and must be zero (4.2.6.1).
 _BASIC_CONTENT = b"\x00\x3c\x00\x00"
 
 
 class FrameSink:
-    """What a scanner calls. Every method returns 0 and may raise `ProtocolError`."""
+    """The methods that a scanner calls. Each returns 0 and may raise `ProtocolError`."""
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """One frame of any type."""
@@ -150,8 +152,8 @@ class FrameScanner:
             self._gather_channel = channel
         return 0
 
-    def let_go(self) -> int:
-        """Nothing more comes: forget the sink, which may have this scanner, and what is kept."""
+    def break_cycle(self) -> int:
+        """End the scanner: drop the kept input and the sink, which may refer to this scanner."""
         self.stopped = True
         self._sink = self._diverted = FrameSink()
         self._rest = bytearray()
@@ -177,6 +179,8 @@ class FrameScanner:
         if self.hold:
             self._held = data
             return 0
+        # Only the frame or content that a read has cut is copied together; the rest of the read is
+        # scanned where it lies.
         while self._rest and data and not self.hold:
             data = data[self._finish_rest(data) :]
         if self.hold:
@@ -216,11 +220,12 @@ class FrameScanner:
         return used
 
     def _wanted(self, rest: bytearray, more: bool) -> int:
-        """Octets that are to be there before they are scanned; `more`: others are at hand."""
+        """Return the bytes needed before the next scan; `more`: further input is there."""
         if len(rest) < _HEAD:
             return _HEAD
         size = int.from_bytes(rest[3:7])
         if size > self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES:
+            # Too large (4.2.3): the scan raises the error now, without waiting for all of it.
             return len(rest)
         if len(rest) < size + FRAME_OVERHEAD_BYTES:
             return size + FRAME_OVERHEAD_BYTES
@@ -229,73 +234,81 @@ class FrameScanner:
         return len(rest)
 
     def _begins_content(self, which: bytes | bytearray) -> bool:
+        # While a content is assembled from single frames, a method on its channel is an error that
+        # only the sink finds (4.2.6).
         return not self.pending and which == (_DELIVER if self.client else _PUBLISH)
 
     def _awaited(self, unit: bytes | bytearray, size: int, more: bool) -> int:
-        """Octets up to where a content is whole, or shows that it must go frame by frame.
+        """Return the bytes that make a content whole, or show that it must be passed as frames.
 
-        `len(unit)` when that is known already. A frame that has not begun is waited for only
-        when there is `more` to look at: a peer may wait for an answer to what it has sent.
+        Returns `len(unit)` when that is known already. A frame that has not begun is awaited only
+        when there is `more` input: a peer may wait for an answer to what it has sent.
         """
         have = len(unit)
         limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
-        at = size + FRAME_OVERHEAD_BYTES
+        offset = size + FRAME_OVERHEAD_BYTES
         body_size = 0
         for kind in (HEADER, BODY):
-            if have <= at:
-                return at + 1 if more else have
-            if unit[at] != kind:
+            if have <= offset:
+                return offset + 1 if more else have
+            if unit[offset] != kind:
+                # Frames of other channels may lie in between (4.2.6): it goes frame by frame.
                 return have
-            if have < at + _HEAD:
-                return at + _HEAD
-            size = int.from_bytes(unit[at + 3 : at + 7])
+            if have < offset + _HEAD:
+                return offset + _HEAD
+            size = int.from_bytes(unit[offset + 3 : offset + 7])
             fits = size == body_size if kind == BODY else _HEADER_FIXED + 2 <= size <= limit
-            if unit[at + 1 : at + 3] != unit[1:3] or not fits:
+            if unit[offset + 1 : offset + 3] != unit[1:3] or not fits:
                 return have
-            payload = at + _HEAD
-            at += size + FRAME_OVERHEAD_BYTES
-            if have < at:
-                return at
+            payload = offset + _HEAD
+            offset += size + FRAME_OVERHEAD_BYTES
+            if have < offset:
+                return offset
             if kind == HEADER:
                 body_size = int.from_bytes(unit[payload + 4 : payload + _HEADER_FIXED])
+                # A body of several frames is gathered elsewhere; one without octets has no frame.
                 known = unit[payload : payload + 4] == _BASIC_CONTENT
                 if not known or not 0 < body_size <= limit:
                     break
         return have
 
     def _scan(self, data: bytes) -> int:
-        at = 0
+        offset = 0
         length = len(data)
-        while length - at >= _HEAD:
-            size = self._frame_size(data, at)
-            if length - at < size + FRAME_OVERHEAD_BYTES:
+        while length - offset >= _HEAD:
+            size = self._frame_size(data, offset)
+            if length - offset < size + FRAME_OVERHEAD_BYTES:
                 break
-            marker = data[at + _HEAD + size]
-            kind = data[at]
+            # A wrong end means that the sizes before cannot be trusted either (4.2.3).
+            marker = data[offset + _HEAD + size]
+            kind = data[offset]
             if marker != END:
                 raise ProtocolError(
                     501,
                     f"type {kind}, all octets = <<>>: {{invalid_frame_end_marker,{marker}}}",
                 )
-            used = self._whole(data, at, size) if self.fast and kind == METHOD else 0
+            used = self._whole(data, offset, size) if self.fast and kind == METHOD else 0
             if used < 0:
                 break
             if used == 0:
-                channel = int.from_bytes(data[at + 1 : at + 3])
-                self._frame(kind, channel, data[at + _HEAD : at + _HEAD + size])
+                channel = int.from_bytes(data[offset + 1 : offset + 3])
+                self._frame(kind, channel, data[offset + _HEAD : offset + _HEAD + size])
                 used = size + FRAME_OVERHEAD_BYTES
-            at += used
+            offset += used
+            # One read may hold thousands of small frames: other connections get their turn.
             if self.work.frame():
                 self.hold = self.cut = True
             if self.stopped:
+                # What follows a close must be discarded (connection.close): all of it is used.
                 return length
             if self.hold:
-                return at
-        return at
+                return offset
+        return offset
 
     def _frame(self, kind: int, channel: int, payload: bytes) -> None:
         """Pass on a frame, or gather it."""
         if kind == BODY and channel == self._gather_channel:
+            # More than the header announced: the sink gets both, and refuses the content (4.2.6.2).
             fits = len(self._gathered) + len(payload) <= self._gather_size
             if fits:
                 self._gathered += payload
@@ -307,39 +320,40 @@ class FrameScanner:
                 return
         self._sink.frame(kind, channel, payload)
 
-    def _frame_size(self, data: bytes, at: int) -> int:
-        size = int.from_bytes(data[at + 3 : at + 7])
+    def _frame_size(self, data: bytes, offset: int) -> int:
+        size = int.from_bytes(data[offset + 3 : offset + 7])
         payload_max = self.frame_max - FRAME_OVERHEAD_BYTES
         if size > payload_max + FRAME_FUDGE_BYTES:
             raise ProtocolError(
-                501, f"type {data[at]}, all octets = <<>>: {{frame_too_large,{size},{payload_max}}}"
+                501,
+                f"type {data[offset]}, all octets = <<>>: {{frame_too_large,{size},{payload_max}}}",
             )
         return size
 
-    def _whole(self, data: bytes, at: int, size: int) -> int:
+    def _whole(self, data: bytes, offset: int, size: int) -> int:
         """Hand over a content or an ack that begins here.
 
         Returns:
             octets used; 0 when it must go frame by frame, -1 when more of it is to come first.
         """
-        which = data[at + _HEAD : at + _HEAD + 4]
-        channel = int.from_bytes(data[at + 1 : at + 3])
+        which = data[offset + _HEAD : offset + _HEAD + 4]
+        channel = int.from_bytes(data[offset + 1 : offset + 3])
         if which == _ACK and size == _ACK_SIZE:
-            tag = int.from_bytes(data[at + 11 : at + 19])
-            self._sink.ack(channel, tag, bool(data[at + 19] & 1))
+            tag = int.from_bytes(data[offset + 11 : offset + 19])
+            self._sink.ack(channel, tag, bool(data[offset + 19] & 1))
             return size + FRAME_OVERHEAD_BYTES
         if not self._begins_content(which):
             return 0
-        used = self._whole_content(data, at, channel, size)
+        used = self._whole_content(data, offset, channel, size)
         if used == 0:
-            unit = data[at:]
+            unit = data[offset:]
             if self._awaited(unit, size, False) > len(unit):
                 return -1
         return used
 
-    def _whole_content(self, data: bytes, at: int, channel: int, size: int) -> int:
+    def _whole_content(self, data: bytes, offset: int, channel: int, size: int) -> int:
         limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
-        here = at + size + FRAME_OVERHEAD_BYTES
+        here = offset + size + FRAME_OVERHEAD_BYTES
         header = self._neighbour(data, here, HEADER, channel)
         if header is None or len(header) < _HEADER_FIXED + 2 or header[:4] != _BASIC_CONTENT:
             return 0
@@ -347,35 +361,36 @@ class FrameScanner:
         body_size = int.from_bytes(header[4:12])
         body = b""
         if body_size:
-            found = self._neighbour(data, here, BODY, channel) if body_size <= limit else None
-            if found is None or len(found) != body_size:
+            neighbour = self._neighbour(data, here, BODY, channel) if body_size <= limit else None
+            if neighbour is None or len(neighbour) != body_size:
                 return 0
-            body = found
+            body = neighbour
             here += body_size + FRAME_OVERHEAD_BYTES
         properties = self._properties(header[_HEADER_FIXED:])
         if properties is None:
             return 0
-        arguments = data[at + _HEAD + 4 : at + _HEAD + size]
+        arguments = data[offset + _HEAD + 4 : offset + _HEAD + size]
         if self.client:
             self._hand_delivery(channel, arguments, properties, body)
         elif self._hand_publish(channel, arguments, properties, body):
             return 0
-        return here - at
+        return here - offset
 
-    def _neighbour(self, data: bytes, at: int, kind: int, channel: int) -> bytes | None:
-        """The payload of a complete frame of this type and channel at `at`."""
-        if len(data) - at < FRAME_OVERHEAD_BYTES or data[at] != kind:
+    def _neighbour(self, data: bytes, offset: int, kind: int, channel: int) -> bytes | None:
+        """Return the payload of a complete frame of this type and channel; None for another."""
+        if len(data) - offset < FRAME_OVERHEAD_BYTES or data[offset] != kind:
             return None
-        size = int.from_bytes(data[at + 3 : at + 7])
-        end = at + _HEAD + size
+        size = int.from_bytes(data[offset + 3 : offset + 7])
+        end = offset + _HEAD + size
         if size > self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES or end >= len(data):
             return None
-        if int.from_bytes(data[at + 1 : at + 3]) != channel or data[end] != END:
+        if int.from_bytes(data[offset + 1 : offset + 3]) != channel or data[end] != END:
             return None
-        return data[at + _HEAD : end]
+        return data[offset + _HEAD : end]
 
     def _properties(self, raw: bytes) -> Properties | None:
-        """The properties; None when they cannot be read, which is found out frame by frame."""
+        """Return the properties; None for a malformed list, which the frame path reports."""
+        # Publishers repeat their properties: equal ones share one object, and are checked once.
         if raw != self._last_properties.raw:
             try:
                 self._last_properties = parse_properties(raw)
@@ -386,7 +401,8 @@ class FrameScanner:
     def _hand_publish(
         self, channel: int, arguments: bytes, properties: Properties, body: bytes
     ) -> int:
-        """Call the sink; 1 when the method cannot be read, which is found out frame by frame."""
+        """Call the sink; return 1 for a malformed method, which the frame path reports."""
+        # ticket(2) exchange(shortstr) routing-key(shortstr) bits(1): five octets without the texts.
         fits = len(arguments) >= 5 and len(arguments) >= 5 + arguments[2]
         if fits:
             key_at = 4 + arguments[2]
@@ -407,13 +423,15 @@ class FrameScanner:
     def _hand_delivery(
         self, channel: int, arguments: bytes, properties: Properties, body: bytes
     ) -> None:
+        # consumer-tag(shortstr) delivery-tag(8) redelivered(1) exchange(shortstr)
+        # routing-key(shortstr): twelve octets without the texts; `offset` is that of the exchange.
         size = len(arguments)
-        at = 10 + arguments[0] if size else 0
-        fits = size >= 12 and size >= at + 2
+        offset = 10 + arguments[0] if size else 0
+        fits = size >= 12 and size >= offset + 2
         if fits:
-            fits = size >= at + 2 + arguments[at]
+            fits = size >= offset + 2 + arguments[offset]
         if fits:
-            key_at = at + 2 + arguments[at]
+            key_at = offset + 2 + arguments[offset]
             fits = size == key_at + arguments[key_at - 1]
         if not fits:
             raise ProtocolError(502, "basic.deliver: arguments do not fit the frame", 60, 60)
@@ -426,7 +444,7 @@ class FrameScanner:
             consumer_tag,
             tag,
             bool(arguments[tag_end + 8] & 1),
-            _text(arguments[at + 1 : key_at - 1]),
+            _text(arguments[offset + 1 : key_at - 1]),
             _text(arguments[key_at:]),
             properties,
             body,

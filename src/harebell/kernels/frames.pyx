@@ -29,7 +29,8 @@ from harebell.kernels.octets cimport (
 from harebell.kernels.properties cimport read_properties
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
+from harebell.kernels.limits import FRAME_FUDGE_BYTES
+from harebell.base.limits import HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
 
 cdef enum:
     TICKET_SHIFT = 8            # an access ticket (0-8, 0-9) travels above the flags of a publish
@@ -116,7 +117,7 @@ cdef class FrameScanner:
             self._gather_channel = channel
         return 0
 
-    cpdef int let_go(self) except -1:
+    cpdef int break_cycle(self) except -1:
         """Forget the sink and the kept input; see the twin."""
         self.stopped = True
         self._gathered = None
@@ -138,7 +139,9 @@ cdef class FrameScanner:
         """Scan new input."""
         cdef bytearray held = self._held
         if held is not None:
+            # Kept and new input become one buffer, as a frame may be cut between them.
             held += data
+            # The sink still waits: input is only kept.
             if self.hold:
                 return 0
             self._held = None
@@ -185,6 +188,7 @@ cdef class FrameScanner:
 
     cdef Py_ssize_t _gather(self, const unsigned char* data, Py_ssize_t length) except -1:
         """Take more of the frame that is gathered, up to its end; return the bytes used."""
+        # The last byte of a frame is the frame end, which does not belong to the body.
         cdef Py_ssize_t used = min(length, self._frame_left - 1)
         memcpy(PyBytes_AS_STRING(self._gathered) + self._gathered_bytes, data, used)
         self._gathered_bytes += used
@@ -204,6 +208,7 @@ cdef class FrameScanner:
         """Pass on what is gathered."""
         cdef int channel = self._gather_channel
         cdef bytes payload = self._gathered
+        # Before the call: the sink may begin to gather the next content.
         self._gather_channel = -1
         self._gathered = None
         if self._gathered_bytes < PyBytes_GET_SIZE(payload):
@@ -254,6 +259,7 @@ cdef class FrameScanner:
         if size > self.frame_max - OVERHEAD + FUDGE:
             # Too large: `_scan` refuses it, and needs no more bytes for that.
             return have
+        # The head is enough: the bytes of such a frame are copied to the body as they arrive.
         if self._gather_channel >= 0 and self._gathers(p, size):
             return have
         if have < size + OVERHEAD:
@@ -278,6 +284,7 @@ cdef class FrameScanner:
         if have <= at:
             return at + 1 if more else have
         h = p + at
+        # Frames of other channels may come in between (AMQP 0-9-1 4.2.6): then all go one by one.
         if h[0] != HEADER:
             return have
         if have < at + HEAD:
@@ -289,6 +296,7 @@ cdef class FrameScanner:
         if have < at:
             return at
         body_size = u64(h + HEAD + 4)
+        # A body of several frames is gathered, and one of no bytes has no frame (4.2.6.2).
         if (u32(h + HEAD) != 0x003C0000 or body_size == 0
                 or body_size > <unsigned long long>limit):
             return have
@@ -301,6 +309,7 @@ cdef class FrameScanner:
             return at + HEAD
         if u16(b + 1) != u16(p + 1) or u32(b + 3) != body_size:
             return have
+        # `have` may be larger: then the content is whole, and more follows it.
         return max(have, at + <Py_ssize_t>body_size + OVERHEAD)
 
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1:
@@ -327,6 +336,7 @@ cdef class FrameScanner:
                 continue
             if length - at < size + OVERHEAD:
                 break
+            # A wrong end means that the sizes before cannot be trusted either (4.2.3).
             if p[HEAD + size] != END:
                 raise ProtocolError(
                     501, f"type {p[0]}, all octets = <<>>: "
@@ -340,6 +350,8 @@ cdef class FrameScanner:
                     if used:
                         at += used
                         self._count()
+                        # After a close the rest of the input is discarded: all of it counts as
+                        # used.
                         if self.stopped:
                             return length
                         if self.hold:
@@ -348,6 +360,8 @@ cdef class FrameScanner:
                     if self._awaited(p, length - at, size, False) > length - at:
                         # Cut by the end of the input: keep it until the rest arrives.
                         break
+                # A consumer sends an ack for nearly each delivery, so acks have a call without a
+                # payload.
                 elif which == BASIC_ACK and size == ACK_SIZE:
                     self._sink.ack(channel, u64(p + 11), p[19] & 1)
                     at += size + OVERHEAD
@@ -373,8 +387,9 @@ cdef class FrameScanner:
     cdef int _count(self) except -1:
         """Count a frame; stop if the work budget of this turn is used up."""
         cdef Work work = self.work
+        # What `Work.frame` does, without a call for each frame.
         work.spent += FRAME_UNITS
-        if work.spent >= work.look_at and work.look():
+        if work.spent >= work.check_at and work.check():
             self.hold = self.cut = True
         return 0
 
@@ -388,10 +403,12 @@ cdef class FrameScanner:
         cdef bytes body
         cdef Properties properties
         limit = self.frame_max - OVERHEAD + FUDGE
+        # At least the property flags (2) and the frame end (1) follow the fixed part.
         if length - at < HEAD + HEADER_FIXED + 3:
             return 0
         h = data + at
         header_size = u32(h + 3)
+        # 0x003C0000 is class 60 and the weight, which must be zero (AMQP 0-9-1 4.2.6.1).
         if (h[0] != HEADER or u16(h + 1) != <unsigned int>channel or header_size > limit
                 or header_size < HEADER_FIXED + 2 or length - at < header_size + OVERHEAD
                 or h[HEAD + header_size] != END or u32(h + HEAD) != 0x003C0000):
@@ -453,8 +470,10 @@ cdef class FrameScanner:
                 self._last_key = _text(p + 4 + exchange_size, key_size)
             except ProtocolError:
                 return 1
+            # Stored last, when the texts are those of these bytes.
             self._last_method = PyBytes_FromStringAndSize(<const char*>p, n)
         flags = p[n - 1] & 3
+        # Access tickets of 0-8 and 0-9; 0-9-1 has reserved the field.
         if self.tickets:
             flags |= <int>u16(p) << TICKET_SHIFT
         return self._sink.publish(channel, flags, self._last_exchange, self._last_key,
@@ -482,6 +501,7 @@ cdef class FrameScanner:
             self._last_tag_raw = PyBytes_FromStringAndSize(<const char*>p + 1, tag_size)
         if not (PyBytes_GET_SIZE(self._last_route) == n - at
                 and memcmp(PyBytes_AS_STRING(self._last_route), p + at, n - at) == 0):
+            # Cleared first, as in `_hand_publish`: decoding may fail.
             self._last_route = b""
             self._last_exchange = _text(p + at + 1, exchange_size)
             self._last_key = _text(p + at + 2 + exchange_size, key_size)
@@ -493,6 +513,7 @@ cdef class FrameScanner:
 
     cdef Properties _properties(self, const unsigned char* p, Py_ssize_t n):
         cdef bytes raw = self._last_properties.raw
+        # Publishers repeat their properties: equal lists share one object, and are checked once.
         if PyBytes_GET_SIZE(raw) == n and memcmp(PyBytes_AS_STRING(raw), p, n) == 0:
             return self._last_properties
         try:

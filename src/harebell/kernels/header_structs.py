@@ -10,7 +10,8 @@ MESSAGE_CODE = b"\x04\x03"
 HEADERS = 0x0100
 """The flag of the application headers in the message properties."""
 NO_BODY = b"\0\0\0\x04\xff\xff\0\0"
-"""A struct that no peer sends: it marks, behind the others, a transfer without a body segment."""
+"""A struct behind the others that marks a transfer without a body segment. No peer sends it: a
+stored message has only a body, and an empty body is something else than none."""
 _DELIVERY_WIDTHS = (0, 0, 0, 1, 1, 8, 8, 8)
 """Octets of the delivery properties before the exchange; the first three are bits."""
 
@@ -21,15 +22,17 @@ class UnreadableError(Exception):
 
 def structs(raw: bytes) -> list[tuple[bytes, int, int, int]]:
     """Return code, packing flags (first octet lowest), begin and end of each struct."""
-    found = []
-    at = 0
-    while at < len(raw):
-        end = at + 4 + int.from_bytes(raw[at : at + 4])
-        if at + 8 > end or end > len(raw):
+    structs = []
+    offset = 0
+    while offset < len(raw):
+        end = offset + 4 + int.from_bytes(raw[offset : offset + 4])
+        if offset + 8 > end or end > len(raw):
             raise UnreadableError
-        found.append((raw[at + 4 : at + 6], raw[at + 6] | raw[at + 7] << 8, at + 8, end))
-        at = end
-    return found
+        structs.append(
+            (raw[offset + 4 : offset + 6], raw[offset + 6] | raw[offset + 7] << 8, offset + 8, end)
+        )
+        offset = end
+    return structs
 
 
 def before_exchange(packed: int) -> int:
@@ -37,9 +40,9 @@ def before_exchange(packed: int) -> int:
     return sum(width for bit, width in enumerate(_DELIVERY_WIDTHS) if packed >> bit & 1)
 
 
-def str8(raw: bytes, at: int, end: int) -> int:
+def str8(raw: bytes, offset: int, end: int) -> int:
     """Return where a str8 ends."""
-    after = at + 1 + raw[at] if at < end else end + 1
+    after = offset + 1 + raw[offset] if offset < end else end + 1
     if after > end:
         raise UnreadableError
     return after

@@ -10,15 +10,16 @@ What a consumer gets beside what was published goes into the header table withou
     more     x-stream-offset l(8), in a stream
              x-delivery-count l(8) x-acquired-count l(8), when deliveries have failed
 
-RabbitMQ 4.3 counts in `x-acquired-count` what was handed out, and in `x-delivery-count` what failed
-of that. Here all that comes back has failed, so that both are the same number.
+RabbitMQ 4.3 counts deliveries in `x-acquired-count`, and failed ones in `x-delivery-count`. Here
+every delivery that returns to its queue counts as failed, so both are the same number.
 """
 
 from __future__ import annotations
 
 from harebell.base.body_frames import BodyFrames, encoded
-from harebell.base.limits import FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES, NAME_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
 from harebell.base.message import Message
+from harebell.kernels.limits import LONG_BODY_BYTES
 
 _METHOD = 1
 _HEADER = 2
@@ -42,9 +43,9 @@ def _shortstr(text: str) -> bytes:
 
 
 def _properties(message: Message) -> bytes:
-    """A message's property list as its consumer gets it.
+    """Return a message's property list as its consumer gets it.
 
-    One that is cut off goes out as it is: who published it has put it together.
+    A truncated list is sent unchanged: the publisher encoded it so.
     """
     raw = message.raw
     more = b""
@@ -53,25 +54,26 @@ def _properties(message: Message) -> bytes:
     if message.deliveries > 0:
         count = message.deliveries.to_bytes(8)
         more += _DELIVERIES + count + _ACQUIRED + count
+    # A list without flags is truncated: nothing can be added to it.
     if not more or len(raw) < 2:
         return raw
     flags = int.from_bytes(raw[:2])
-    at = 2
+    offset = 2
     for flag in _BEFORE_HEADERS:
         if flags & flag:
-            if at >= len(raw):
+            if offset >= len(raw):
                 return raw
-            at += 1 + raw[at]
-    end = at
+            offset += 1 + raw[offset]
+    end = offset
     if flags & _HEADERS:
-        if at + 4 > len(raw):
+        if offset + 4 > len(raw):
             return raw
-        end = at + 4 + int.from_bytes(raw[at : at + 4])
+        end = offset + 4 + int.from_bytes(raw[offset : offset + 4])
     if end > len(raw):
         return raw
-    entries = raw[at + 4 : end] + more
+    entries = raw[offset + 4 : end] + more
     size = len(entries).to_bytes(4)
-    return (flags | _HEADERS).to_bytes(2) + raw[2:at] + size + entries + raw[end:]
+    return (flags | _HEADERS).to_bytes(2) + raw[2:offset] + size + entries + raw[end:]
 
 
 class OutBuffer:
@@ -152,8 +154,8 @@ class OutBuffer:
         if self.postpones and len(body) >= LONG_BODY_BYTES:
             self.postpone(BodyFrames(channel, body, payload_max))
             return 0
-        for at in range(0, len(body), payload_max):
-            self.frame(_BODY, channel, body[at : at + payload_max])
+        for offset in range(0, len(body), payload_max):
+            self.frame(_BODY, channel, body[offset : offset + payload_max])
         return 0
 
     def publish(self, channel: int, flags: int, message: Message, frame_max: int) -> int:
@@ -175,6 +177,7 @@ class OutBuffer:
 
     def postpone(self, frames: BodyFrames) -> int:
         """Append frames that are encoded when they are written."""
+        # The bytes before the body are a part of their own, which keeps the order of the frames.
         if self._data:
             self._parts.append(bytes(self._data))
             self._before += len(self._data)
@@ -184,11 +187,11 @@ class OutBuffer:
         return 0
 
     def take(self) -> bytes:
-        """Everything appended so far; the buffer is empty afterwards."""
+        """Return everything appended so far and empty the buffer."""
         return encoded(self.take_parts())
 
     def take_parts(self) -> list[bytes | BodyFrames]:
-        """The same in order: octets, and frames of bodies that are encoded later."""
+        """Return the parts in order: bytes, and frames of bodies that are encoded later."""
         parts = self._parts
         if self._data:
             parts.append(bytes(self._data))

@@ -9,7 +9,7 @@ from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcpy
 
 from harebell.base.body_frames import BodyFrames, encoded
-from harebell.base.limits import LONG_BODY_BYTES
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport (
     BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name, u32,
@@ -71,6 +71,7 @@ cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, P
     """Return the property list with `more` bytes of entries added to its header table."""
     cdef Py_ssize_t old = max(end - at - TABLE_SIZE, 0)
     memcpy(p, raw, at)
+    # A list without a header table gets one, with these entries only.
     p[0] |= HEADERS >> 8
     p = put32(p + at, <unsigned int>(old + more))
     memcpy(p, raw + end - old, old)
@@ -125,6 +126,7 @@ cdef class OutBuffer:
                 try:
                     _PyBytes_Resize(&self._bytes, capacity)
                 except MemoryError:
+                    # _PyBytes_Resize frees the block when it fails: its frames are lost.
                     self._base = NULL
                     self._capacity = 0
                     self.size = self._before
@@ -214,6 +216,8 @@ cdef class OutBuffer:
         cdef unsigned char* p
         cdef unsigned char* start
         if message.offset >= 0 or message.deliveries > 0:
+            # Only a delivery has these entries, so they are added here and not to the stored
+            # message.
             at = find_headers(properties, n, &end)
             if at >= 0:
                 more = OFFSET_ENTRY if message.offset >= 0 else 0
@@ -221,6 +225,8 @@ cdef class OutBuffer:
                 size = n + more + (TABLE_SIZE if end == at else 0)
         payload_max = frame_max - OVERHEAD
         cdef bint later = self.postpones and left >= LONG_BODY
+        # Room for all frames at once: nothing below can fail, so no part of a content is left
+        # behind.
         start = p = self._room(HEADER_FIXED + size + OVERHEAD + (0 if later else left
                                + OVERHEAD * ((left + payload_max - 1) // payload_max)))
         p = put_head(p, HEADER, channel, HEADER_FIXED + size)
@@ -253,6 +259,8 @@ cdef class OutBuffer:
         if self._parts is None:
             self._parts = []
         if self.size > self._before:
+            # The bytes before the body are a part of their own, which keeps the order of the
+            # frames.
             self._parts.append(self._take_buffer())
         self._parts.append(frames)
         self.size += <Py_ssize_t>frames.left
@@ -300,6 +308,7 @@ cdef class OutBuffer:
         self._base = NULL
         self._capacity = 0
         self._last = max(used, <Py_ssize_t>FIRST_CAPACITY)
+        # No other reference to the object exists yet, so shrinking it in place is allowed.
         _PyBytes_Resize(&data, used)
         result = <bytes>data
         Py_XDECREF(data)

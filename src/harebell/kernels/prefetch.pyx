@@ -24,19 +24,19 @@ cdef enum:
 
 cpdef int prefetch_after(list messages, Py_ssize_t index) except -1:
     """Prefetch the messages that follow an index; see prefetch.py."""
-    cdef PyObject* there
+    cdef PyObject* message
     cdef const char* body
     cdef int line
     if index < 0 or index + OBJECT_AHEAD >= len(messages):
         return 0
-    there = item(messages, index + OBJECT_AHEAD)
-    if there != NONE:
+    message = item(messages, index + OBJECT_AHEAD)
+    if message != NONE:
         # The fields of a Message fill two cache lines.
-        __builtin_prefetch(there)
-        __builtin_prefetch(<const char*>there + CACHE_LINE)
-    there = item(messages, index + BODY_AHEAD)
-    if there != NONE:
-        body = <const char*><PyObject*>(<Message>there).body
+        __builtin_prefetch(message)
+        __builtin_prefetch(<const char*>message + CACHE_LINE)
+    message = item(messages, index + BODY_AHEAD)
+    if message != NONE:
+        body = <const char*><PyObject*>(<Message>message).body
         for line in range(BODY_LINES):
             __builtin_prefetch(body + line * CACHE_LINE)
     return 0

@@ -1,7 +1,12 @@
-"""Property lists of class basic: checked whole, and read as far as the broker itself needs it.
+"""Check property lists of class basic, and read the values that the broker itself needs.
 
-A field table is looked through without building its values. `properties.pyx` beside this file is
-the same, compiled.
+A field table is checked without building its values. `properties.pyx` beside this file is the same,
+compiled.
+
+    flags(2)   bit 15 content-type  14 content-encoding  13 headers  12 delivery-mode  11 priority
+                   10 correlation-id  9 reply-to  8 expiration  7 message-id  6 timestamp  5 type
+                    4 user-id  3 app-id  2 cluster-id  1 unused  0 more flags  (AMQP 0-9-1 4.2.6.1)
+    then       the properties whose bits are set, from bit 15 down
 """
 
 from __future__ import annotations
@@ -36,28 +41,30 @@ def parse_properties(raw: bytes) -> Properties:
     if len(raw) < 2:
         raise _malformed("property flags are missing")
     flags = int.from_bytes(raw[:2])
+    # Bit 0 announces another word of flags, and bit 1 has no property in class basic.
     if flags & 3:
         raise _malformed("unknown property flags")
-    mode, priority, at = 0, -1, 2
+    mode, priority, offset = 0, -1, 2
     for bit in range(15, 1, -1):
         if not flags & (1 << bit):
             continue
-        size = _property_size(raw, at, bit)
+        size = _property_size(raw, offset, bit)
         if bit == _DELIVERY_MODE:
-            mode = raw[at]
+            mode = raw[offset]
         elif bit == _PRIORITY:
-            priority = raw[at]
-        at += size
-    if at != len(raw):
+            priority = raw[offset]
+        offset += size
+    if offset != len(raw):
         raise _malformed("octets after the last property")
     headers = bool(flags & 0x2000)
+    # Only for these the broker decodes the properties before it routes the message.
     suspect = bool(flags & _SUSPECT) or (headers and _CARBON in raw)
     return Properties(raw, mode, priority, headers, suspect)
 
 
-def _property_size(raw: bytes, at: int, bit: int) -> int:
-    """Octets of the property at `at`."""
-    left = len(raw) - at
+def _property_size(raw: bytes, offset: int, bit: int) -> int:
+    """Return the size of the property at an offset."""
+    left = len(raw) - offset
     if bit in (_DELIVERY_MODE, _PRIORITY):
         size = 1
     elif bit == _TIMESTAMP:
@@ -65,45 +72,47 @@ def _property_size(raw: bytes, at: int, bit: int) -> int:
     elif bit == _HEADERS:
         if left < 4:
             raise _malformed("properties run over the end")
-        size = 4 + int.from_bytes(raw[at : at + 4])
+        size = 4 + int.from_bytes(raw[offset : offset + 4])
         if size > left:
             raise _malformed("headers run over the end")
-        if not table_fits(raw[at + 4 : at + size], 1):
+        if not table_fits(raw[offset + 4 : offset + size], 1):
             raise _malformed("headers are not a field table")
     else:
-        size = 1 + raw[at] if left else 1
+        size = 1 + raw[offset] if left else 1
     if size > left:
         raise _malformed("properties run over the end")
     return size
 
 
 def table_fits(data: bytes, depth: int) -> bool:
-    """Whether the octets are name-value pairs that exactly fill the table."""
-    at = 0
-    while at < len(data):
-        at += 1 + data[at]
-        if at >= len(data):
+    """True if the bytes are name-value pairs that exactly fill the table."""
+    offset = 0
+    while offset < len(data):
+        offset += 1 + data[offset]
+        if offset >= len(data):
             return False
-        size = _value_size(data, at, depth)
+        size = _value_size(data, offset, depth)
         if size < 0:
             return False
-        at += size
-    return at == len(data)
+        offset += size
+    return offset == len(data)
 
 
-def _value_size(data: bytes, at: int, depth: int) -> int:
-    """Octets of a tagged value, tag included; -1 when it does not fit or is unknown."""
-    tag = data[at : at + 1]
-    left = len(data) - at
+def _value_size(data: bytes, offset: int, depth: int) -> int:
+    """Return the size of a tagged value with its tag; -1 if it does not fit or is unknown."""
+    tag = data[offset : offset + 1]
+    left = len(data) - offset
     fixed = _FIXED_SIZES.get(tag)
     if fixed is not None:
         return 1 + fixed if left > fixed else -1
     if tag not in (b"S", b"x", b"F", b"A") or left < 5:
         return -1
-    size = int.from_bytes(data[at + 1 : at + 5])
+    size = int.from_bytes(data[offset + 1 : offset + 5])
     if size > left - 5:
         return -1
-    inner = data[at + 5 : at + 5 + size]
+    inner = data[offset + 5 : offset + 5 + size]
+    # Tables within tables are checked by recursion: the limit keeps a peer from exhausting the
+    # stack.
     if tag == b"F" and (depth >= TABLE_DEPTH or not table_fits(inner, depth + 1)):
         return -1
     if tag == b"A" and (depth >= TABLE_DEPTH or not _array_fits(inner, depth + 1)):
@@ -112,10 +121,10 @@ def _value_size(data: bytes, at: int, depth: int) -> int:
 
 
 def _array_fits(data: bytes, depth: int) -> bool:
-    at = 0
-    while at < len(data):
-        size = _value_size(data, at, depth)
+    offset = 0
+    while offset < len(data):
+        size = _value_size(data, offset, depth)
         if size < 0:
             return False
-        at += size
+        offset += size
     return True

@@ -32,11 +32,15 @@ cdef Properties read_properties(const unsigned char* p, Py_ssize_t n):
     if n < 2:
         raise _malformed("property flags are missing")
     flags = u16(p)
+    # Bit 0 announces another word of flags and bit 1 a 15th property; class basic has neither (AMQP
+    # 0-9-1 4.2.6.1).
     if flags & 3:
         raise _malformed("unknown property flags")
     for bit in range(15, 1, -1):
         if not flags & (1 << bit):
             continue
+        # Delivery mode and priority are octets, bit 6 is the timestamp, bit 13 the headers; all
+        # others of class basic are short strings.
         if bit == 12 or bit == 11:
             if at + 1 > n:
                 raise _malformed("properties run over the end")
@@ -65,7 +69,8 @@ cdef Properties read_properties(const unsigned char* p, Py_ssize_t n):
     if at != n:
         raise _malformed("octets after the last property")
     raw = PyBytes_FromStringAndSize(<const char*>p, n)
-    # reply-to, expiration, user-id; or a header CC or BCC, perhaps
+    # The flags of reply-to, expiration and user-id; or perhaps a header CC or BCC. Only then the
+    # broker decodes the properties before it routes the message.
     suspect = (flags & 0x0310) != 0 or (flags & 0x2000 and b"CC" in raw)
     return Properties(raw, mode, priority, (flags >> 13) & 1, suspect)
 
@@ -75,6 +80,7 @@ cdef bint table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:
     cdef Py_ssize_t at = 0, used
     while at < n:
         at += 1 + p[at]
+        # A name at the very end has no value, so that is no field table either.
         if at >= n:
             return False
         used = _value_size(p + at, n - at, depth)
@@ -105,10 +111,13 @@ cdef Py_ssize_t _value_size(const unsigned char* p, Py_ssize_t n, int depth) noe
     if tag == c'S' or tag == c'x' or tag == c'F' or tag == c'A':
         if n < 5:
             return -1
+        # Compared with the rest and not added to it: a peer's size of 4 GiB must not overflow.
         size = u32(p + 1)
         if size > n - 5:
             return -1
         if tag == c'F':
+            # Tables within tables are checked by recursion: the limit keeps a peer from exhausting
+            # the stack.
             if depth >= DEPTH or not table_fits(p + 5, size, depth + 1):
                 return -1
         elif tag == c'A':

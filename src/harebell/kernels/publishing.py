@@ -1,7 +1,7 @@
 """The number that a publisher gives a message, in its header `x-publishing-id`.
 
-In pure Python, and in C in `publishing.pyx`. It is asked for each message of a publisher whose
-repeats are dropped, so the header table is walked, and nothing of it is decoded.
+In pure Python, and in C in `publishing.pyx`. The number is read for each message of a named
+publisher, so the header table is scanned, and none of its values is decoded.
 """
 
 from __future__ import annotations
@@ -15,45 +15,51 @@ _UNSIGNED = (b"B", b"u", b"i")
 
 
 def publishing_id(raw: bytes) -> int:
-    """The header `x-publishing-id` of a property list that was checked; -1 without a good one."""
+    """Return the header `x-publishing-id` of a checked property list; -1 without a valid one."""
     if not int.from_bytes(raw[:2]) & 0x2000:
         return -1
-    at = 2
+    offset = 2
     for flag in (0x8000, 0x4000):
         if int.from_bytes(raw[:2]) & flag:
-            at += 1 + raw[at]
-    end = at + 4 + int.from_bytes(raw[at : at + 4])
-    at += 4
-    while at < end:
-        name = raw[at + 1 : at + 1 + raw[at]]
-        at += 1 + raw[at]
-        tag, at = raw[at : at + 1], at + 1
+            offset += 1 + raw[offset]
+    end = offset + 4 + int.from_bytes(raw[offset : offset + 4])
+    offset += 4
+    while offset < end:
+        name = raw[offset + 1 : offset + 1 + raw[offset]]
+        offset += 1 + raw[offset]
+        tag, offset = raw[offset : offset + 1], offset + 1
         size = _SIZES.get(tag, -1)
+        # A long string, table or array: its length comes first.
         if size < 0:
-            size = 4 + int.from_bytes(raw[at : at + 4])
+            size = 4 + int.from_bytes(raw[offset : offset + 4])
         if name == PUBLISHING_ID:
             if tag not in _SIGNED + _UNSIGNED:
                 return -1
-            return max(int.from_bytes(raw[at : at + size], signed=tag in _SIGNED), -1)
-        at += size
+            return max(int.from_bytes(raw[offset : offset + size], signed=tag in _SIGNED), -1)
+        offset += size
     return -1
 
 
 def unnumbered(table: bytes) -> bytes:
-    """A header table that was checked, without its size and without every `x-publishing-id`."""
+    """Return a header table without every `x-publishing-id`.
+
+    Args:
+        table: a checked header table, without its size.
+    """
+    # Mostly there is no such header: one search, and no copy.
     if PUBLISHING_ID not in table:
         return table
     kept = bytearray()
-    at = 0
-    while at < len(table):
-        begin = at
-        name = table[at + 1 : at + 1 + table[at]]
-        at += 1 + table[at]
-        size = _SIZES.get(table[at : at + 1], -1)
-        at += 1
+    offset = 0
+    while offset < len(table):
+        begin = offset
+        name = table[offset + 1 : offset + 1 + table[offset]]
+        offset += 1 + table[offset]
+        size = _SIZES.get(table[offset : offset + 1], -1)
+        offset += 1
         if size < 0:
-            size = 4 + int.from_bytes(table[at : at + 4])
-        at += size
+            size = 4 + int.from_bytes(table[offset : offset + 4])
+        offset += size
         if name != PUBLISHING_ID:
-            kept += table[begin:at]
+            kept += table[begin:offset]
     return bytes(kept)

@@ -32,16 +32,16 @@ cdef Py_ssize_t _fixed_size(unsigned char tag) noexcept:
 
 cdef long long _number(const unsigned char* p, unsigned char tag, Py_ssize_t size) noexcept:
     """Return the integer of a value; -1 for another type and for a negative number."""
-    cdef unsigned long long found = 0
+    cdef unsigned long long number = 0
     cdef Py_ssize_t at
     cdef bint is_signed = tag == c"b" or tag == c"s" or tag == c"I" or tag == c"l" or tag == c"L"
     if not (is_signed or tag == c"B" or tag == c"u" or tag == c"i"):
         return -1
     for at in range(size):
-        found = found << 8 | p[at]
+        number = number << 8 | p[at]
     if is_signed and p[0] & 0x80:
         return -1
-    return <long long>found
+    return <long long>number
 
 
 def publishing_id(bytes raw not None):
@@ -76,8 +76,10 @@ def publishing_id(bytes raw not None):
             if at + 4 > end:
                 return -1
             size = 4 + <Py_ssize_t>u32(p + at)
+        # Checked although the list was checked: a wrong size must never read behind the list.
         if at + size > end:
             return -1
+        # The name is compared with its length byte: names that only end alike differ in it.
         if at - 1 - name == name_size and memcmp(p + name, wanted, name_size) == 0:
             return _number(p + at, tag, size)
         at += size
@@ -90,6 +92,7 @@ def unnumbered(bytes table not None):
     cdef const char* wanted = PyBytes_AS_STRING(NUMBER_NAME)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(table), at = 0, begin, name_end, size
     cdef Py_ssize_t name_size = PyBytes_GET_SIZE(NUMBER_NAME)
+    # Mostly there is no such header: one search, and no copy.
     if PUBLISHING_ID not in table:
         return table
     kept = bytearray()

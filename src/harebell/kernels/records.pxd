@@ -25,7 +25,7 @@ cdef class RecordBuffer:
     cpdef long long note(self, int kind, long long position, long long time,
                          bytes payload) except -1
     cpdef Message read(self, long long offset)
-    cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1
+    cpdef bint append_to(self, long long offset, long long position, BatchBuilder into) except -1
     cpdef bytes take(self)
 
 cpdef Py_ssize_t message_size(Message message) except -1
@@ -33,5 +33,5 @@ cpdef Py_ssize_t record_size(bytes data, Py_ssize_t at) except -1
 cpdef bint good(bytes data, Py_ssize_t at, unsigned int seed) except -1
 cpdef Py_ssize_t body_start(bytes data, Py_ssize_t at) except -1
 cpdef Message parse(bytes data, Py_ssize_t at, long long seed=*)
-cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
+cpdef bint append_to(bytes data, Py_ssize_t at, long long position, long long seed,
                 BatchBuilder into) except -1

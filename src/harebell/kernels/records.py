@@ -1,7 +1,22 @@
-"""Records of the message log: encoded into a growing buffer, read, and checked.
+"""Encode the records of the message log into a growing buffer, read and check them.
 
-The layout is drawn in `store/FORMAT.md`. `records.pyx` beside this file is the same, compiled;
-both agree octet for octet.
+    offset 0    u32  size of the record, without the padding to a multiple of 8 bytes
+           4    u32  CRC-32C of the bytes from 8 to size, continued from that of the log's identity
+           8    u64  position
+           16   u64  time, in milliseconds since 1970
+           24   u8   kind: 1 message, 2 settled, 3 seen, 4 count, 5 closed
+           25   u8   flags: 1 headers, 2 priority, 4 survives a restart, 8 due, 16 staged row
+           26   u8   delivery mode
+           27   u8   priority
+           28   u8   length of the exchange's name
+           29   u8   length of the routing key
+           30   u16  family of the properties: FAMILY_09 or another of `base/message.py`
+           32   u32  length of the properties
+           36        with flag 8 due, u64; exchange, routing key, properties, body
+
+Numbers are little-endian. In records of other kinds the bytes 25 to 35 are zero, and the payload
+begins at 36. `store/FORMAT.md` says what each kind means. `records.pyx` beside this file is the
+same, compiled; both agree byte for byte.
 """
 
 from __future__ import annotations
@@ -40,16 +55,16 @@ _PAD = bytes(_ALIGN)
 
 def crc32c(data: bytes | memoryview, crc: int = 0) -> int:
     """CRC-32C (Castagnoli) of octets, continued from `crc`."""
-    found: int = google_crc32c.extend(crc, bytes(data))
-    return found
+    crc32c: int = google_crc32c.extend(crc, bytes(data))
+    return crc32c
 
 
 class RecordBuffer:
     """Records that wait to be written.
 
     Args:
-        start: the offset in the file where the first octet will stand.
-        seed: where every checksum starts from.
+        start: the offset of the first byte in the file.
+        seed: the initial value of every checksum.
 
     Attributes:
         start: as given.
@@ -67,7 +82,7 @@ class RecordBuffer:
         return len(self._data)
 
     def raw(self, data: bytes) -> int:
-        """Append octets that are no record, a multiple of eight of them."""
+        """Append bytes that are no record, such as a segment's header: a multiple of eight."""
         self._data += data
         return 0
 
@@ -77,10 +92,12 @@ class RecordBuffer:
         Args:
             position: its position in the log.
             time: milliseconds since 1970.
-            message: what to keep.
-            keep: whether it outlives the process; with STAGED it is a row of a batch, too.
+            message: the message that the record stores.
+            keep: 0 if the message ends with the process, 1 if a restart keeps it; with STAGED it
+                is a row of a batch as well.
         """
         exchange, key = message.exchange.encode(), message.routing_key.encode()
+        # Their lengths have one byte each in the record.
         if max(len(exchange), len(key)) > _NAME_MAX:
             raise ValueError(f"a name has at most {_NAME_MAX} octets")
         priority = message.priority
@@ -133,6 +150,7 @@ class RecordBuffer:
             How many rows were appended.
         """
         row = first
+        # One row in any case: a single one may be larger than the limit.
         while row < end and (row == first or self.size < limit):
             at = self.message(position + row - first, time, rows.message(row), keep)
             positions.add(at)
@@ -146,6 +164,7 @@ class RecordBuffer:
     def _add(self, checked: bytes) -> int:
         offset = self.start + len(self._data)
         size = len(checked) + _COVERED
+        # The checksum does not cover the size: with a wrong size, other bytes are summed up.
         self._data += _FIXED.pack(size, crc32c(checked, self._seed))
         self._data += checked
         self._data += _PAD[: -size % _ALIGN]
@@ -155,16 +174,17 @@ class RecordBuffer:
         """The message at an offset of the file that lies in this buffer."""
         return parse(bytes(self._data), offset - self.start)
 
-    def pour(self, offset: int, position: int, into: Any) -> bool:
+    def append_to(self, offset: int, position: int, into: Any) -> bool:
         """Make the record at an offset of the file a row of a `BatchBuilder`; False for none."""
         at = offset - self.start
         if at < 0:
             return False
+        # A copy of this record only: the buffer may hold megabytes.
         record = bytes(self._data[at : at + record_size(self._data, at)])
-        return pour(record, 0, position, -1, into)
+        return append_to(record, 0, position, -1, into)
 
     def take(self) -> bytes:
-        """Hand everything over; the next record will follow it in the file."""
+        """Return everything and empty the buffer; the next record follows it in the file."""
         data = bytes(self._data)
         self._data.clear()
         self.start += len(data)
@@ -172,7 +192,7 @@ class RecordBuffer:
 
 
 def message_size(message: Message) -> int:
-    """What the record of a message takes in a file.
+    """Return the size of a message's record in a file.
 
     Raises:
         ValueError: a name is too long for a record.
@@ -186,14 +206,14 @@ def message_size(message: Message) -> int:
 
 
 def record_size(data: bytes | bytearray, at: int) -> int:
-    """The size of the record at an index, as it claims; 0 when not even that is there."""
+    """Return the size in the head of the record at an index; 0 if the head is incomplete."""
     if at < 0 or at + 4 > len(data):
         return 0
     return int.from_bytes(data[at : at + 4], "little")
 
 
 def good(data: bytes, at: int, seed: int) -> bool:
-    """Whether a whole record with the right checksum stands at an index."""
+    """True if there is a whole record with the right checksum at an index."""
     size = record_size(data, at)
     if size < HEAD_BYTES or at + size > len(data):
         return False
@@ -218,7 +238,7 @@ def payload(data: bytes, at: int) -> bytes:
 
 
 def body_start(data: bytes, at: int) -> int:
-    """Octets of a message's record before its body; 0 when not even its head is there."""
+    """Return the size of a message's record before its body; 0 if the head is incomplete."""
     if at < 0 or at + HEAD_BYTES > len(data) or data[at + _KIND_AT] != MESSAGE:
         return 0
     _, _, _, _, _, flags, _, _, exchange, key, _, properties = _HEAD.unpack_from(data, at)
@@ -241,6 +261,7 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
         _HEAD.unpack_from(data, at)
     )
     start = at + HEAD_BYTES + (_TIME.size if flags & _DUE else 0)
+    # Lengths within the record may be wrong where the checksum was not compared.
     if kind != MESSAGE or start + exchange + key + properties > at + size:
         return None
     try:
@@ -264,7 +285,7 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     return message
 
 
-def pour(data: bytes, at: int, position: int, seed: int, into: Any) -> bool:
+def append_to(data: bytes, at: int, position: int, seed: int, into: Any) -> bool:
     """Make the message at an index a row; False when there is no whole, right one.
 
     Args:
@@ -291,6 +312,7 @@ def find_good(data: bytes, begin: int, seed: int, low: int, high: int) -> int:
         low: the smallest position that the record may have.
         high: the largest one.
     """
+    # Records begin at multiples of eight; the checksum, which costs most, comes last.
     for at in range(begin, len(data) - HEAD_BYTES + 1, _ALIGN):
         size, _, position, *_ = _HEAD.unpack_from(data, at)
         if size >= HEAD_BYTES and low <= position <= high and good(data, at, seed):
@@ -299,7 +321,7 @@ def find_good(data: bytes, begin: int, seed: int, low: int, high: int) -> int:
 
 
 def scan(data: bytes, at: int, base: int, seed: int, positions: Any) -> tuple[int, int]:
-    """Take in the good messages that follow each other from an index.
+    """Read consecutive good messages from an index on.
 
     Args:
         data: octets of a segment, beginning at offset `base` of the file.

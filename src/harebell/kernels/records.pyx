@@ -207,8 +207,10 @@ cdef inline void put_head(unsigned char* p, unsigned int size, long long positio
 
 def crc32c(const unsigned char[:] data, unsigned int crc=0):
     """Return the CRC-32C (Castagnoli) of bytes, continued from `crc`."""
+    # `&data[0]` of an empty buffer is out of bounds.
     if data.shape[0] == 0:
         return crc
+    # The GIL is held: 64 KiB take a few microseconds, less than a switch of threads.
     return harebell_crc(crc, &data[0], <size_t>data.shape[0])
 
 
@@ -281,6 +283,7 @@ cdef class RecordBuffer:
         cdef unsigned char* begin = self._room(padded)
         cdef unsigned char* p = begin
         cdef int flags = 0
+        # Nothing is appended yet: the buffer counts a record only at the end, with `size`.
         if exchange_size > NAME_MAX or key_size > NAME_MAX:
             raise ValueError(f"a name has at most {NAME_MAX} octets")
         if message.has_headers:
@@ -330,6 +333,7 @@ cdef class RecordBuffer:
         # The record of the first row is the pattern of the others, up to its body.
         whole = self._pattern(position, time, rows.message(first), keep, &fixed)
         like = PyBytes_AS_STRING(whole)
+        # One row in any case: a single one may be larger than the limit.
         while row < end and (row == first or self.size < limit):
             rows._body(row, &body, &n)
             size = fixed + n
@@ -338,6 +342,7 @@ cdef class RecordBuffer:
             memcpy(begin, like, fixed)
             memcpy(begin + fixed, body, n)
             memset(begin + size, 0, padded - size)
+            # Size, position and checksum are all that differs from the pattern, beside the body.
             put32(begin, <unsigned int>size)
             put64(begin + COVERED, <unsigned long long>(position + row - first))
             put32(begin + 4, harebell_crc(self._seed, begin + COVERED, size - COVERED))
@@ -351,6 +356,7 @@ cdef class RecordBuffer:
         """Return what the record of a message has before its body, and set its size."""
         cdef Py_ssize_t before = self.size, size
         cdef bytes found
+        # Encoded behind the last record, copied, and dropped again by setting the size back.
         self.message(position, time, message, keep)
         size = get32(self._base + before) - PyBytes_GET_SIZE(message.body)
         found = PyBytes_FromStringAndSize(<const char*>self._base + before, size)
@@ -364,6 +370,8 @@ cdef class RecordBuffer:
         cdef Py_ssize_t size = HEAD + more
         cdef Py_ssize_t padded = (size + ALIGN - 1) & ~(<Py_ssize_t>(ALIGN - 1))
         cdef unsigned char* p = self._room(padded)
+        # The head of a note leaves octets unused, and the padding is no data: neither may carry old
+        # memory of the process into the file.
         memset(p, 0, padded)
         put_head(p, <unsigned int>size, position, time, kind, 0, 0, 0)
         memcpy(p + HEAD, PyBytes_AS_STRING(payload), more)
@@ -377,11 +385,11 @@ cdef class RecordBuffer:
             return None
         return decode(self._base, self.size, at)
 
-    cpdef bint pour(self, long long offset, long long position, BatchBuilder into) except -1:
+    cpdef bint append_to(self, long long offset, long long position, BatchBuilder into) except -1:
         cdef Py_ssize_t at = <Py_ssize_t>(offset - self.start)
         if at < 0 or at + HEAD > self.size:
             return False
-        return poured(self._base, self.size, at, position, into)
+        return append_record_to(self._base, self.size, at, position, into)
 
     cpdef bytes take(self):
         """Return everything and empty the buffer; the next record follows it in the file."""
@@ -430,6 +438,7 @@ cdef bint whole(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, unsigned
     if at < 0 or at + HEAD > n:
         return False
     size = get32(base + at)
+    # The size is not under the checksum: a damaged one may claim more than there is to read.
     if size < HEAD or at + size > n:
         return False
     return harebell_crc(seed, base + at + COVERED, size - COVERED) == get32(base + at + 4)
@@ -483,6 +492,7 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     raw = get32(p + 32)
     if fixed + exchange + key + raw > size:
         return None
+    # `__new__` runs no `__init__` of Python: every field is set below.
     message = Message.__new__(Message)
     try:
         _last_exchange = _text(<const char*>p + fixed, exchange, _last_exchange)
@@ -526,8 +536,8 @@ cpdef Message parse(bytes data, Py_ssize_t at, long long seed=-1):
     return decode(base, n, at)
 
 
-cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long long position,
-                 BatchBuilder into) except -1:
+cdef bint append_record_to(const unsigned char* base, Py_ssize_t n, Py_ssize_t at,
+                           long long position, BatchBuilder into) except -1:
     """Add a message to a batch as a row; False if it does not fit or is another record."""
     cdef const unsigned char* p = base + at
     cdef Py_ssize_t size = get32(p)
@@ -556,8 +566,8 @@ cdef bint poured(const unsigned char* base, Py_ssize_t n, Py_ssize_t at, long lo
     return True
 
 
-cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
-                BatchBuilder into) except -1:
+cpdef bint append_to(bytes data, Py_ssize_t at, long long position, long long seed,
+                     BatchBuilder into) except -1:
     """Add the message at an index to a batch as a row; False if there is no whole, valid one."""
     cdef const unsigned char* base = <const unsigned char*>PyBytes_AS_STRING(data)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(data)
@@ -565,7 +575,7 @@ cpdef bint pour(bytes data, Py_ssize_t at, long long position, long long seed,
         return False
     if seed >= 0 and not whole(base, n, at, <unsigned int>seed):
         return False
-    return poured(base, n, at, position, into)
+    return append_record_to(base, n, at, position, into)
 
 
 def find_good(bytes data, Py_ssize_t begin, unsigned int seed, unsigned long long low,
@@ -595,9 +605,11 @@ def scan(bytes data, Py_ssize_t at, long long base, unsigned int seed, SettledBi
     cdef Py_ssize_t size
     while at + HEAD <= n and whole(octets, n, at, seed):
         position = <long long>get64(octets + at + 8)
+        # Other kinds, and positions with a gap, are for the caller: recovery treats them in Python.
         if octets[at + 24] != KIND_MESSAGE or position != positions.first + positions.count:
             break
         positions.add(<unsigned int>(base + at))
+        # A transient message of a durable queue does not survive a restart.
         if not octets[at + 25] & KEEP:
             positions.settle(position)
         newest = <long long>get64(octets + at + 16)

@@ -1,9 +1,8 @@
-"""Arrow columns to messages; in pure Python, and in C in `rows.pyx`.
+"""Turn Arrow columns into messages; in pure Python, and in C in `rows.pyx`.
 
 The opposite of `columns`: the buffers of a record batch become property lists, and then either
-messages for the broker's queues or frames for a broker. The buffers lie in one piece of memory, and
-`spans` says where: a start and a size for each, in the order in which Arrow's record batches have
-them.
+messages for the broker's queues or frames for a broker. The buffers are in one piece of memory;
+`spans` has the start and the size of each, in the order of Arrow's record batches.
 
     column                                      buffers
     value, routing_key, exchange, headers_raw   validity, offsets, octets
@@ -18,9 +17,9 @@ A validity of no octets means that no row is null. Offsets are 4-octet integers,
 everything is little-endian. Nothing that a peer sent is trusted: every span, every offset and every
 size is checked before it is used.
 
-A row needs a `value`; what else is null or absent is left out, or has a default. Headers become
-texts, a null among them void. `headers_raw` is a field table as AMQP encodes it, without its size;
-where it is not null it stands instead of `headers`.
+A row needs a `value`; any other null or missing column is left out, or has a default. Headers
+become texts, a null among them void. `headers_raw` is a field table as AMQP encodes it, without its
+size; where it is not null it is used instead of `headers`.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from harebell.base.errors import BatchError, ProtocolError
-from harebell.base.limits import FRAME_OVERHEAD_BYTES, LARGE_RECORD_BYTES, NAME_BYTES
+from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
 from harebell.base.message import Message, Properties, new_message
 from harebell.base.row_columns import (
     PROPERTY_NAMES,
@@ -36,6 +35,7 @@ from harebell.base.row_columns import (
     check_columns,
     default_name,
 )
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.output import OutBuffer
 from harebell.kernels.properties import parse_properties
 from harebell.kernels.publishing import unnumbered
@@ -64,19 +64,20 @@ class _Column:
         self.data = data
 
     def null(self, row: int) -> bool:
-        """Whether a row has no value."""
+        """True if a row has no value."""
         return bool(self.valid) and not self.valid[row >> 3] & (1 << (row & 7))
 
     def range(self, row: int, limit: int, name: str, at: int) -> tuple[int, int]:
-        """Where the octets, or the entries, of a row are."""
+        """Return where the bytes, or the entries, of a row begin and end."""
         first = int.from_bytes(self.offsets[row * 4 : row * 4 + 4], "little", signed=True)
         end = int.from_bytes(self.offsets[row * 4 + 4 : row * 4 + 8], "little", signed=True)
+        # Arrow demands growing offsets; those of a peer are checked for each row.
         if first < 0 or end < first or end > limit:
             raise BatchError(f"row {at}: the offsets of {name} run over its octets")
         return first, end
 
     def text(self, row: int, name: str, at: int) -> memoryview | None:
-        """The octets of a row; None when it is null.
+        """Return the bytes of a row; None when it is null.
 
         Args:
             row: of this column.
@@ -89,7 +90,7 @@ class _Column:
         return self.data[first:end]
 
     def number(self, row: int, width: int) -> int | None:
-        """The integer of a row; None when it is null."""
+        """Return the integer of a row; None when it is null."""
         if self.null(row):
             return None
         return int.from_bytes(self.data[row * width : (row + 1) * width], "little", signed=True)
@@ -147,16 +148,16 @@ class Rows:
         self._loaded_fields: dict[str, _Column] = {}
 
     def load(self, data: bytes, rows: int, entries: int, spans: Sequence[int]) -> int:
-        """Take a batch; the one before is forgotten.
+        """Set the batch, which replaces the one before.
 
         Args:
-            data: where the buffers are.
-            rows: how many it has.
-            entries: how many entries all its headers have.
+            data: the memory with the buffers.
+            rows: the number of rows.
+            entries: the number of entries of all headers.
             spans: start and size of every buffer.
 
         Raises:
-            BatchError: the buffers are too small, or not all there.
+            BatchError: a buffer is too small or missing.
         """
         self.rows = 0
         self._data, self._spans, self._at = memoryview(data), spans, 0
@@ -173,11 +174,15 @@ class Rows:
             elif name == "headers":
                 valid = self._validity(rows, name)
                 self._loaded[name] = _Column(valid, self._offsets(rows, name), _NOTHING)
+                # Arrow's map is a list of structs, and a struct has validity bits of its own.
+                # Entries are never null: the bits are only passed over.
                 self._validity(entries, name)
                 self._loaded["keys"] = self._text_column(entries, name)
                 self._loaded["values"] = self._text_column(entries, name)
             else:
                 self._loaded[name] = self._text_column(rows, name)
+        # A buffer too many: the columns are not those that were declared, and the buffers were
+        # taken for other columns.
         if self._at != len(spans):
             raise BatchError(f"the batch has {len(spans) // 2} buffers, not {self._at // 2}")
         self.rows = rows
@@ -188,6 +193,7 @@ class Rows:
             raise BatchError(f"the batch has no buffer for {name}")
         start, size = self._spans[self._at], self._spans[self._at + 1]
         self._at += 2
+        # As in C, where `start + size` of a peer's numbers could overflow.
         if start < 0 or size < 0 or start > len(self._data) or size > len(self._data) - start:
             raise BatchError(f"a buffer of {name} runs over the end of the batch")
         return self._data[start : start + size]
@@ -228,13 +234,14 @@ class Rows:
     # --- rows -----------------------------------------------------------------------------------
 
     def message(self, row: int) -> Message:
-        """The message of a row; `properties` says more of it.
+        """Return the message of a row; `properties` has its properties.
 
         Raises:
             BatchError: the row cannot become a message.
         """
         exchange, key, raw, body = self._row(row)
         _check_frame(raw, row, self.frame_max)
+        # Rows mostly have equal properties: then the object of the last row is used again.
         if raw != self.properties.raw:
             try:
                 self.properties = parse_properties(raw)
@@ -262,10 +269,10 @@ class Rows:
             return row
         while row < min(end, self.rows):
             try:
-                found = self._row(row)
+                other = self._row(row)
             except BatchError:
                 break
-            if found[:3] != like[:3] or len(found[3]) >= LARGE_RECORD_BYTES:
+            if other[:3] != like[:3] or len(other[3]) >= LARGE_RECORD_BYTES:
                 break
             row += 1
         return row
@@ -285,6 +292,7 @@ class Rows:
         Raises:
             BatchError: a row cannot become a message; nothing is appended then.
         """
+        # Rows are gathered here first: if one is wrong, `out` has none of them.
         buffer = OutBuffer()
         for row in range(first, end):
             exchange, key, raw, body = self._row(row)
@@ -306,11 +314,11 @@ class Rows:
 
     def _name(self, name: str, row: int, default: str) -> str:
         column = self._loaded.get(name)
-        found = None if column is None else column.text(row, name, row)
-        if found is None:
+        text = None if column is None else column.text(row, name, row)
+        if text is None:
             return default
         try:
-            return _short(found, name, row).decode()
+            return _short(text, name, row).decode()
         except UnicodeDecodeError:
             raise BatchError(f"row {row}: {name} is not UTF-8") from None
 
@@ -340,20 +348,21 @@ class Rows:
             table = self._mapped_headers(row)
         if self.number_from >= 0:
             entry = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
-            # One of another publisher, as in what was read from its queue, would count instead.
+            # A number of another publisher, in rows that were read from its queue, would count
+            # instead.
             table = unnumbered(table or b"") + entry + (self.number_from + row).to_bytes(8)
         return None if table is None else len(table).to_bytes(4) + table
 
     def _raw_headers(self, row: int) -> bytes | None:
         column = self._loaded.get("headers_raw")
-        found = None if column is None else column.text(row, "headers_raw", row)
-        if found is None:
+        text = None if column is None else column.text(row, "headers_raw", row)
+        if text is None:
             return None
         try:
-            parse_properties(b"\x20\x00" + len(found).to_bytes(4) + found)
+            parse_properties(b"\x20\x00" + len(text).to_bytes(4) + text)
         except ProtocolError:
             raise BatchError(f"row {row}: headers_raw is no field table") from None
-        return bytes(found)
+        return bytes(text)
 
     def _mapped_headers(self, row: int) -> bytes | None:
         column = self._loaded.get("headers")
@@ -382,7 +391,7 @@ def _check_frame(raw: bytes, row: int, frame_max: int) -> None:
 
 
 def _property(column: _Column, number: int, name: str, row: int) -> bytes | None:
-    """The encoded value of a property."""
+    """Return the encoded value of a property; None when it is null."""
     if number in (_MODE, _PRIORITY):
         octet = column.number(row, 4)
         if octet is not None and not 0 <= octet <= _OCTET_MAX:

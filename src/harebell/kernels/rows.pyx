@@ -19,7 +19,8 @@ from harebell.kernels.output cimport OutBuffer
 from harebell.kernels.properties cimport read_properties, table_fits
 
 from harebell.base.errors import BatchError, ProtocolError
-from harebell.base.limits import LARGE_RECORD_BYTES, NAME_BYTES
+from harebell.base.limits import NAME_BYTES
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.base.row_columns import PROPERTY_NAMES, PUBLISHING_ID, check_columns, default_name
 from harebell.kernels.publishing import unnumbered
 
@@ -38,19 +39,23 @@ cdef Py_ssize_t MAX_BODY = LARGE_RECORD_BYTES
 cdef tuple NAMES = PROPERTY_NAMES
 cdef bytes NUMBER_NAME = PUBLISHING_ID
 cdef Py_ssize_t NUMBER_SIZE = len(PUBLISHING_ID)
+# An entry of a field table up to its value: the name behind its size, and the tag `l`, which is a
+# number of 64 bits.
 cdef bytes NUMBER_ENTRY = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
 
 
 cdef inline bint is_null(Column* column, Py_ssize_t row) noexcept:
+    # Arrow's validity bits: the lowest bit of an octet is the first row, and 1 is a value.
     return column.valid != NULL and not column.valid[row >> 3] & (1 << (row & 7))
 
 
-cdef inline bint found(Column* column, Py_ssize_t row, const unsigned char** p,
+cdef inline bint find_text(Column* column, Py_ssize_t row, const unsigned char** p,
                        Py_ssize_t* n) noexcept:
     """Find the bytes of a row; False if it has none, or offsets that run over the column."""
     cdef int first = 0, end = 0
     if not column.there or is_null(column, row):
         return False
+    # memcpy is a load at any address: a peer's buffers need not be aligned.
     memcpy(&first, column.offsets + row * 4, 4)
     memcpy(&end, column.offsets + row * 4 + 4, 4)
     if first < 0 or end < first or end > column.size:
@@ -126,6 +131,8 @@ cdef class Rows:
                 self._map.valid = self._validity(rows, name)
                 self._map.offsets = self._offsets(rows, name)
                 self._map.there = True
+                # Arrow's map is a list of structs, and a struct has validity bits of its own.
+                # Entries are never null: the bits are only passed over.
                 self._validity(entries, name)
                 self._load_text(&self._names, entries, name)
                 self._load_text(&self._values, entries, name)
@@ -137,6 +144,8 @@ cdef class Rows:
                 self._load_text(&self._exchange, rows, name)
             else:
                 self._load_text(&self._raw, rows, name)
+        # A buffer too many: the columns are not those that were declared, and the buffers were
+        # taken for other columns.
         if self._at != len(self._spans):
             raise BatchError(
                 f"the batch has {len(self._spans) // 2} buffers, not {self._at // 2}")
@@ -149,6 +158,7 @@ cdef class Rows:
             raise BatchError(f"the batch has no buffer for {name}")
         start, n = self._spans[self._at], self._spans[self._at + 1]
         self._at += 2
+        # Not `start + n > limit`: the sum of two numbers of a peer may overflow.
         if start < 0 or n < 0 or start > limit or n > limit - start:
             raise BatchError(f"a buffer of {name} runs over the end of the batch")
         size[0] = n
@@ -168,9 +178,11 @@ cdef class Rows:
             raise BatchError(
                 f"the validity bits of {name} have {size} octets, and {(rows + 7) >> 3} are "
                 "needed")
+        # Arrow leaves the bits out if no row is null.
         return p if size else NULL
 
     cdef const unsigned char* _offsets(self, Py_ssize_t rows, str name) except? NULL:
+        # One more than rows, for the end of the last. Without rows Arrow allows no offsets at all.
         return self._sized(name, "offsets", (rows + 1) * 4 if rows else 0)
 
     cdef int _load_text(self, Column* column, Py_ssize_t rows, str name) except -1:
@@ -203,6 +215,7 @@ cdef class Rows:
         body = PyBytes_FromStringAndSize(<const char*>p, n)
         self._build(row)
         self._check_frame(row, self.frame_max)
+        # Rows mostly have equal properties: then the object of the last row is used again.
         if (PyBytes_GET_SIZE(self.properties.raw) != self._raw_list.used
                 or memcmp(PyBytes_AS_STRING(self.properties.raw), self._raw_list.data,
                           self._raw_list.used) != 0):
@@ -223,6 +236,8 @@ cdef class Rows:
         cdef const unsigned char* key
         cdef Py_ssize_t n = 0, n_exchange, n_key, row = first + 1
         cdef bytes like
+        # Without such columns every row has the same property list, and none is built to compare
+        # it.
         cdef bint varies = (self._struct.there or self._map.there or self._raw.there
                             or self.number_from >= 0)
         self._check(first)
@@ -239,7 +254,7 @@ cdef class Rows:
             return row
         end = min(end, self.rows)
         while row < end:
-            if not found(&self._value, row, &p, &n) or n >= MAX_BODY:
+            if not find_text(&self._value, row, &p, &n) or n >= MAX_BODY:
                 break
             if not self._same(&self._key, row, self._key_octets, key, n_key):
                 break
@@ -262,7 +277,7 @@ cdef class Rows:
         """True if a row of a column of names has this one."""
         cdef const unsigned char* name = <const unsigned char*>PyBytes_AS_STRING(default)
         cdef Py_ssize_t size = PyBytes_GET_SIZE(default)
-        if column.there and not is_null(column, row) and not found(column, row, &name, &size):
+        if column.there and not is_null(column, row) and not find_text(column, row, &name, &size):
             return False
         return size == n and (name == p or memcmp(name, p, n) == 0)
 
@@ -285,6 +300,7 @@ cdef class Rows:
             for row in range(first, end):
                 self._publish(out, channel, flags, frame_max, row)
         except:
+            # All rows or none: a half of a batch must not be sent before the error is raised.
             out.size = before
             raise
         return max(end - first, 0)
@@ -325,6 +341,7 @@ cdef class Rows:
         p += self._raw_list.used
         p[0] = END
         p += 1
+        # An empty body has no frame at all (AMQP 0-9-1 4.2.6.2).
         while left > 0:
             part = min(left, limit)
             p = put_head(p, BODY, channel, part)
@@ -421,6 +438,7 @@ cdef class Rows:
         cdef unsigned char octet
         cdef int number
         raw.used = 0
+        # The flags are written over these octets when it is known which properties the row has.
         put(raw, b"\0\0", 2)
         for number in range(PROPERTIES):
             if number == HEADERS:
@@ -428,6 +446,7 @@ cdef class Rows:
                     flags |= 0x8000 >> number
             elif there and self._of[number].there and self._put_property(number, row):
                 flags |= 0x8000 >> number
+            # The default of all rows, for a row whose own delivery mode is null.
             elif number == MODE and self._mode:
                 octet = self._mode
                 put(raw, &octet, 1)
@@ -458,6 +477,7 @@ cdef class Rows:
             memcpy(&micros, column.data + row * 8, 8)
             if micros < 0:
                 raise BatchError(f"row {row}: {NAMES[number]} is before 1970")
+            # Arrow has microseconds here, AMQP whole seconds (AMQP 0-9-1 4.2.5.4).
             put64(octets, <unsigned long long>(micros // MICROS))
             put(&self._raw_list, octets, 8)
             return True
@@ -479,11 +499,14 @@ cdef class Rows:
         cdef bytes kept
         if not (self._map.there or self._raw.there or self.number_from >= 0):
             return False
+        # The size of the table is written when it is known.
         put(raw, b"\0\0\0\0", 4)
         if self._text(&self._raw, row, "headers_raw", row, &p, &n):
             if not table_fits(p, n, 1):
                 raise BatchError(f"row {row}: headers_raw is no field table")
             if self.number_from >= 0:
+                # A number of another publisher, in rows that were read from its queue, would count
+                # instead.
                 kept = unnumbered(PyBytes_FromStringAndSize(<const char*>p, n))
                 put(raw, PyBytes_AS_STRING(kept), PyBytes_GET_SIZE(kept))
             else:
@@ -528,6 +551,7 @@ cdef class Rows:
                 put(raw, octets, 5)
                 put(raw, p, n)
             else:
+                # A null in the map is a header whose value is void: to leave it out would lose it.
                 put(raw, b"V", 1)
         return 0
 

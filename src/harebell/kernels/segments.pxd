@@ -26,7 +26,7 @@ cdef class SegmentScanner:
     cdef int _mode
     cdef int _priority
 
-    cpdef int let_go(self) except -1
+    cpdef int break_cycle(self) except -1
     cpdef int feed(self, object data) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _whole_transfer(self, const unsigned char* data, Py_ssize_t length,

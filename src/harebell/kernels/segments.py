@@ -1,4 +1,4 @@
-"""Frames of AMQP 0-10: where they begin and end, and whole transfers found in one piece.
+"""Scan the input for frames of AMQP 0-10, and pass whole transfers to the sink in one call.
 
     0       1      2      4     5       6         8      12
     +-------+------+------+-----+-------+---------+------+-------------+
@@ -9,15 +9,14 @@
     flags   0x08 first segment   0x04 last segment   0x02 first frame   0x01 last frame
     type    0 control   1 command   2 header   3 body
 
-A command with its content is an assembly of segments, a segment is one frame or several. When all
-frames of a message.transfer lie side by side in what has arrived, which they nearly always do, the
-scanner hands it over in one call. Everything else goes through `SegmentSink.frame`.
+A command with its content is an assembly of segments, a segment is one frame or several. Mostly all
+frames of a message.transfer are adjacent in the input; then the scanner passes it on in one call.
+Everything else goes through `SegmentSink.frame`.
 
     transfer   04 01   01 sync   packing-flags(2)   destination(str8) accept-mode(1) acquire-mode(1)
     header     { size(4) code(2) packing-flags(2) fields }   0401 delivery-, 0403 message-properties
 
-`segments.pyx` beside this file is
-the same, compiled.
+`segments.pyx` beside this file is the same, compiled.
 """
 
 from __future__ import annotations
@@ -57,6 +56,7 @@ ACCEPT_EXPLICIT = 64
 
 HEAD = 12
 _FAMILY = 10
+# Class 4, command 1, and the size of the session header, which is one octet.
 _TRANSFER = b"\x04\x01\x01"
 _SUSPECT_MESSAGE = 0x0048
 """The flags of reply-to and user-id."""
@@ -66,7 +66,7 @@ _CARBON = b"CC"
 
 
 class SegmentSink:
-    """What a scanner calls. Every method returns 0 and may raise `ProtocolError`."""
+    """The methods that a scanner calls. Each returns 0 and may raise `ProtocolError`."""
 
     def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
         """One frame."""
@@ -84,12 +84,12 @@ class SegmentSink:
         """A whole message.transfer.
 
         Args:
-            channel: where it came.
+            channel: the channel that it came on.
             flags: SYNC, DISCARD_UNROUTABLE, IMMEDIATE, ACCEPT_NONE, NOT_ACQUIRED, REDELIVERED,
                 ACCEPT_EXPLICIT when the accept-mode is there and says so.
             destination: an exchange, or on a client's side a subscription.
             routing_key: of the delivery properties.
-            properties: the header segment, and what is read from it.
+            properties: the header segment, and the values that the broker needs of it.
             body: the bytes of the message.
         """
         raise NotImplementedError
@@ -126,8 +126,8 @@ class SegmentScanner:
         self._last_key = ""
         self._last_flags = 0
 
-    def let_go(self) -> int:
-        """Nothing more comes: forget the sink, which may have this scanner, and what is kept."""
+    def break_cycle(self) -> int:
+        """End the scanner: drop the kept input and the sink, which may refer to this scanner."""
         self.stopped = True
         self._sink = SegmentSink()
         self._rest = b""
@@ -135,11 +135,11 @@ class SegmentScanner:
 
     @property
     def buffered(self) -> int:
-        """Octets that are kept until the rest of their frame comes."""
+        """Return the number of bytes that are kept until the rest of their frame arrives."""
         return len(self._rest)
 
     def feed(self, data: bytes | memoryview) -> int:
-        """Scan what has arrived."""
+        """Scan new input."""
         data = self._rest + bytes(data)
         self._rest = b""
         if self.hold or self.stopped:
@@ -159,8 +159,9 @@ class SegmentScanner:
             channel = int.from_bytes(data[at + 6 : at + 8])
             self._check(flags, kind, size)
             if len(data) - at < size:
-                break
+                break  # The rest of the frame comes with the next read.
             used = 0
+            # First segment, and the whole of it: 0x04 (last) may be set as well, without a body.
             if (
                 self.fast
                 and self.pending == 0
@@ -174,6 +175,7 @@ class SegmentScanner:
                 self._sink.frame(flags, kind, track, channel, data[at + HEAD : at + size])
                 used = size
             at += used
+            # Enough for one turn: the rest of the input is kept until the caller goes on.
             if self.work.frame():
                 self.hold = self.cut = True
             if self.stopped or self.hold:
@@ -182,6 +184,7 @@ class SegmentScanner:
 
     def _check(self, flags: int, kind: int, size: int) -> None:
         if flags & 0xF0:
+            # The upper bits are those of the frame format, zero in 0-10 (AMQP 0-10 4.2).
             raise ProtocolError(501, f"frame flags {flags:#04x} are of another version")
         if kind > BODY:
             raise ProtocolError(501, f"unknown segment type {kind}")
@@ -191,24 +194,29 @@ class SegmentScanner:
             raise ProtocolError(501, f"a frame of {size} octets, at most {self.frame_max} may be")
 
     def _whole_transfer(self, data: bytes, start: int, at: int, channel: int) -> int:
-        """Take the frames of a transfer that lie side by side; 0 when they do not."""
+        """Pass on the adjacent frames of a transfer; return 0 if they are not adjacent."""
         last = data[start] & LAST_SEGMENT
         command = data[start + HEAD : at]
         raw, parts = b"", []
         kind = COMMAND
         while not last:
+            # The rest of the transfer comes with a later read: until then the sink assembles the
+            # frames one by one, and none is scanned twice.
             if len(data) - at < HEAD:
                 return 0
             flags = data[at]
             size = int.from_bytes(data[at + 2 : at + 4])
             if size < HEAD or size > self.frame_max or len(data) - at < size:
                 return 0
+            # Frames of other channels, or controls, may come in between (4.2): all go one by one.
             if int.from_bytes(data[at + 6 : at + 8]) != channel or data[at + 5] & 0x0F != 1:
                 return 0
             payload = data[at + HEAD : at + size]
+            # A header segment of one frame, neither the first nor (but for 0x04) the last segment.
             if data[at + 1] == HEADER and kind == COMMAND and flags & 0xFB == 3:
                 raw = payload
             elif data[at + 1] == BODY and flags & 0xFC == LAST_SEGMENT:
+                # Only the first frame of the body may say so; a second one begins another segment.
                 if bool(flags & FIRST_FRAME) != (kind != BODY):
                     return 0
                 parts.append(payload)
@@ -222,16 +230,16 @@ class SegmentScanner:
             last = flags & LAST_SEGMENT
             at += size
         if kind != BODY:
-            # Rare, and remembered with the message: that is the long way's.
+            # Rare, and stored with the message: the frame path handles it.
             return 0
         try:
-            found, destination = _read_transfer(command)
+            transfer_end, destination = _read_transfer(command)
             self._read_header(raw)
         except UnreadableError:
             return 0
         self._sink.transfer(
             channel,
-            found | self._last_flags,
+            transfer_end | self._last_flags,
             destination,
             self._last_key,
             self._last_properties,
@@ -240,7 +248,7 @@ class SegmentScanner:
         return at - start
 
     def _read_header(self, raw: bytes) -> None:
-        """Learn what the broker needs of a header; equal ones in a row are read once."""
+        """Read the values of a header that the broker needs; equal ones in a row are read once."""
         if raw == self._last_raw:
             return
         self._last_raw = None
@@ -257,6 +265,8 @@ class SegmentScanner:
                 carbon = headers and _CARBON in raw[at:end]
                 suspect = suspect or carbon or bool(packed & _SUSPECT_MESSAGE)
             else:
+                # An unknown struct: the slow path decodes it before the broker acts on the
+                # message.
                 suspect = True
         self._last_properties = Properties(raw, mode, priority, headers, suspect)
         self._last_properties.family = _FAMILY
@@ -266,7 +276,8 @@ class SegmentScanner:
 
 
 def _read_transfer(command: bytes) -> tuple[int, str]:
-    """The flags and the destination of a transfer."""
+    """Return the flags and the destination of a transfer."""
+    # Sync is a bit, and of 16 packing flags only those of the three fields may be set.
     if len(command) < 6 or command[3] > 1 or command[4] & 0xF8 or command[5]:
         raise UnreadableError
     flags, packed, at = command[3], command[4], 6
@@ -282,6 +293,7 @@ def _read_transfer(command: bytes) -> tuple[int, str]:
             if at >= len(command) or command[at] > 1:
                 raise UnreadableError
             flags |= flag if command[at] else 0
+            # Left out it is 0 as well, but only a peer that writes it gets an accept.
             if flag == ACCEPT_NONE and not command[at]:
                 flags |= ACCEPT_EXPLICIT
             at += 1
@@ -326,6 +338,7 @@ def _routing_key(raw: bytes, packed: int, at: int, end: int) -> str:
         after = str8(raw, at, end)
         key = _text(raw[at + 1 : after])
         at = after
+    # Delivery properties have twelve fields: the highest four flags stand for none.
     if packed & 0xF000 or at > end:
         raise UnreadableError
     return key

@@ -68,6 +68,8 @@ cdef str _text(const unsigned char* p, Py_ssize_t n):
 
 cdef inline Py_ssize_t before_exchange(unsigned int packed) noexcept:
     """Return the size of the delivery properties before the exchange."""
+    # Priority and delivery mode have an octet each; ttl, timestamp and expiration eight. The three
+    # flags before them are bits without a value (AMQP 0-10 message.delivery-properties).
     cdef Py_ssize_t n = ((packed >> 3) & 1) + ((packed >> 4) & 1)
     if packed & 0xE0:
         n += 8 * (((packed >> 5) & 1) + ((packed >> 6) & 1) + ((packed >> 7) & 1))
@@ -106,7 +108,7 @@ cdef class SegmentScanner:
         self._last_destination = ""
         self._last_modes = 0
 
-    cpdef int let_go(self) except -1:
+    cpdef int break_cycle(self) except -1:
         """Forget the sink and the kept input; see the twin."""
         self.stopped = True
         self._sink = SegmentSink()
@@ -148,12 +150,17 @@ cdef class SegmentScanner:
         while length - at >= HEAD:
             p = data + at
             size = u16(p + 2)
+            # The upper bits of the flags are those of the frame format, zero in 0-10 (AMQP 0-10
+            # 4.2).
             if p[0] & 0xF0 or p[1] > C_BODY or size < HEAD or size > self.frame_max:
                 _bad_frame(p[0], p[1], size, self.frame_max)
             if length - at < size:
                 break
             channel = u16(p + 6)
             used = 0
+            # A command on track 1, in one frame that is its whole first segment. message.transfer
+            # is class 4, command 1; the third byte is the size of the session header. `pending`:
+            # while the sink assembles a command from frames, this one may belong to it.
             if (self.fast and self.pending == 0 and p[1] == C_COMMAND and p[5] & 0x0F == 1
                     and p[0] & 0x0B == 0x0B and size >= HEAD + 3
                     and p[HEAD] == 4 and p[HEAD + 1] == 1 and p[HEAD + 2] == 1):
@@ -163,6 +170,7 @@ cdef class SegmentScanner:
                                  PyBytes_FromStringAndSize(<const char*>p + HEAD, size - HEAD))
                 used = size
             at += used
+            # Enough for one turn: the rest of the input is kept until the caller goes on.
             if work.frame():
                 self.hold = self.cut = True
             if self.stopped or self.hold:
@@ -180,6 +188,8 @@ cdef class SegmentScanner:
         cdef bytes body
         cdef char* into
         while not last:
+            # The rest of the transfer comes with a later read: until then the sink assembles the
+            # frames one by one, and none is scanned twice.
             if length - at < HEAD:
                 return 0
             p = data + at
@@ -187,12 +197,16 @@ cdef class SegmentScanner:
             part = u16(p + 2)
             if part < HEAD or part > self.frame_max or length - at < part:
                 return 0
+            # Frames of other channels, and controls, may come in between (AMQP 0-10 4.2).
             if <int>u16(p + 6) != channel or p[5] & 0x0F != 1:
                 return 0
+            # A header segment of one frame, not the first segment and perhaps (0x04) the last.
             if p[1] == C_HEADER and kind == C_COMMAND and flags & 0xFB == 3:
                 raw = p + HEAD
                 raw_size = part - HEAD
             elif p[1] == C_BODY and flags & 0xFC == C_LAST_SEGMENT:
+                # Only the first frame of the body has this flag; a second one would begin another
+                # body.
                 if ((flags & C_FIRST_FRAME) != 0) != (kind != C_BODY):
                     return 0
                 if kind != C_BODY:
@@ -234,10 +248,12 @@ cdef class SegmentScanner:
         cdef Py_ssize_t at = 6, end
         cdef int flags, packed
         cdef str destination = ""
+        # A publisher repeats its command byte for byte: nothing in it depends on the message.
         if (self._last_command is not None and PyBytes_GET_SIZE(self._last_command) == n
                 and memcmp(PyBytes_AS_STRING(self._last_command), p, n) == 0):
             return True
         self._last_command = None
+        # Sync is a bit, and of 16 packing flags only those of the three fields may be set.
         if n < 6 or p[3] > 1 or p[4] & 0xF8 or p[5]:
             return False
         flags = p[3]
@@ -258,6 +274,7 @@ cdef class SegmentScanner:
             if p[at]:
                 flags |= C_ACCEPT_NONE
             else:
+                # The default is 0 as well, but only a peer that writes it gets an accept.
                 flags |= C_ACCEPT_EXPLICIT
             at += 1
         if packed & 4:
@@ -282,6 +299,7 @@ cdef class SegmentScanner:
         if (self._last_raw is not None and PyBytes_GET_SIZE(self._last_raw) == n
                 and memcmp(PyBytes_AS_STRING(self._last_raw), raw, n) == 0):
             return True
+        # Cleared first: if the header is malformed, the stored bytes and values must still agree.
         self._last_raw = None
         self._last_flags = 0
         self._last_key = ""
@@ -305,6 +323,7 @@ cdef class SegmentScanner:
                 suspect = (suspect or (packed & SUSPECT_MESSAGE) != 0
                            or (headers and _carbon(raw + start, end - start)))
             else:
+                # An unknown struct: the slow path decodes it before the broker acts on the message.
                 suspect = True
             at = end
         body = PyBytes_FromStringAndSize(<const char*>raw, n)
@@ -350,6 +369,7 @@ cdef class SegmentScanner:
                 return False
             place += 1 + raw[place]
         self._last_flags = flags
+        # Delivery properties have twelve fields: the highest four flags stand for none.
         return not (packed & 0xF000 or place > end)
 
 

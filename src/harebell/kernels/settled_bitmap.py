@@ -1,8 +1,8 @@
 """File offsets of the messages of a segment, and which of the messages are settled.
 
-An offset takes four octets per message. Settled messages are a count at the front, because most are
-settled in order, and a bitmap for those settled out of order behind it. `settled_bitmap.pyx` beside
-this file is the same, compiled.
+An offset takes four bytes per message. Most messages are settled in order, so the settled ones at
+the front are only a number (`_front`); a bitmap has those that are settled out of order behind it.
+`settled_bitmap.pyx` beside this file draws both and is the same, compiled.
 """
 
 from __future__ import annotations
@@ -39,36 +39,37 @@ class SettledBitmap:
         return self.first + self.count
 
     def add(self, offset: int) -> int:
-        """Another message stands at this offset of the file; returns its position."""
+        """Add the next message, by its offset in the file; return its position."""
         self._offsets.append(offset)
         self.count += 1
         self.live += 1
         return self.first + self.count - 1
 
     def miss(self, position: int) -> int:
-        """The records up to, not including, a position are lost: they count as settled."""
+        """Add lost records up to, not including, a position: they count as settled."""
         while self.end() < position:
             self.settle(self.add(MISSING))
         return 0
 
     def offset(self, position: int) -> int:
-        """The offset of a message; -1 when it is not here or lost."""
+        """Return the offset of a message; -1 if it is lost or in another segment."""
         index = position - self.first
         if index < 0 or index >= self.count or self._offsets[index] == MISSING:
             return -1
         return self._offsets[index]
 
     def settled(self, position: int) -> bool:
-        """Whether a position is done with, or none of this segment."""
+        """True if a position is settled, or in another segment."""
         index = position - self.first
         return index < 0 or index >= self.count or self._is_set(index)
 
     def settle(self, position: int) -> bool:
-        """A position is done with; False when it was already, or is none of this segment."""
+        """Settle a position; return False if it is settled already or in another segment."""
         index = position - self.first
         if index < 0 or index >= self.count or self._is_set(index):
             return False
         self.live -= 1
+        # Settled in order: the front moves on, over positions that were settled before it.
         if index == self._front:
             index += 1
             while index < self.count and self._bit(index):
@@ -86,6 +87,7 @@ class SettledBitmap:
         """Settle the positions from `first` up to, not including, `end`; returns how many."""
         position = max(first, self.first)
         end = min(end, self.end())
+        # Everything is settled then, whatever the bits say: no loop is needed.
         if position <= self.first + self._front and end == self.end():
             done, self.live = self.live, 0
             self._front = self.count
@@ -107,7 +109,7 @@ class SettledBitmap:
     def reach(
         self, position: int, end: int, stop: int, messages: int, byte_count: int
     ) -> tuple[int, int, int]:
-        """How far so many messages go, or so many octets, from `position` on.
+        """Return how far that many live messages reach, or that many bytes.
 
         Args:
             position: where to begin.
@@ -124,6 +126,7 @@ class SettledBitmap:
         reached, count, total = position, 0, 0
         while index < limit and count < messages:
             if not self._bit(index):
+                # A record ends where the next one that exists begins: lost ones have no offset.
                 behind = index + 1
                 while behind < self.count and self._offsets[behind] == MISSING:
                     behind += 1
@@ -138,8 +141,8 @@ class SettledBitmap:
         return reached, count, total
 
     def ranges(self) -> bytes:
-        """What is settled, as the payload of a `settled` record: u64 first, u32 count each."""
-        found = []
+        """Return the settled ranges as the payload of a `settled` record (FORMAT.md, kind 2)."""
+        pairs = []
         index = 0
         while index < self.count:
             if not self._is_set(index):
@@ -148,12 +151,12 @@ class SettledBitmap:
             begin = index
             while index < self.count and self._is_set(index):
                 index += 1
-            found.append(pack("<QI", self.first + begin, index - begin))
-        return b"".join(found)
+            pairs.append(pack("<QI", self.first + begin, index - begin))
+        return b"".join(pairs)
 
     def _bit(self, index: int) -> bool:
-        at = index >> 3
-        return at < len(self._bits) and bool(self._bits[at] >> (index & 7) & 1)
+        offset = index >> 3
+        return offset < len(self._bits) and bool(self._bits[offset] >> (index & 7) & 1)
 
     def _is_set(self, index: int) -> bool:
         return index < self._front or self._bit(index)

@@ -19,6 +19,8 @@ MISSING = 0xFFFF_FFFF
 cdef enum:
     FIRST_CAPACITY = 16
 
+# Four bytes are enough for an offset: a segment is cut long before 4 GiB, except for one that has a
+# single large message at its beginning.
 cdef unsigned int LOST = 0xFFFFFFFFU
 
 
@@ -46,6 +48,7 @@ cdef class SettledBitmap:
         cdef long long wanted
         cdef unsigned int* grown
         if self.count == self._capacity:
+            # Doubling: how many messages a segment gets is not known before it is full.
             wanted = self._capacity * 2 if self._capacity else FIRST_CAPACITY
             grown = <unsigned int*>realloc(self._offsets, <size_t>wanted * sizeof(unsigned int))
             if grown == NULL:
@@ -79,11 +82,14 @@ cdef class SettledBitmap:
         if index < 0 or index >= self.count or index < self._front or self._bit(index):
             return False
         self.live -= 1
+        # Settled in order: the front moves on, over positions that were settled before it.
         if index == self._front:
             index += 1
             while index < self.count and self._bit(index):
                 index += 1
             self._front = index
+            # No live position is left behind the front: without a bitmap the next one costs
+            # nothing.
             if self._front == self.count:
                 free(self._bits)
                 self._bits = NULL

@@ -18,12 +18,14 @@ cdef enum:
 cdef void* grown(void* old, size_t octets) except NULL
 
 cdef class Entry:
-    cdef tuple parts
-    cdef bint many
-    cdef dict slots
-    cdef Node node
+    cdef str name
+    cdef dict more
+    cdef int* packed
+    cdef int slot
+    cdef int uses
 
-    cdef Py_ssize_t segments(self)
+    cdef int add(self, int slot) except -1
+    cdef int drop(self, int slot) except -1
 
 cdef class Node:
     cdef int kind
@@ -40,13 +42,15 @@ cdef class Node:
     cdef Py_ssize_t packed_room
     cdef int* segment
 
-    cdef tuple step(self, Entry entry)
-    cdef Node child(self, tuple step)
+    cdef tuple step(self, tuple parts)
+    cdef object child(self, tuple step)
     cdef Node grow(self, tuple step)
     cdef int cut(self, tuple step) except -1
-    cdef int put(self, Entry entry) except -1
+    cdef int put(self, Entry entry, tuple parts) except -1
     cdef int take(self, Entry entry) except -1
     cdef int empty(self) except -1
     cdef int mark(self, Entry entry) except -1
     cdef int* packed_at(self, Py_ssize_t index) noexcept
-    cdef Py_ssize_t pack_one(self, int* into, Entry entry) except -1
+
+cdef Py_ssize_t packed_size(tuple parts) except -1
+cdef Py_ssize_t pack_one(int* into, Entry entry, tuple parts, int kind, int depth) except -1

@@ -1,7 +1,7 @@
-"""Patterns of words in a tree of buckets, as `topics.py` reads it.
+"""Patterns of words in a tree of buckets, as `topic_matching.py` reads it.
 
 A pattern is brought into one form first: of neighbouring `*` and `#` the `*` come first, then one
-`#`. What stands between two `#` is a segment, and begins with a word:
+`#`. The words between two `#` are a segment, which begins with a word other than `*`:
 
     a.*.#.#.b.c.#.*.d.*        prefix a *     segments (b c *)     suffix d *
 
@@ -26,7 +26,7 @@ Segment = tuple[int, ...]
 
 
 def canonical(pattern: str) -> list[str]:
-    """The words of a pattern, in the one form of all patterns that mean the same."""
+    """Return the words of a pattern in normal form: equivalent patterns have the same words."""
     words: list[str] = []
     many = False
     for word in pattern.split(".") if pattern else ():
@@ -43,7 +43,17 @@ def canonical(pattern: str) -> list[str]:
 
 
 class Entry:
-    """All that is bound with patterns that mean the same."""
+    """A pattern in normal form, and the bindings that have it or an equivalent one.
+
+    Args:
+        parts: the numbers of the words between its `#`: prefix, segments, suffix.
+
+    Attributes:
+        many: whether the pattern has a `#`.
+        need: how many words a key has at least.
+        slots: how often the pattern was added, by slot.
+        node: the node whose bucket has it.
+    """
 
     __slots__ = ("many", "need", "node", "parts", "slots")
 
@@ -55,15 +65,19 @@ class Entry:
         self.node: Node | None = None
 
     def segments(self) -> int:
-        """How many stand between two `#`."""
+        """Return how many segments there are."""
         return max(len(self.parts) - 2, 0)
 
 
 class Node:
-    """Patterns that agree in what was divided by so far.
+    """Patterns with the same words up to a depth.
 
-    A bucket until it is divided. Afterwards `bucket` has no more than the one pattern that has
-    nothing left to divide by.
+    A node is a bucket until it is divided. Afterwards `bucket` has at most one pattern, which has
+    no further word to divide by.
+
+    Args:
+        kind: LEFT in the prefix, RIGHT in the suffix, FREE in the segments.
+        depth: how many words, or segments, of the kind lead to the node.
     """
 
     __slots__ = (
@@ -90,7 +104,7 @@ class Node:
         self.many: Node | None = None
 
     def step(self, entry: Entry) -> Segment | None:
-        """What leads a pattern on: a word, nothing for `#`, a segment; None when it ends here."""
+        """Return the branch of a pattern: a word, a segment, () for `#`; None when it ends here."""
         if self.kind == FREE:
             return entry.parts[self.depth + 1] if self.depth < entry.segments() else None
         if self.kind == LEFT:
@@ -101,7 +115,7 @@ class Node:
         return (suffix[-1 - self.depth],) if self.depth < len(suffix) else ()
 
     def child(self, step: Segment) -> Node | None:
-        """Where a step leads."""
+        """Return the child of a branch, if there is one."""
         if not step:
             return self.many
         if step[0] == ANY:
@@ -111,7 +125,7 @@ class Node:
         return self.segments.get(step[0], {}).get(step)
 
     def grow(self, step: Segment) -> Node:
-        """Where a step leads, made when it is missing."""
+        """Return the child of a branch; create a missing one."""
         node = self.child(step)
         if node is None:
             if not step:
@@ -127,7 +141,7 @@ class Node:
         return node
 
     def cut(self, step: Segment) -> None:
-        """Forget where a step led."""
+        """Remove the child of a branch."""
         if not step:
             self.many = None
         elif step[0] == ANY:

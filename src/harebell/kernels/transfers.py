@@ -13,7 +13,6 @@ application headers:
 from __future__ import annotations
 
 from harebell.base.body_frames import SegmentFrames
-from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import Message
 from harebell.kernels.header_structs import (
     DELIVERY_CODE,
@@ -25,6 +24,7 @@ from harebell.kernels.header_structs import (
     str8,
     structs,
 )
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.kernels.output import OutBuffer
 
 _CONTROL, _COMMAND, _HEADER, _BODY = range(4)
@@ -78,7 +78,7 @@ class SegmentBuffer(OutBuffer):
         if self.postpones and len(message.body) >= LONG_BODY_BYTES:
             self.postpone(SegmentFrames(channel, message.body, frame_max - _HEAD))
             return 0
-        # An empty body that was there is there again: clients tell it from none.
+        # An empty body is sent as an empty body: clients distinguish it from no body.
         self._segment(_BODY, 1, channel, message.body, _LAST_SEGMENT, frame_max)
         return 0
 
@@ -86,39 +86,42 @@ class SegmentBuffer(OutBuffer):
         self, kind: int, track: int, channel: int, payload: bytes, place: int, frame_max: int
     ) -> None:
         payload_max = frame_max - _HEAD
-        at = 0
+        offset = 0
+        # Not `while offset < len(payload)`: an empty segment is one frame too (AMQP 0-10 4.2).
         while True:
-            part = payload[at : at + payload_max]
-            flags = place | (_FIRST_FRAME if at == 0 else 0)
-            at += payload_max
-            flags |= _LAST_FRAME if at >= len(payload) else 0
+            part = payload[offset : offset + payload_max]
+            flags = place | (_FIRST_FRAME if offset == 0 else 0)
+            offset += payload_max
+            flags |= _LAST_FRAME if offset >= len(payload) else 0
             size = (len(part) + _HEAD).to_bytes(2)
             head = bytes((flags, kind)) + size + bytes((0, track)) + channel.to_bytes(2) + bytes(4)
             self.raw(head + part)
-            if at >= len(payload):
+            if offset >= len(payload):
                 return
 
 
 def _delivered_header(message: Message, redelivered: bool) -> bytes:
-    """The header segment as the consumer gets it; one that cannot be read goes out as it is."""
+    """Return the header segment for the consumer; a malformed one is sent unchanged."""
     raw = message.raw
     if not message.body:
         raw = raw.removesuffix(NO_BODY)
     try:
-        found = structs(raw)
+        header = structs(raw)
         out = b""
         delivery, properties = False, False
         more = _added_entries(message)
-        for code, packed, at, end in found:
+        for code, packed, offset, end in header:
+            # Only the first of its kind is changed; a second one goes out as it came.
             if code == DELIVERY_CODE and not delivery:
                 delivery = True
-                out += _delivery_properties(raw, packed, at, end, message, redelivered)
+                out += _delivery_properties(raw, packed, offset, end, message, redelivered)
             elif code == MESSAGE_CODE and more and not properties:
                 properties = True
-                out += _message_properties(raw, packed, at, end, more, _shown_count(message))
+                out += _message_properties(raw, packed, offset, end, more, _shown_count(message))
             else:
-                out += raw[at - 8 : end]
+                out += raw[offset - 8 : end]
         if not delivery:
+            # A publisher may leave them out; a consumer always learns exchange and routing key.
             out = _delivery_properties(b"", 0, 0, 0, message, redelivered) + out
         if more and not properties:
             out += _message_properties(b"", 0, 0, 0, more, _shown_count(message))
@@ -128,7 +131,7 @@ def _delivered_header(message: Message, redelivered: bool) -> bytes:
 
 
 def _added_entries(message: Message) -> bytes:
-    """The entries that only a delivery has."""
+    """Return the header entries that only a delivery has."""
     more = _OFFSET + message.offset.to_bytes(8) if message.offset >= 0 else b""
     if message.deliveries > 0:
         more += _DELIVERIES + message.deliveries.to_bytes(8)
@@ -140,11 +143,11 @@ def _shown_count(message: Message) -> int:
 
 
 def _delivery_properties(
-    raw: bytes, packed: int, at: int, end: int, message: Message, redelivered: bool
+    raw: bytes, packed: int, offset: int, end: int, message: Message, redelivered: bool
 ) -> bytes:
-    """The delivery properties with what became of the message."""
+    """Return the delivery properties with the message's present exchange and routing key."""
     exchange, key = message.exchange.encode(), message.routing_key.encode()
-    middle = at + before_exchange(packed)
+    middle = offset + before_exchange(packed)
     rest = middle
     if packed & 0x0100:
         rest = str8(raw, rest, end)
@@ -158,37 +161,38 @@ def _delivery_properties(
     if key:
         packed |= 0x0200
         names += bytes((len(key),)) + key
-    return _struct(DELIVERY_CODE, packed, raw[at:middle] + names + raw[rest:end])
+    return _struct(DELIVERY_CODE, packed, raw[offset:middle] + names + raw[rest:end])
 
 
 def _message_properties(
-    raw: bytes, packed: int, at: int, end: int, more: bytes, count: int
+    raw: bytes, packed: int, offset: int, end: int, more: bytes, count: int
 ) -> bytes:
-    """The message properties with entries added to the application headers, which come last."""
+    """Return the message properties with entries added to their last field, the headers."""
     if not packed & HEADERS:
         table = (len(more) + 4).to_bytes(4) + count.to_bytes(4) + more
-        return _struct(MESSAGE_CODE, packed | HEADERS, raw[at:end] + table)
-    place = _headers_at(raw, packed, at, end)
+        return _struct(MESSAGE_CODE, packed | HEADERS, raw[offset:end] + table)
+    place = _headers_at(raw, packed, offset, end)
     size = int.from_bytes(raw[place : place + 4])
+    # A map is its size, and then a count of four octets, or nothing at all when it is empty.
     if place + 4 + size != end or 0 < size < 4:
         raise UnreadableError
     have = int.from_bytes(raw[place + 4 : place + 8]) if size >= 4 else 0
     table = (max(size, 4) + len(more)).to_bytes(4) + (have + count).to_bytes(4)
-    return _struct(MESSAGE_CODE, packed, raw[at:place] + table + raw[place + 8 : end] + more)
+    return _struct(MESSAGE_CODE, packed, raw[offset:place] + table + raw[place + 8 : end] + more)
 
 
-def _headers_at(raw: bytes, packed: int, at: int, end: int) -> int:
-    """Where the application headers begin."""
-    at += 8 if packed & 1 else 0
-    at += 16 if packed & 2 else 0
+def _headers_at(raw: bytes, packed: int, offset: int, end: int) -> int:
+    """Return where the application headers begin."""
+    offset += 8 if packed & 1 else 0
+    offset += 16 if packed & 2 else 0
     for bit, prefix in ((2, 2), (3, 2), (4, 1), (5, 1), (6, 2), (7, 2)):
         if packed >> bit & 1:
-            at += prefix + int.from_bytes(raw[at : at + prefix])
-            if at > end:
+            offset += prefix + int.from_bytes(raw[offset : offset + prefix])
+            if offset > end:
                 raise UnreadableError
-    if at + 4 > end:
+    if offset + 4 > end:
         raise UnreadableError
-    return at
+    return offset
 
 
 def _struct(code: bytes, packed: int, fields: bytes) -> bytes:

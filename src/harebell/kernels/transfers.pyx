@@ -8,7 +8,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcmp, memcpy
 
 from harebell.base.body_frames import SegmentFrames
-from harebell.base.limits import LONG_BODY_BYTES
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport put16, put32, put64, put_name, u16, u32, utf8
 from harebell.kernels.output cimport OutBuffer
@@ -90,11 +90,13 @@ cdef class SegmentBuffer(OutBuffer):
         cdef const char* exchange = utf8(message.exchange, &n_exchange)
         cdef const char* key = utf8(message.routing_key, &n_key)
         cdef unsigned char* p
+        # Most headers fit into the stack, so that a delivery allocates nothing.
         cdef unsigned char small[512]
         cdef unsigned char* header = small
         cdef int header_place = 0
         if n_body == 0 and n >= STRUCT_HEAD and memcmp(source + n - STRUCT_HEAD, C_NO_BODY,
                                                        STRUCT_HEAD) == 0:
+            # The struct that marks a transfer without a body is Harebell's own: no peer gets it.
             n -= STRUCT_HEAD
             header_place = C_LAST_SEGMENT
         self._segment(C_COMMAND, 1, channel, <const unsigned char*>PyBytes_AS_STRING(command),
@@ -131,6 +133,7 @@ cdef class SegmentBuffer(OutBuffer):
         cdef unsigned char* p
         cdef int flags = place | C_FIRST_FRAME
         p = self._room(n + HEAD * (1 + n // payload_max))
+        # A segment without bytes is one frame too.
         while True:
             part = min(left, payload_max)
             left -= part
@@ -142,6 +145,7 @@ cdef class SegmentBuffer(OutBuffer):
             p[4] = 0
             p[5] = track
             put16(p + 6, channel)
+            # Bytes 4 and 8 to 11 are reserved and zero (AMQP 0-10 4.2).
             put32(p + 8, 0)
             memcpy(p + HEAD, payload, part)
             p += part + HEAD
@@ -162,6 +166,7 @@ cdef Py_ssize_t _put_header(unsigned char* header, const unsigned char* raw, Py_
     cdef unsigned int packed
     cdef unsigned char* p = header
     cdef int code
+    # A publisher may leave them out; a consumer always learns exchange and routing key.
     if not _has_delivery_properties(raw, n):
         p = _put_delivery(p, raw, 0, 0, 0, exchange, n_exchange, key, n_key, redelivered)
         delivery = True
@@ -173,6 +178,7 @@ cdef Py_ssize_t _put_header(unsigned char* header, const unsigned char* raw, Py_
             return -1
         code = u16(raw + at + 4)
         packed = raw[at + 6] | (<unsigned int>raw[at + 7] << 8)
+        # Only the first struct of its kind is changed; a second one is sent as it came.
         if code == DELIVERY_CODE and not delivery:
             delivery = True
             p = _put_delivery(p, raw, packed, at + STRUCT_HEAD, end, exchange, n_exchange, key,
@@ -207,6 +213,7 @@ cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, un
     """Write the delivery properties with the state of the message; NULL if they are malformed."""
     cdef Py_ssize_t middle = at + before_exchange(packed), rest = middle, fields
     cdef int bit
+    # Exchange and routing key are replaced by those of this delivery, so theirs are skipped.
     for bit in range(2):
         if packed & (EXCHANGE << bit):
             if rest >= end:
@@ -214,6 +221,7 @@ cdef unsigned char* _put_delivery(unsigned char* p, const unsigned char* raw, un
             rest += 1 + raw[rest]
     if rest > end:
         return NULL
+    # The exchange is always sent, also the default one; the publisher's redelivered flag stays.
     packed = (packed & ~<unsigned int>0x0200) | EXCHANGE
     if redelivered:
         packed |= 4
@@ -248,6 +256,7 @@ cdef unsigned char* _put_properties(unsigned char* p, const unsigned char* raw,
         if place < 0:
             return NULL
         size = <Py_ssize_t>u32(raw + place)
+        # A map is its size, and then a count of four bytes, or nothing at all when it is empty.
         if place + 4 + size != end or 0 < size < 4:
             return NULL
         if size:

@@ -28,19 +28,16 @@ class BccMessage(Message):
     """A message that hides its blind keys and is not of class basic.
 
     Args:
-        exchange: the exchange it was published to.
-        routing_key: the routing key it was published with.
+        routed: the message as it was routed, with all its properties.
         seen: the properties without the blind keys.
         whole: the properties as published.
-        body: the bytes after the properties.
     """
 
     __slots__ = ("as_published",)
 
-    def __init__(
-        self, exchange: str, routing_key: str, seen: Properties, whole: Properties, body: bytes
-    ) -> None:
-        super().__init__(exchange, routing_key, seen, body)
+    def __init__(self, routed: Message, seen: Properties, whole: Properties) -> None:
+        super().__init__(routed.exchange, routed.routing_key, seen, routed.body)
+        self.once = routed.once
         self.as_published = whole
 
 
@@ -48,10 +45,11 @@ def _of_family(message: Message, family: int) -> Message:
     properties = Properties(
         message.raw, message.delivery_mode, message.priority, message.has_headers, family=family
     )
-    found = new_message(message.exchange, message.routing_key, properties, message.body)
-    found.origin = message.origin
-    found.due = message.due
-    return found
+    copy = new_message(message.exchange, message.routing_key, properties, message.body)
+    copy.origin = message.origin
+    copy.due = message.due
+    copy.once = message.once
+    return copy
 
 
 def hidden(message: Message) -> Message:
@@ -66,10 +64,11 @@ def whole(message: Message) -> Message:
 
 def revealed(message: Message) -> Message:
     """Return a copy of a message with all properties that its publisher sent."""
+    # It has the properties as published beside those that queues show.
     if isinstance(message, BccMessage):
         properties = message.as_published
         return Message(message.exchange, message.routing_key, properties, message.body)
-    found = whole(message)
-    if found is not message:
-        return found
+    original = whole(message)
+    if original is not message:
+        return original
     return copy_message(message, message.exchange, message.routing_key)

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def frozen(value: Any) -> Hashable:
-    """Return a hashable value that is equal only for equal table values (1 and true differ)."""
+    """Return a hashable value that is equal only for equal table values.
+
+    In Python 1 and True are equal, and equal keys of a dictionary; in a field table they differ.
+    """
     if isinstance(value, Mapping):
         return ("table", tuple(sorted((key, frozen(item)) for key, item in value.items())))
     if isinstance(value, list | tuple):
@@ -23,8 +26,15 @@ def frozen(value: Any) -> Hashable:
     return (type(value).__name__, value)
 
 
+NO_ARGUMENTS: Mapping[str, Any] = {}
+"""The arguments of all bindings without any: a dictionary for each would be 64 bytes."""
+
+
 class Binding:
     """A binding. Two with the same source, destination, key and arguments are equal.
+
+    A binding is its own key in the tables of its source and its destination, so that no second
+    object is kept for each.
 
     Args:
         source: the exchange.
@@ -33,7 +43,7 @@ class Binding:
         arguments: those of the bind, which a headers exchange compares; empty for none.
     """
 
-    __slots__ = ("arguments", "destination", "identity", "routing_key", "source")
+    __slots__ = ("_frozen", "arguments", "destination", "routing_key", "source")
 
     def __init__(
         self,
@@ -45,12 +55,21 @@ class Binding:
         self.source = source
         self.destination = destination
         self.routing_key = routing_key
-        self.arguments = arguments
-        self.identity: Hashable = (
-            id(destination),
-            routing_key,
-            frozen(arguments) if arguments else None,
+        self.arguments = arguments or NO_ARGUMENTS
+        self._frozen = frozen(arguments) if arguments else None
+
+    def __eq__(self, other: object) -> bool:
+        # By object and not by name: a queue that was deleted and declared again is another one.
+        return (
+            isinstance(other, Binding)
+            and self.routing_key == other.routing_key
+            and self.destination is other.destination
+            and self.source is other.source
+            and self._frozen == other._frozen
         )
+
+    def __hash__(self) -> int:
+        return hash((id(self.destination), self.routing_key, self._frozen))
 
     def __repr__(self) -> str:
         return f"Binding({self.source.name!r} -> {self.destination.name!r}, {self.routing_key!r})"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from harebell.base.chooser import Chooser
@@ -10,6 +10,7 @@ from harebell.base.clock import Clock
 from harebell.base.counters import Churn
 from harebell.base.durability import FSYNC
 from harebell.base.errors import StoreError
+from harebell.base.failures import Failures
 from harebell.base.gauge import Gauge
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message
@@ -20,11 +21,13 @@ from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.definitions import restore_bindings, restored_exchanges, restored_queues
 from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
+from harebell.model.histories import Histories
 from harebell.model.jobs import Jobs
 from harebell.model.lease.leases import Leases
+from harebell.model.limits import QUEUES_PER_TICK
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
-from harebell.model.publishing.publishers import Key, Publishers
-from harebell.model.publishing.stages import Stages
+from harebell.model.publishing.publishers import Entry, Key, Publishers, check_idle
+from harebell.model.publishing.stages import Room, Stages
 from harebell.model.queue.contract import Queue
 from harebell.model.settings.ceilings import Ceilings
 from harebell.model.settings.global_parameters import GlobalParameters
@@ -56,6 +59,7 @@ class Broker:
         store: as given.
         commit: the store's group commit.
         events: published to the event exchange.
+        histories: the eras of the logs.
         log: the log exchange; gets log lines if it is configured.
         global_parameters: values for all vhosts.
         default_queue_type: as given.
@@ -64,7 +68,7 @@ class Broker:
         leases: the lease groups.
         jobs: messages that are moved, copied, removed or retried by a filter.
         staging: files (class file) that arrive in parts and are not published yet.
-        churn: counters of what comes and goes.
+        churn: counters of connections, channels and queues that were opened and closed.
         delivery_counts: failed deliveries of messages, in queues that were deleted.
         letter_counts: counts dead letters.
         publishers: the last batches of named publishers.
@@ -91,18 +95,21 @@ class Broker:
         self.commit = store.commit
         self.clock = Clock() if clock is None else clock
         self.work = Work() if work is None else work
-        self.timers = Timers(self.clock, self.work)
+        self.failures = Failures()
+        self.timers = Timers(self.clock, self.work, self.failures)
         self.staging = Staging(store.files, self.clock, self.timers, store.commit)
         self.publishers = Publishers(store, self.clock)
         self.stages = Stages(store.files, self.clock, self.timers)
         self._editor = Editor(headers_of) if editor is None else editor
         self._awaiting: list[Queue] = []
+        self._ticking: Iterator[Sequence[Queue]] = iter(())
         self._chooser = Chooser() if chooser is None else chooser
         self.churn = Churn()
         self.delivery_counts = Histogram(DELIVERY_COUNTS)
         self.letter_counts = DeadLetterCounts()
-        self.events = Events(self._editor, self.clock, node)
+        self.events = Events(self._editor, self.clock, node, self.failures)
         self.global_parameters = GlobalParameters(store)
+        self.histories = Histories(store)
         self.vhosts: dict[str, VHost] = {}
         self.ceilings = Ceilings()
         self.ceilings.every = self.vhosts
@@ -115,6 +122,11 @@ class Broker:
         self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
 
+    def stage_within(self, room: Room) -> None:
+        """Set the limits of what is staged, batches and files."""
+        self.stages.room = room
+        self.staging.floor = room.floor
+
     def leave_default_vhost(self) -> None:
         """Serve no vhost "/": another broker of the cluster does. Called before `restore`."""
         del self.vhosts[DEFAULT_VHOST]
@@ -122,6 +134,7 @@ class Broker:
     def limit(self, ceilings: Ceilings) -> None:
         """Set the broker-wide limits; they apply to what is declared later."""
         ceilings.every = self.vhosts
+        # Set by the cluster, and not part of the new limits.
         ceilings.elsewhere = self.ceilings.elsewhere
         self.ceilings = ceilings
         for vhost in self.vhosts.values():
@@ -132,8 +145,9 @@ class Broker:
         vhost = self.vhosts.get(name)
         if vhost is None:
             self.ceilings.check_vhost(name)
-            vhost = self._take_in(name)
+            vhost = self._made(name)
             vhost.set_metadata(metadata or Metadata())
+            self.vhosts[name] = vhost
             facts = {
                 "name": name,
                 "description": vhost.metadata.description,
@@ -143,17 +157,31 @@ class Broker:
             self.vhost_added(vhost)
         return vhost
 
-    def delete_vhost(self, vhost: VHost) -> None:
-        """Delete a vhost and everything in it; its connections must be closed before."""
-        vhost.clear()
+    def delete_vhost(self, vhost: VHost, before_event: Callable[[], None] = lambda: None) -> None:
+        """Delete a vhost and everything in it; its connections must be closed before.
+
+        Args:
+            vhost: what is deleted.
+            before_event: called before the event of its end, for events of what ends with it.
+
+        Raises:
+            HarebellError: the store refuses a part of that; nothing was changed.
+        """
+        # First, as it is what the store may refuse.
+        vhost.delete()
         self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
         self.stages.vhost_gone(vhost.name)
         self.publishers.vhost_gone(vhost.name)
-        vhost.recorder.vhost_gone()
+        before_event()
+        self.events.note("vhost.deleted", {"name": vhost.name})
         del self.vhosts[vhost.name]
 
     def _take_in(self, name: str) -> VHost:
+        vhost = self.vhosts[name] = self._made(name)
+        return vhost
+
+    def _made(self, name: str) -> VHost:
         vhost = VHost(
             name,
             self.store,
@@ -163,12 +191,12 @@ class Broker:
             self._chooser,
             self.timers,
             self.events,
+            self.histories,
         )
         vhost.broker_queue_type = self.default_queue_type
         vhost.ceilings = self.ceilings
         vhost.churn = self.churn
         vhost.share_counts(self.delivery_counts, self.letter_counts)
-        self.vhosts[name] = vhost
         return vhost
 
     def restore(self) -> list[str]:
@@ -181,11 +209,12 @@ class Broker:
             StoreError: the definitions contain something unknown to this version.
         """
         for (name,), row in self.store.definitions.load("vhost"):
-            found = self.vhosts.get(name) or self._take_in(name)
+            vhost = self.vhosts.get(name) or self._take_in(name)
             try:
-                found.take_metadata(metadata_of(row))
+                vhost.take_metadata(metadata_of(row))
             except MetadataError as error:
                 raise StoreError(f"the metadata of vhost '{name}' are damaged: {error}") from None
+        # Before the exchanges, which get their policy when they are added.
         restore_policies(
             lambda name: (self.vhosts.get(name) or self._take_in(name)).policies, self.store
         )
@@ -196,16 +225,22 @@ class Broker:
         # Before the queues: rows of a batch that was not committed are in no queue.
         self.publishers.restore()
         self.stages.restore(self._next_batch)
-        for vhost, exchange in restored_exchanges(self.store):
-            (self.vhosts.get(vhost) or self._take_in(vhost)).add_exchange(exchange)
+        for vhost_name, exchange in restored_exchanges(self.store):
+            (self.vhosts.get(vhost_name) or self._take_in(vhost_name)).add_exchange(exchange)
         for queue in restored_queues(self.store):
             (self.vhosts.get(queue.vhost) or self._take_in(queue.vhost)).take_back(queue)
-        lost = restore_bindings(self.vhosts, self.store)
+        lost = self.histories.restore(
+            [queue for each in self.vhosts.values() for queue in each.queues.values()]
+        )
+        # Both ends of a binding have to exist.
+        lost += restore_bindings(self.vhosts, self.store)
+        # Before the queues are configured: a message that a branch or a claim holds must not expire
+        # or be dropped by a limit first.
         lost += self.branches.restore()
         lost += self.leases.restore()
         self.jobs.restore()
-        for known in self.vhosts.values():
-            known.policies.apply_all()
+        for vhost in self.vhosts.values():
+            vhost.policies.apply_all()
         return lost
 
     def _next_batch(self, key: Key) -> int | None:
@@ -213,33 +248,70 @@ class Broker:
         entry = self.publishers.find(key)
         return None if entry is None else entry.next
 
+    def hand_over_publishers(self, entries: list[Entry], user: str) -> None:
+        """Give publishers to another user; what is staged for them is dropped.
+
+        Raises:
+            Refusal: as of `Publishers.hand_over`.
+        """
+        keys = [entry.key for entry in entries]
+        self.publishers.hand_over(entries, user)
+        self.stages.drop_all(*keys)
+
+    def forget_publishers(self, entries: list[Entry]) -> None:
+        """Remove publishers with what is staged for them; all of them or none.
+
+        Raises:
+            Refusal: RESOURCE_LOCKED, one is in use.
+        """
+        for entry in entries:
+            check_idle(entry)
+        self.stages.drop_all(*[entry.key for entry in entries])
+        for entry in entries:
+            self.publishers.forget(entry.key)
+
     def tick(self) -> None:
         """Do periodic work, about twice a second."""
+        # What expires in a tick is no act of the user whose input came last.
         self.events.actor = INTERNAL_USER
         self.timers.run()
         if self._awaiting:
             self.committed()
-        for vhost in self.vhosts.values():
-            vhost.tick()
+        piece = next(self._ticking, None)
+        if piece is None:
+            self._ticking = self._ticking_pieces()
+            piece = next(self._ticking, ())
+        for queue in piece:
+            if not queue.deleted:
+                self.failures.guard(queue.tick)
         if self.events.waiting:
-            self.events.publish()
+            self.failures.guard(self.events.publish)
+
+    def _ticking_pieces(self) -> Iterator[Sequence[Queue]]:
+        """Yield the queues that have periodic work, some for each tick."""
+        queues = [queue for vhost in self.vhosts.values() for queue in vhost.ticking.values()]
+        for start in range(0, len(queues), QUEUES_PER_TICK):
+            yield queues[start : start + QUEUES_PER_TICK]
 
     def committed(self) -> None:
         """Continue with everything that waited for the commit."""
+        # The list is emptied and not replaced: queues and exchanges have this very list.
         waiting = self._awaiting[:]
         self._awaiting.clear()
         for queue in waiting:
-            queue.committed()
+            # After an error it is called again with the next commit: messages wait in it.
+            if not self.failures.guard(queue.committed) and queue not in self._awaiting:
+                self._awaiting.append(queue)
 
     def weaker(self) -> list[str]:
         """Return the vhosts and policies whose confirms do not wait for a sync."""
-        asked = []
+        durabilities = []
         for _, vhost in sorted(self.vhosts.items()):
-            asked.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
+            durabilities.append((f"vhost '{vhost.name}'", vhost.metadata.durability))
             for name, policy in sorted(vhost.policies.policies.items()):
                 word = policy.definition.get("durability", "")
-                asked.append((f"policy '{name}' in vhost '{vhost.name}'", word))
-        return [f"{who} ({word})" for who, word in asked if word not in ("", FSYNC)]
+                durabilities.append((f"policy '{name}' in vhost '{vhost.name}'", word))
+        return [f"{owner} ({word})" for owner, word in durabilities if word not in ("", FSYNC)]
 
     def totals(self) -> dict[str, int]:
         """Return counts over all vhosts: queues, consumers, messages ready and unacknowledged."""

@@ -11,6 +11,7 @@ cdef class Consumer:
     cdef public object arguments
     cdef public long long excluded
     cdef public int unacked
+    cdef public long long kept
     cdef public bint waits
     cdef public Counters counters
     cdef public Counters details

@@ -27,6 +27,7 @@ class Consumer:
 
     Attributes:
         unacked: deliveries that are not acknowledged yet.
+        kept: about how much memory it takes, in bytes.
         waits: whether it waits for credit of a limit that it shares with other consumers.
         counters: those of its channel.
         details: those of its channel and queue.
@@ -42,6 +43,7 @@ class Consumer:
         "details",
         "excluded",
         "exclusive",
+        "kept",
         "no_ack",
         "prefetch",
         "priority",
@@ -72,6 +74,7 @@ class Consumer:
         self.arguments = arguments or {}
         self.excluded = excluded
         self.unacked = 0
+        self.kept = 0
         self.waits = False
         self.counters = UNCOUNTED
         self.details = UNCOUNTED

@@ -23,14 +23,15 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.clock import Clock
-from harebell.base.limits import LETTER_UNITS
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.bcc import BCC, hidden, whole
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
-from harebell.model.queue.contract import ACCEPTED, Queue
+from harebell.model.feedback import drop_history_feedback
+from harebell.model.limits import LETTER_UNITS
+from harebell.model.queue.contract import ACCEPTED, Queue, unrouted
 from harebell.model.queue.contract import REJECTED as REFUSED
 from harebell.model.router import Router
 
@@ -59,12 +60,12 @@ def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
     Invalid events are left out. Only a client can have written several for the same queue and
     reason: the first is used, and if it has no count, its count is their number.
     """
-    found = headers.get(HISTORY)
-    if not isinstance(found, list):
+    header = headers.get(HISTORY)
+    if not isinstance(header, list):
         return []
     events: list[dict[str, Any]] = []
     seen: dict[tuple[str, str], tuple[dict[str, Any], bool]] = {}
-    for event in found:
+    for event in header:
         if isinstance(event, Mapping) and isinstance(event.get("queue"), str):
             key = event["queue"], str(event.get("reason"))
             if key in seen:
@@ -162,6 +163,7 @@ class DeadLetters:
         if exchange is None:
             return GONE
         self._chain.work.charge(LETTER_UNITS)
+        # With `taken` it may be sent several times: its caller counts it, once.
         if taken is None:
             self._counts.count(self._kind, AT_MOST_ONCE, reason)
         message = whole(message)
@@ -181,17 +183,23 @@ class DeadLetters:
         letter = self._editor.forwarded(message, self.exchange, keys[0], changes)
         if blind:
             letter = hidden(letter)
-        found = self._targets(exchange, letter, keys)
-        if not found:
+        targets = self._targets(exchange, letter, keys)
+        if not targets:
+            if taken is None:
+                unrouted(letter)
             return NOWHERE
+        if taken:
+            drop_history_feedback(letter)
         outcome = ACCEPTED
-        for queue in found:
+        for queue in targets:
+            # As in RabbitMQ: a consumer rejects each time, so that cycle does not run by itself.
             if reason != REJECTED and is_cycle(history, queue.name):
                 continue
             if taken is None:
                 outcome |= queue.take_over(letter)
             elif queue.name not in taken:
-                said = queue.publish(letter)
+                # It would drop a duplicate, and the letter stays until it would not.
+                said = REFUSED if queue.knows(letter) else queue.publish(letter)
                 outcome |= said
                 if not said & REFUSED:
                     taken.add(queue.name)
@@ -210,6 +218,7 @@ class DeadLetters:
         history = _history(headers)
         first = not history or "x-first-death-reason" not in headers
         mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]
+        # It moves to the front, and keeps the time and the exchange of the first such event.
         if mine:
             event = mine[0]
             history = [each for each in history if each is not event]
@@ -228,6 +237,7 @@ class DeadLetters:
         expiration = self._editor.expiration_of(message)
         if expiration is not None:
             event["original-expiration"] = expiration
+        # `Long`: RabbitMQ writes the count with the type octet `l`, whatever its value.
         event["count"] = Long(1)
         event["reason"] = reason
         event["queue"] = self._queue

@@ -1,7 +1,7 @@
-"""The queues that dead letters of a queue go to, as far as that can be said before a message dies.
+"""Find the queues that dead letters of a queue may go to, before any message is dead-lettered.
 
 With a dead-letter routing key these are the queues that the exchange routes it to. Without one, and
-with an exchange that looks at more than the routing key, these are all that are bound to it.
+with an exchange that matches more than the routing key, these are all queues that are bound to it.
 """
 
 from __future__ import annotations
@@ -27,31 +27,36 @@ def dead_letter_queues(vhost: VHost, queue: Queue) -> list[Queue]:
     Raises:
         Refusal: there are none; the text says what is missing.
     """
-    thing = rendered("queue", queue.name, queue.vhost)
+    resource = rendered("queue", queue.name, queue.vhost)
     letters = getattr(queue, "dead_letters", None)
     if letters is None:
         raise precondition(
-            f"{thing} has no dead-letter exchange: declare it with x-dead-letter-exchange, or set "
-            "the policy key dead-letter-exchange"
+            f"{resource} has no dead-letter exchange: declare it with x-dead-letter-exchange, or "
+            "set the policy key dead-letter-exchange"
         )
     exchange = vhost.router.exchanges.get(letters.exchange)
     if exchange is None:
-        raise precondition(f"the dead-letter exchange '{letters.exchange}' of {thing} is missing")
+        raise precondition(
+            f"the dead-letter exchange '{letters.exchange}' of {resource} is missing"
+        )
     key = letters.routing_key
     if exchange.default and key is None:
         raise precondition(
-            f"dead letters of {thing} go to the queues that their own routing keys name: it has "
+            f"dead letters of {resource} go to the queues that their own routing keys name: it has "
             "the default exchange as dead-letter exchange, and no dead-letter routing key"
         )
+    # These types look at the routing key only, so a message without anything else will do.
     if key is not None and (exchange.default or exchange.KIND in _BY_KEY):
-        found = list(vhost.router.route(exchange, Message(exchange.name, key, _NO_PROPERTIES, b"")))
-    else:
-        found = list(_bound(vhost, exchange))
-    if not found:
-        raise precondition(
-            f"no queue gets dead letters of {thing}: bind one to exchange '{letters.exchange}'"
+        letter_queues = list(
+            vhost.router.route(exchange, Message(exchange.name, key, _NO_PROPERTIES, b""))
         )
-    return found
+    else:
+        letter_queues = list(_bound(vhost, exchange))
+    if not letter_queues:
+        raise precondition(
+            f"no queue gets dead letters of {resource}: bind one to exchange '{letters.exchange}'"
+        )
+    return letter_queues
 
 
 def _bound(vhost: VHost, start: Exchange) -> Iterable[Queue]:

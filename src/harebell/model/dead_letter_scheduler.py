@@ -19,9 +19,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import CHAINED_PER_TURN, LETTERS_PER_TURN, REFUSED_PER_TURN
 from harebell.base.message import Message
 from harebell.base.timers import Timers
+from harebell.model.limits import CHAINED_PER_TURN, LETTERS_PER_TURN, REFUSED_PER_TURN
 
 if TYPE_CHECKING:
     from harebell.model.dead_letter import DeadLetters
@@ -42,6 +42,7 @@ class DeadLetterScheduler:
 
     def __init__(self, timers: Timers) -> None:
         self._clock = timers.clock
+        self._failures = timers.failures
         self.work = timers.work
         self._timer = timers.timer(self.go_on)
         self._waiting: deque[tuple[DeadLetters, Message, str]] = deque()
@@ -78,17 +79,17 @@ class DeadLetterScheduler:
         self._sending = True
         try:
             while waiting:
+                # At least one in each turn, however small the budget is: otherwise none would ever
+                # be sent.
                 if self._sent >= REFUSED_PER_TURN or (self.work.charge(1) and self._sent):
-                    self._timer.set_earlier(self._clock.steady)
                     return
                 letters, message, reason = waiting.popleft()
                 self._sent += 1
-                letters.send(message, reason)
+                self._failures.guard(letters.send, message, reason)
+                # In front of the others and in their order: depth first.
                 waiting.extendleft(reversed(followers))
                 followers.clear()
-        except BaseException:
-            waiting.clear()
-            followers.clear()
-            raise
         finally:
             self._sending = False
+            if waiting:
+                self._timer.set_earlier(self._clock.steady)

@@ -2,8 +2,8 @@
 
     an entry in the log   expiry, 8 bytes, milliseconds since 1970, 0 for never | digest, 16 bytes
 
-A value is stored as a digest, so that all entries have the same size. If the cache is full, the
-oldest entry is removed.
+The expiry is big-endian. A value is stored as a digest, so that all entries have the same size. If
+the cache is full, the oldest entry is removed.
 """
 
 from __future__ import annotations
@@ -19,10 +19,13 @@ HEADER = "x-deduplication-header"
 _DIGEST_BYTES = 16
 _EXPIRY_BYTES = 8
 _NO_PROPERTIES = Properties(b"\0\0")
+_NO_ENTRY = (0, -1)
+_EXPIRED = (-1, -1)
 
 
 def digest(value: Any) -> bytes:
     """Return 16 bytes that are equal for equal header values of the same type only."""
+    # `frozen` names the types, so 1, true and "1" are three values.
     text = repr(frozen(value)).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, digest_size=_DIGEST_BYTES).digest()
 
@@ -46,29 +49,35 @@ class DedupCache:
     def __len__(self) -> int:
         return len(self._entries)
 
-    def seen(self, value: Any, ttl_ms: int, now: int) -> bool:
-        """Return whether a value was seen; add it if not.
+    def knows(self, key: bytes, now: int) -> bool:
+        """Return whether a value was seen.
 
         Args:
-            value: the value of the header.
-            ttl_ms: how long a new value is kept; 0 for as long as there is room.
+            key: the digest of the value.
             now: milliseconds since 1970.
         """
-        key = digest(value)
-        known = self._entries.get(key)
-        if known is not None:
-            if not known[0] or now < known[0]:
-                return True
-            self._drop(key)
-        while len(self._entries) >= self._size:
-            self._drop(next(iter(self._entries)))
-        self._add(key, now + ttl_ms if ttl_ms else 0)
-        return False
+        expiry, _ = self._entries.get(key, _EXPIRED)
+        return not expiry or now < expiry
 
-    def knows(self, value: Any, now: int) -> bool:
-        """Return whether a value was seen, and do not add it; the arguments are those of `seen`."""
-        known = self._entries.get(digest(value))
-        return known is not None and (not known[0] or now < known[0])
+    def add(self, key: bytes, ttl_ms: int, now: int) -> None:
+        """Add a value that is not known.
+
+        Args:
+            key: the digest of the value.
+            ttl_ms: how long it is kept; 0 for as long as there is room.
+            now: milliseconds since 1970.
+        """
+        # Dropped first, so that the value is the newest of the dictionary afterwards.
+        self.drop(key)
+        while len(self._entries) >= self._size:
+            self.drop(next(iter(self._entries)))
+        self._add(key, now + ttl_ms if ttl_ms else 0)
+
+    def drop(self, key: bytes) -> None:
+        """Remove a value, if the cache has it."""
+        _, position = self._entries.pop(key, _NO_ENTRY)
+        if self._log is not None and position >= 0:
+            self._log.settle(position)
 
     def clear(self) -> None:
         """Remove all entries and the log: the exchange was deleted."""
@@ -83,11 +92,6 @@ class DedupCache:
             position = self._log.append(Message("", "", _NO_PROPERTIES, body))
         self._entries[key] = (expiry, position)
 
-    def _drop(self, key: bytes) -> None:
-        _, position = self._entries.pop(key)
-        if self._log is not None:
-            self._log.settle(position)
-
     def _read(self, log: Log, now: int) -> None:
         """Read the entries of the log that have not expired."""
         position = log.first()
@@ -101,4 +105,4 @@ class DedupCache:
                     log.settle(position)
             position = log.next(position + 1)
         while len(self._entries) > self._size:
-            self._drop(next(iter(self._entries)))
+            self.drop(next(iter(self._entries)))

@@ -15,15 +15,19 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from harebell.base.errors import StoreError
+from harebell.base.limits import FRAME_MAX_BYTES
 from harebell.base.ports import EXCHANGE_LOG, Store
 from harebell.model.binding import Binding, frozen
 from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
+from harebell.model.histories import Histories
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import make_queue
+from harebell.model.resource import precondition
 from harebell.model.settings.metadata import Metadata
 
 _KEY_DIGITS = 32
@@ -38,6 +42,7 @@ def _arguments_key(arguments: Mapping[str, Any]) -> str:
     """Return a short text that is equal only for equal arguments; "" for none."""
     if not arguments:
         return ""
+    # A digest: tables have no order, and may be too large for the key of a row.
     text = repr(frozen(arguments)).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()[:_KEY_DIGITS]
 
@@ -68,20 +73,59 @@ class Recorder:
         vhost: the vhost's name.
         store: the store with the definitions and the group commit.
         events: the events of the broker.
+        histories: the eras of the logs.
 
     Attributes:
         ticket: the commit of the last change; 0 before the first.
+        histories: as given.
     """
 
-    def __init__(self, vhost: str, store: Store, events: Events) -> None:
+    def __init__(self, vhost: str, store: Store, events: Events, histories: Histories) -> None:
         self._vhost = vhost
         self.events = events
+        self.histories = histories
         self._definitions = store.definitions
         self._commit = store.commit
         self.ticket = 0
 
+    def check(self, resource: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that could not be stored or sent; `resource` names their owner.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, with the reason.
+        """
+        if not arguments:
+            return
+        size = self._definitions.check(resource, arguments)
+        if size > FRAME_MAX_BYTES:
+            raise precondition(
+                f"invalid arguments of {resource}: they have {size} bytes, at most "
+                f"{FRAME_MAX_BYTES} are possible"
+            )
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Store all changes of a block, or none of them if it raises; the same with their events.
+
+        The model is changed after the change is gathered for the store, so that nothing is in the
+        model that a restart would lose.
+        """
+        ticket, noted = self.ticket, len(self.events.waiting)
+        try:
+            with self._definitions.whole():
+                yield
+        except BaseException:
+            # An event of a change that was not made must not be published.
+            self.ticket = ticket
+            del self.events.waiting[noted:]
+            raise
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add or replace a definition."""
+        """Add or replace a definition.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, a value cannot be stored.
+        """
         self._definitions.put(kind, key, fields)
         self.ticket = self._commit.ticket
 
@@ -95,9 +139,8 @@ class Recorder:
         self.put("vhost", (self._vhost,), metadata.row())
 
     def vhost_gone(self) -> None:
-        """Remove the vhost, which was deleted after everything in it."""
+        """Remove the vhost, before everything in it."""
         self.drop("vhost", (self._vhost,))
-        self.events.note("vhost.deleted", {"name": self._vhost})
 
     def exchange_made(self, exchange: Exchange) -> None:
         """Store an exchange."""
@@ -127,12 +170,14 @@ class Recorder:
                 "arguments": queue.arguments,
             }
             self.put("queue", (self._vhost, queue.name), fields)
+        self.histories.made(queue)
         self.events.queue_made(self._vhost, queue)
 
     def queue_gone(self, queue: Queue) -> None:
         """Remove a queue."""
         if queue.durable:
             self.drop("queue", (self._vhost, queue.name))
+        self.histories.unstore(queue)
         self.events.gone("queue", self._vhost, queue.name)
 
     def bound(self, binding: Binding) -> None:
@@ -149,10 +194,10 @@ class Recorder:
         self.events.binding("deleted", self._vhost, binding)
 
 
-def _is_missing(thing: str, name: str, vhost: str, kind: str) -> StoreError:
+def _is_missing(resource: str, name: str, vhost: str, kind: str) -> StoreError:
     return StoreError(
-        f"the data directory has the {thing} '{name}' in vhost '{vhost}' of type '{kind}', which "
-        "this version does not have: use the version that made it"
+        f"the data directory has the {resource} '{name}' in vhost '{vhost}' of type '{kind}', "
+        "which this version does not have: use the version that made it"
     )
 
 

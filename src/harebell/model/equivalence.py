@@ -17,6 +17,7 @@ _INT32 = range(-(2**31), 2**31)
 
 def type_name(value: Any) -> str:
     """Return the name of a table value's type as in RabbitMQ's error texts."""
+    # Before int: a bool is an int in Python.
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
@@ -54,17 +55,17 @@ def term(value: Any) -> str:
     return str(value)
 
 
-def inequivalent(field: str, thing: str, received: str, current: str) -> Refusal:
+def inequivalent(field: str, resource: str, received: str, current: str) -> Refusal:
     """Return the refusal of a redeclaration that differs."""
     return precondition(
-        f"inequivalent arg '{field}' for {thing}: received {received} but current is {current}"
+        f"inequivalent arg '{field}' for {resource}: received {received} but current is {current}"
     )
 
 
-def check_field(field: str, thing: str, received: Any, current: Any) -> None:
+def check_field(field: str, resource: str, received: Any, current: Any) -> None:
     """Refuse unless both values are equal."""
     if received != current:
-        raise inequivalent(field, thing, f"'{shown(received)}'", f"'{shown(current)}'")
+        raise inequivalent(field, resource, f"'{shown(received)}'", f"'{shown(current)}'")
 
 
 def _described(arguments: Mapping[str, Any], key: str) -> str:
@@ -80,7 +81,7 @@ def _class(value: Any) -> str:
 
 
 def check_arguments(
-    thing: str, received: Mapping[str, Any], current: Mapping[str, Any], keys: Iterable[str]
+    resource: str, received: Mapping[str, Any], current: Mapping[str, Any], keys: Iterable[str]
 ) -> None:
     """Refuse unless the arguments are equal for the given keys."""
     for key in keys:
@@ -89,6 +90,6 @@ def check_arguments(
         if key in received and key in current:
             new, old = received[key], current[key]
             if _class(new) != _class(old) or new != old:
-                raise inequivalent(key, thing, f"'{shown(new)}'", f"'{shown(old)}'")
+                raise inequivalent(key, resource, f"'{shown(new)}'", f"'{shown(old)}'")
             continue
-        raise inequivalent(key, thing, _described(received, key), _described(current, key))
+        raise inequivalent(key, resource, _described(received, key), _described(current, key))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.failures import Failures
 from harebell.base.values import Long
 
 if TYPE_CHECKING:
@@ -62,6 +63,7 @@ class Events:
         editor: composes messages.
         clock: the time of day.
         node: the name of the broker.
+        failures: counts events that cannot be published; the others are.
 
     Attributes:
         actor: the name of the user who acts now.
@@ -70,8 +72,11 @@ class Events:
             routing key and headers; None if this one has it, or nothing is bound there.
     """
 
-    def __init__(self, editor: Editor, clock: Clock, node: str) -> None:
+    def __init__(
+        self, editor: Editor, clock: Clock, node: str, failures: Failures | None = None
+    ) -> None:
         self._editor = editor
+        self._failures = Failures() if failures is None else failures
         self._clock = clock
         self.node = node
         self.actor = INTERNAL_USER
@@ -103,6 +108,7 @@ class Events:
             key: the routing key.
             facts: the headers except user and time.
         """
+        # Mostly nothing is bound, and an event costs nothing.
         if self.wanted:
             headers = {name: _formatted(value) for name, value in facts.items()}
             headers["user_who_performed_action"] = self.actor
@@ -111,10 +117,11 @@ class Events:
 
     def publish(self) -> None:
         """Publish the gathered events."""
+        # Taken first: publishing may cause further events, which are for the next call.
         waiting, self.waiting = self.waiting, []
         put = self.elsewhere or self._put
         for key, headers in waiting:
-            put(key, headers)
+            self._failures.guard(put, key, headers)
 
     def take(self, key: str, headers: Mapping[str, Any]) -> None:
         """Publish an event of another broker of the cluster."""
@@ -124,9 +131,7 @@ class Events:
     def _put(self, key: str, headers: Mapping[str, Any]) -> None:
         if self._router is None or self._exchange is None:
             return
-        message = self._composed(key, headers)
-        for queue in self._router.route(self._exchange, message):
-            queue.publish(message)
+        self._router.send(self._exchange, self._composed(key, headers))
 
     def _composed(self, key: str, headers: Mapping[str, Any]) -> Any:
         moment = datetime.fromtimestamp(headers["timestamp_in_ms"] // _MS, UTC)

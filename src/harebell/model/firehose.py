@@ -15,6 +15,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from harebell.base.limits import NAME_BYTES
 from harebell.base.message import Message
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import Queue
@@ -39,8 +40,16 @@ class Actor(NamedTuple):
 
 
 def _plain(value: Any) -> Any:
-    """Return a property as a header value; a timestamp becomes a number of seconds."""
+    """Return a property as a header value: seconds for a timestamp, octets if it is no UTF-8."""
+    if isinstance(value, str) and not value.isascii():
+        data = value.encode(errors="surrogateescape")
+        return value if data.decode(errors="replace") == value else data
     return int(value.timestamp()) if isinstance(value, datetime) else value
+
+
+def _cut(key: str) -> str:
+    """Return a routing key that is cut to the 255 bytes that AMQP allows."""
+    return key.encode()[:NAME_BYTES].decode(errors="ignore")
 
 
 class Firehose:
@@ -104,7 +113,9 @@ class Firehose:
     ) -> None:
         exchange = self._router.exchanges[TRACE_EXCHANGE]
         if not exchange.bindings:
+            # All properties are decoded below: not for every message of a vhost without a reader.
             return
+        key = _cut(key)
         properties = self._editor.properties_of(message)
         headers: dict[str, Any] = {
             "exchange_name": message.exchange,
@@ -123,15 +134,14 @@ class Firehose:
             # The headers may have the maximum depth already, so they cannot be nested.
             headers["properties"].pop("headers", None)
             shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
-        for queue in self._router.route(exchange, shown):
-            queue.publish(shown)
+        self._router.send(exchange, shown)
 
 
 def further_keys(headers: Any) -> list[str]:
     """Return the routing keys of the headers CC and BCC."""
-    found: list[str] = []
+    keys: list[str] = []
     for name in _COPIES:
         value = headers.get(name)
         if isinstance(value, list | tuple):
-            found += [key for key in value if isinstance(key, str)]
-    return found
+            keys += [key for key in value if isinstance(key, str)]
+    return keys

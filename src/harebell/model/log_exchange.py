@@ -53,6 +53,7 @@ class LogExchange:
 
     def publish(self, level: str, text: str) -> None:
         """Publish a log line, if anything is bound."""
+        # A line that publishing itself has caused would cause the next one, for ever.
         if self.publishing or not (self.elsewhere or self.bound):
             return
         self.publishing = True
@@ -77,5 +78,4 @@ class LogExchange:
             "timestamp": datetime.fromtimestamp(self._clock.ms // _MS, UTC),
         }
         message = self._editor.composed(LOG_EXCHANGE, level, body, properties)
-        for queue in self._router.route(self._router.exchanges[LOG_EXCHANGE], message):
-            queue.publish(message)
+        self._router.send(self._router.exchanges[LOG_EXCHANGE], message)

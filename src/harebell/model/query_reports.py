@@ -1,4 +1,4 @@
-"""What the queries of data programs report: how far they are, and what stopped them.
+"""Reports of the queries of data programs: their progress, and the error that ended them.
 
 Reports are kept in memory, per vhost. They are for people to look at: the broker does not act on
 them, and does not compare the queues that they name with its own.
@@ -8,23 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
+
 from harebell.base.clock import Clock
-from harebell.base.limits import (
-    QUERY_ERROR_CHARACTERS,
-    QUERY_REPORT_MS,
-    QUERY_REPORTS,
-    QUERY_REPORTS_PER_USER,
-    QUERY_SOURCES,
-    QUERY_TEXT_BYTES,
-)
+from harebell.base.limits import QUERY_ERROR_CHARACTERS, QUERY_SOURCES, QUERY_TEXT_BYTES
 from harebell.base.names import did_you_mean
+from harebell.base.share import Shares
+from harebell.model.limits import QUERY_REPORT_MS, QUERY_REPORTS
 from harebell.model.resource import precondition
 
 STATES = ("running", "stopped", "failed")
-"""What a query may report of its state."""
+"""The states that a query may report."""
 MISSED_INTERVALS = 3
 """A report is stale when the query has missed so many."""
 
@@ -39,8 +35,7 @@ FACTS = (*_TEXTS, *_COUNTS, *_NUMBERS, _ERROR, _INTERVAL, _SOURCES, _STATE)
 """The names that a report may have."""
 
 
-@dataclass(slots=True)
-class Report:
+class Report(Struct):
     """The last report of a query.
 
     Args:
@@ -82,6 +77,11 @@ class QueryReports:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._reports: dict[tuple[str, str], Report] = {}
+        self._shares = Shares(
+            "queries that report in this vhost",
+            QUERY_REPORTS,
+            "stop some of them, or let them use other users or vhosts",
+        )
 
     def add(self, user: str, name: str, facts: Mapping[str, Any]) -> Report:
         """Keep a report; it replaces the last one of the query.
@@ -100,8 +100,9 @@ class QueryReports:
         clock = self._clock
         report = Report(user, name, clock.ms, clock.steady, state, interval, checked)
         # At the end, so that the oldest is always the first.
-        self._reports.pop(key, None)
+        self.delete(user, name)
         self._reports[key] = report
+        self._shares.add(user)
         return report
 
     def all(self) -> list[Report]:
@@ -111,7 +112,10 @@ class QueryReports:
 
     def delete(self, user: str, name: str) -> bool:
         """Delete a report; returns whether there was one."""
-        return self._reports.pop((user, name), None) is not None
+        if self._reports.pop((user, name), None) is None:
+            return False
+        self._shares.remove(user)
+        return True
 
     def is_stale(self, report: Report) -> bool:
         """True if the query has missed several reports."""
@@ -124,48 +128,27 @@ class QueryReports:
             key, report = next(iter(self._reports.items()))
             if report.steady >= oldest:
                 return
-            del self._reports[key]
+            self.delete(*key)
 
     def _make_room(self, user: str) -> None:
-        """Drop what is too old, or else the oldest report of a query that does not run any more.
-
-        A user whose share is used makes room among his own reports only.
+        """Drop what is too old, or else the oldest report of an ended query of the same user.
 
         Raises:
             Refusal: all of them run.
         """
-        if self._count(user) >= QUERY_REPORTS_PER_USER:
+        if self._shares.objection(user):
             self._drop_old()
-            if self._count(user) >= QUERY_REPORTS_PER_USER and not self._drop_ended(user):
-                raise precondition(
-                    f"{QUERY_REPORTS_PER_USER} queries of user '{user}' report in this vhost, "
-                    "which is the most that one user may: stop some of them, or let them use "
-                    "other users or vhosts"
-                )
-        if len(self._reports) >= QUERY_REPORTS:
-            self._drop_old()
-            if len(self._reports) >= QUERY_REPORTS and not self._drop_ended():
-                raise precondition(
-                    f"{len(self._reports)} queries report in this vhost, which is the most that "
-                    "may: stop some of them, or let them use other vhosts"
-                )
+            if self._shares.objection(user):
+                self._drop_ended(user)
+            self._shares.check(user)
 
-    def _count(self, user: str) -> int:
-        """Return how many queries of a user report."""
-        return sum(owner == user for owner, _ in self._reports)
-
-    def _drop_ended(self, user: str | None = None) -> bool:
-        """Drop the oldest report of a query that does not run any more; False if all run.
-
-        Args:
-            user: whose report it has to be; None for any.
-        """
+    def _drop_ended(self, user: str) -> None:
+        """Drop the oldest report of a query of a user that does not run any more."""
         now = self._clock.steady
         for key, report in self._reports.items():
-            if user in (None, key[0]) and (report.state != STATES[0] or report.is_stale(now)):
-                del self._reports[key]
-                return True
-        return False
+            if user == key[0] and (report.state != STATES[0] or report.is_stale(now)):
+                self.delete(*key)
+                return
 
 
 def _is_text(value: Any) -> bool:
@@ -197,6 +180,7 @@ def _checked(query: str, name: str, value: Any) -> Any:
     elif name == _ERROR:
         takes, fits = "a text", type(value) is str
         if fits:
+            # Cut and mended, not refused: the text is of an error that the query did not choose.
             return value[:QUERY_ERROR_CHARACTERS].encode(errors="replace").decode()
     elif name == _INTERVAL:
         takes = f"seconds, from 1 to {_LONGEST_INTERVAL}"

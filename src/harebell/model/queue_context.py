@@ -8,12 +8,15 @@ from typing import Any
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
+from harebell.base.message import Message, copy_message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
+from harebell.model.bcc import revealed
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
+from harebell.model.firehose import further_keys
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 
@@ -61,6 +64,26 @@ class QueueContext:
         self.letter_counts = DeadLetterCounts()
         self.letters = DeadLetterScheduler(self.timers)
         router.work = self.timers.work
+
+    def route_again(self, message: Message, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Route a published message by all of its keys; it carries what exchanges hear of it then.
+
+        Args:
+            message: a message that was routed before.
+            queues: what to return if its exchange was deleted.
+        """
+        exchange = self.router.exchanges.get(message.exchange)
+        if exchange is None:
+            message.once = None
+            return queues
+        # With the BCC keys that were hidden from queues, as they are routing keys, too.
+        whole = revealed(message)
+        whole.once = None
+        keys = further_keys(self.editor.headers_of(whole)) if whole.has_headers else []
+        copies = [copy_message(whole, exchange.name, key) for key in keys]
+        route_again = self.router.route_all(exchange, (whole, *copies))
+        message.once = whole.once
+        return route_again
 
     def dead_letters_of(self, queue: Queue, settings: Mapping[str, Any]) -> DeadLetters | None:
         """Return the dead-letter settings of a queue; None if it has no dead-letter exchange.

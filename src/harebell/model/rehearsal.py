@@ -1,11 +1,11 @@
-"""What would happen to a message, found without publishing it.
+"""Rehearse a publish: find the route of a message, and what each queue would do with it.
 
     exchange --binding--> exchange --binding--> queue      each step, and the bindings that match
         `--alternate-exchange--> ...
     queue    delivered, kept, refused, or kept while the oldest one is dropped
 
-It goes where `Router` goes, and asks `Exchange.rehearse` in the place of `Exchange.match`. All of
-it is work in slices: an exchange may have a hundred thousand bindings.
+The route is found as `Router` finds it, with `Exchange.rehearse` in the place of `Exchange.match`,
+in slices: an exchange may have a hundred thousand bindings.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harebell.base.limits import REHEARSAL_SHOWN_BINDINGS, REHEARSAL_SLICE_BINDINGS
 from harebell.base.message import PERSISTENT
+from harebell.model.exchange.delayed import HELD_PREFIX, Held
 from harebell.model.exchange.kind import Exchange, Rehearsal
+from harebell.model.limits import REHEARSAL_SHOWN_BINDINGS, REHEARSAL_SLICE_BINDINGS
 from harebell.model.queue.queue import MessageQueue
-from harebell.model.queue.reply import REPLY_PREFIX
+from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
@@ -36,7 +37,7 @@ KEPT = "kept"
 REFUSED = "refused"
 DROPS_OLDEST = "drops-oldest"
 DUPLICATE = "duplicate"
-"""What a queue does with it."""
+"""The outcome in a queue."""
 
 NO_TTL = -1
 _NO_HEADERS: dict[str, Any] = {}
@@ -51,7 +52,7 @@ class Step(NamedTuple):
         source: the exchange that it comes from; "" for the publisher.
         bindings: those that match, as far as they are shown.
         more: whether there are more.
-        note: what its type does beside routing.
+        note: the effects of its type beside routing.
         one_of: whether only one of the bindings is chosen.
         alternate: the alternate exchange that gets what no binding matches; None for none.
         queue: the queue that the routing key names, at the default exchange; None for none.
@@ -117,9 +118,10 @@ def route_of(
     reply = False
     while todo:
         exchange, via, source = todo.pop(0)
+        # Its bindings are the names of queues, so there are none to show.
         if exchange.default:
-            found = [router.queues.get(each.routing_key) for each in messages]
-            named = [queue for queue in found if queue is not None]
+            by_key = [router.queues.get(each.routing_key) for each in messages]
+            named = [queue for queue in by_key if queue is not None]
             reply = reply or any(each.routing_key.startswith(REPLY_PREFIX) for each in messages)
             queues |= dict.fromkeys(named)
             first = named[0] if named else None
@@ -155,9 +157,9 @@ def _rehearsed(
 ) -> Rehearsal:
     """Rehearse a message by each of its keys, as far as the type looks at them."""
     used = headers if exchange.needs_headers else _NO_HEADERS
-    looked_at = messages if exchange.each_key else messages[:1]
-    each = [exchange.rehearse(message, used) for message in looked_at]
-    destinations = [found for one in each for found in one.destinations]
+    examined = messages if exchange.each_key else messages[:1]
+    each = [exchange.rehearse(message, used) for message in examined]
+    destinations = [destination for one in each for destination in one.destinations]
     return each[0]._replace(destinations=destinations)
 
 
@@ -168,22 +170,23 @@ def _matching(
     headers: Mapping[str, Any],
 ) -> Slices[tuple[list[Binding], bool]]:
     """Return the bindings that lead to the destinations, and whether there are more."""
-    found: list[Binding] = []
+    bindings: list[Binding] = []
     if not destinations:
-        return found, False
+        return bindings, False
     used = headers if exchange.needs_headers else _NO_HEADERS
-    looked_at = messages if exchange.each_key else messages[:1]
+    examined = messages if exchange.each_key else messages[:1]
     for number, binding in enumerate(list(exchange.bindings.values())):
+        # A copy of the bindings is examined: other turns may change them in between.
         if number % REHEARSAL_SLICE_BINDINGS == REHEARSAL_SLICE_BINDINGS - 1:
             yield
         if binding.destination not in destinations:
             continue
         probe = exchange.alone(binding)
-        if any(probe.match(message, used) for message in looked_at):
-            if len(found) == REHEARSAL_SHOWN_BINDINGS:
-                return found, True
-            found.append(binding)
-    return found, False
+        if any(probe.match(message, used) for message in examined):
+            if len(bindings) == REHEARSAL_SHOWN_BINDINGS:
+                return bindings, True
+            bindings.append(binding)
+    return bindings, False
 
 
 def prospect_of(queue: Queue, message: Message, size: int, expiration_ms: int) -> Prospect:
@@ -201,20 +204,67 @@ def prospect_of(queue: Queue, message: Message, size: int, expiration_ms: int) -
     ttl = NO_TTL if expiry is None else expiry.ttl
     lives = [each for each in (ttl, expiration_ms) if each != NO_TTL]
     ttl_ms = min(lives, default=NO_TTL)
+    # Quorum queues store every message; RabbitMQ confirms a transient one in a classic queue at
+    # once.
     kept = queue.quorum is not None or message.delivery_mode == PERSISTENT
     outcome, letters = _outcome(queue, message, size)
-    synced = queue.durable and kept and outcome != DUPLICATE
-    return Prospect(outcome, letters, ttl_ms, synced)
+    return Prospect(outcome, letters, ttl_ms, synced=queue.durable and kept)
+
+
+def refusal(queue: Queue, message: Message) -> str:
+    """Return why a queue would not keep a message that is moved to it; "" if it would.
+
+    A message that a consumer gets at once need not be kept.
+
+    Args:
+        queue: a queue that the message is routed to; it is not changed.
+        message: the message, with its `due` time if it has one.
+    """
+    name = f"queue '{queue.name}'"
+    if isinstance(queue, Held):
+        exchange = queue.name.removeprefix(HELD_PREFIX)
+        return f"exchange '{exchange}' delays it, and takes no messages of a job"
+    if isinstance(queue, ReplyQueue):
+        waits = any(consumer.ready() for consumer in queue.consumers)
+        return "" if waits else f"no requester waits for a direct reply at '{message.routing_key}'"
+    if not isinstance(queue, MessageQueue):
+        return ""
+    size, limits = len(message.body), queue.limits
+    outcome, _ = _outcome(queue, message, size)
+    if outcome == DUPLICATE:
+        return f"{name} has a message with the same x-deduplication-header"
+    if outcome == REFUSED:
+        return f"{name} is full"
+    if outcome == DELIVERED:
+        return ""
+    if outcome == DROPS_OLDEST and limits is not None:
+        if limits.max_length == 0 or 0 <= limits.max_bytes < size:
+            return f"{name} would drop it: it is over the limit of the queue by itself"
+        if queue.order.heads > 1:
+            return f"{name} is full, and priorities decide which message it drops"
+    expiry = queue.expiry
+    if (message.due and queue.expired(message)) or (expiry is not None and expiry.ttl == 0):
+        return f"it would expire in {name} at once"
+    return ""
 
 
 def _outcome(queue: MessageQueue, message: Message, size: int) -> tuple[str, bool]:
-    ready, limits = queue.order.count, queue.limits
+    limits, (hidden, hidden_bytes) = queue.limits, queue.hidden()
+    ready = queue.order.count + hidden
     if queue.knows(message):
         return DUPLICATE, False
-    if limits is not None and limits.refuses(ready, size):
+    if limits is not None and limits.refuses(ready, size + hidden_bytes):
         return REFUSED, limits.letters and queue.dead_letters is not None
-    if not ready and queue.keyed is None and any(each.ready() for each in queue.consumers):
+    if not (ready or queue.staging) and queue.keyed is None and _is_served(queue, message):
         return DELIVERED, False
     if limits is not None and limits.drops and limits.full(ready, size):
         return DROPS_OLDEST, queue.dead_letters is not None
     return KEPT, False
+
+
+def _is_served(queue: MessageQueue, message: Message) -> bool:
+    """True if a consumer is ready that may get the message."""
+    return any(
+        each.ready() and (not each.excluded or each.excluded != message.origin)
+        for each in queue.consumers
+    )

@@ -1,7 +1,7 @@
 """Deletion in slices, for objects with many bindings and for many queues.
 
-    unbind_some(thing)      before a queue or an exchange is deleted: remove most of its bindings
-    drop(thing)             delete an unused one at once, or after its bindings
+    unbind_some(resource)   before a queue or an exchange is deleted: remove most of its bindings
+    drop(resource)          delete an unused one at once, or after its bindings
     drop_all(queues)        delete the exclusive queues of a closed connection; the names are free
 
 A queue of a closed connection is no longer found, so its name can be declared again at once. While
@@ -16,25 +16,21 @@ from collections import deque
 from collections.abc import Callable, Collection, Iterable
 from itertools import islice
 
-from harebell.base.limits import (
-    REMOVED_AT_ONCE,
-    REMOVED_BINDING_UNITS,
-    REMOVED_QUEUE_UNITS,
-)
 from harebell.base.work import Work
 from harebell.model.binding import Binding
 from harebell.model.events import Events
 from harebell.model.exchange import Exchange
+from harebell.model.limits import REMOVED_AT_ONCE, REMOVED_BINDING_UNITS, REMOVED_QUEUE_UNITS
 from harebell.model.queue.contract import Queue
 
 _TAKEN_AT_ONCE = 256
 """Bindings per lookup: finding the first key of a dictionary is slow after many removals."""
 
 
-def _count(thing: Queue | Exchange) -> int:
+def _count(resource: Queue | Exchange) -> int:
     """Return how many bindings it has."""
-    count = len(thing.bound or ())
-    return count + len(thing.bindings) if isinstance(thing, Exchange) else count
+    count = len(resource.bound or ())
+    return count + len(resource.bindings) if isinstance(resource, Exchange) else count
 
 
 class Removal:
@@ -59,24 +55,24 @@ class Removal:
         self._work = work
         self._events = events
 
-    def unbind_some(self, thing: Queue | Exchange) -> bool:
+    def unbind_some(self, resource: Queue | Exchange) -> bool:
         """Remove bindings from and to an object in this turn; True when only a few are left."""
-        while _count(thing) > REMOVED_AT_ONCE:
-            bindings = thing.bound
-            if isinstance(thing, Exchange) and thing.bindings:
-                bindings = thing.bindings
+        while _count(resource) > REMOVED_AT_ONCE:
+            bindings = resource.bound
+            if isinstance(resource, Exchange) and resource.bindings:
+                bindings = resource.bindings
             for binding in [*islice((bindings or {}).values(), _TAKEN_AT_ONCE)]:
                 self._unbind(binding)
                 if self._work.charge(REMOVED_BINDING_UNITS):
                     return False
         return True
 
-    def drop(self, thing: Queue | Exchange) -> None:
+    def drop(self, resource: Queue | Exchange) -> None:
         """Delete an unused object; with many bindings, after they are removed."""
-        if _count(thing) <= REMOVED_AT_ONCE:
-            self._delete(thing)
+        if _count(resource) <= REMOVED_AT_ONCE:
+            self._delete(resource)
         else:
-            self._later([thing])
+            self._later([resource])
 
     def drop_all(self, queues: Collection[Queue]) -> None:
         """Delete the queues of a closed connection."""
@@ -87,12 +83,13 @@ class Removal:
         else:
             self._later(queues)
 
-    def _later(self, things: Iterable[Queue | Exchange]) -> None:
-        waiting = deque(things)
+    def _later(self, resources: Iterable[Queue | Exchange]) -> None:
+        waiting = deque(resources)
         events = self._events
         actor = events.actor
 
         def step() -> bool:
+            # The events name the user of the deletion, not that of the present turn.
             before, events.actor = events.actor, actor
             try:
                 return self._some_of(waiting)
@@ -103,12 +100,12 @@ class Removal:
 
         self._work.later(step)
 
-    def _some_of(self, things: deque[Queue | Exchange]) -> bool:
+    def _some_of(self, resources: deque[Queue | Exchange]) -> bool:
         """Remove a slice of the bindings; True when all are removed."""
-        while things:
-            if not self.unbind_some(things[0]):
+        while resources:
+            if not self.unbind_some(resources[0]):
                 return False
-            self._delete(things.popleft())
+            self._delete(resources.popleft())
             if self._work.charge(REMOVED_QUEUE_UNITS):
                 break
-        return not things
+        return not resources

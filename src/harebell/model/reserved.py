@@ -1,7 +1,8 @@
-"""Names that no client may declare or delete; checked before permissions."""
+"""Names that no client may declare or delete, at whatever door."""
 
 from __future__ import annotations
 
+from harebell.base.limits import NAME_BYTES
 from harebell.model.exchange import KINDS
 from harebell.model.resource import RESERVED_PREFIX, precondition, refused, rendered
 
@@ -22,3 +23,12 @@ def check_queue_name(name: str) -> None:
     """Refuse a queue name that clients may not use in declarations."""
     if name.startswith(RESERVED_PREFIX):
         raise refused(f"queue name '{name}' contains reserved prefix 'amq.*'")
+
+
+def check_length(what: str, name: str) -> None:
+    """Refuse a name or key that AMQP cannot carry."""
+    size = len(name.encode(errors="surrogateescape"))
+    if size > NAME_BYTES:
+        raise precondition(
+            f"the {what} has {size} bytes, at most {NAME_BYTES} are allowed: shorten it"
+        )

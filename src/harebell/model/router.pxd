@@ -18,6 +18,10 @@ cdef class Router:
     cdef public bint origins
     cdef public Work work
 
-    @cython.locals(queue=Queue, found=tuple)
+    @cython.locals(queue=Queue, queues=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)
+    @cython.locals(queue=Queue, queues=dict, route=tuple)
+    cdef tuple _match_key(self, Exchange exchange, Message message)
+    cdef tuple _walk(self, Exchange start, tuple messages)
+    cdef _remember(self, Exchange exchange, str key, tuple route)
     cpdef bint same_for(self, Exchange exchange, str routing_key) except -1

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import ROUTE_CACHE_ENTRIES
 from harebell.base.message import Message
 from harebell.base.work import Work
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.contract import Queue
+from harebell.model.limits import ROUTE_CACHE_ENTRIES
+from harebell.model.queue.contract import Queue, unrouted
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 
 if TYPE_CHECKING:
@@ -58,15 +58,17 @@ class Router:
     def route(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
         """Return the queues that get a message published to this exchange."""
         if exchange.default:
+            # `itself` is a tuple that the queue keeps: nothing is made for each message.
             queue = self.queues.get(message.routing_key)
             return self._reply(message.routing_key) if queue is None else queue.itself
         if exchange.routes_epoch == self.epoch:
-            found = exchange.routes.get(message.routing_key)
-            if found is not None:
-                if len(found) > 1:
-                    self.work.charge(len(found))
-                return found
-        return self._walk(exchange, (message,))
+            queues = exchange.routes.get(message.routing_key)
+            if queues is not None:
+                if len(queues) > 1:
+                    # Each queue after the first is another copy; the first is part of the publish.
+                    self.work.charge(len(queues))
+                return queues
+        return self._match_key(exchange, message)
 
     def same_for(self, exchange: Exchange, routing_key: str) -> bool:
         """True if all messages with a routing key that was just routed get to the same queues."""
@@ -81,14 +83,46 @@ class Router:
         """
         return self._walk(exchange, messages)
 
+    def send(self, exchange: Exchange, message: Message) -> None:
+        """Route and publish a message of the broker itself, which gets no confirm or return."""
+        queues = self.route(exchange, message)
+        for queue in queues:
+            queue.publish(message)
+        if not queues:
+            unrouted(message)
+
     def _reply(self, key: str) -> tuple[Queue, ...]:
         """Return the route of a direct reply; one whose consumer is gone counts as routed."""
         if not key.startswith(REPLY_PREFIX):
             return NOWHERE
+        # RabbitMQ does not return such a message since 4.2, mandatory or not.
         return self.replies.get(key, self._no_reply).itself
+
+    def _match_key(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
+        """Return the queues of a routing key that is not cached.
+
+        Most exchanges lead to queues only: these need none of what exchanges behind exchanges do.
+        """
+        if not exchange.by_key:
+            return self._walk(exchange, (message,))
+        matched = exchange.match(message, NO_HEADERS)
+        queues: dict[Queue, None] = {}
+        for destination in matched:
+            if not isinstance(destination, Queue):
+                return self._walk(exchange, (message,))
+            queue = destination
+            queues[queue] = None
+        if not queues and exchange.alternate is not None:
+            return self._walk(exchange, (message,))
+        # The tuple that the queue keeps, so that a cached route is no object of its own.
+        route = queue.itself if len(queues) == 1 else tuple(queues)
+        self.work.charge(len(route) + 1)
+        self._remember(exchange, message.routing_key, route)
+        return route
 
     def _walk(self, start: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
         queues: dict[Queue, None] = {}
+        # Each exchange is visited once: bindings between exchanges may form cycles.
         seen = {start}
         todo = [start]
         last: set[Exchange] = set()
@@ -103,11 +137,11 @@ class Router:
                 elif destination not in seen:
                     seen.add(destination)
                     todo.append(destination)
-        found = tuple(queues)
-        self.work.charge(len(found) + len(seen))
+        route = tuple(queues)
+        self.work.charge(len(route) + len(seen))
         if by_key:
-            self._remember(start, messages[0].routing_key, found)
-        return found
+            self._remember(start, messages[0].routing_key, route)
+        return route
 
     def _matches(
         self, exchange: Exchange, messages: tuple[Message, ...], last: set[Exchange]
@@ -126,8 +160,9 @@ class Router:
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)
         # Types that match more than the routing key see the message once and choose once.
-        looked_at = messages if exchange.each_key else messages[:1]
-        matched = [found for each in looked_at for found in exchange.match(each, headers)]
+        examined = messages if exchange.each_key else messages[:1]
+        matched = [end for each in examined for end in exchange.match(each, headers)]
+        # As in RabbitMQ: only if nothing matches, and the alternate exchange may have one, too.
         if not matched and exchange.alternate is not None and exchange not in last:
             alternate = self.exchanges.get(exchange.alternate)
             if alternate is not None:
@@ -136,8 +171,10 @@ class Router:
                 return [alternate]
         return matched
 
-    def _remember(self, exchange: Exchange, key: str, found: tuple[Queue, ...]) -> None:
+    def _remember(self, exchange: Exchange, key: str, route: tuple[Queue, ...]) -> None:
+        # Emptied as a whole when it is full: peers choose routing keys, and keeping the order of
+        # use would cost something for every message.
         if exchange.routes_epoch != self.epoch or len(exchange.routes) >= _CACHE_ENTRIES:
             exchange.routes.clear()
             exchange.routes_epoch = self.epoch
-        exchange.routes[key] = found
+        exchange.routes[key] = route

@@ -33,9 +33,16 @@ from collections.abc import Callable, Iterator
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import STAGED_CHUNK_BYTES, STAGED_FILES_COUNT, STAGED_KEEP_SECONDS
 from harebell.base.ports import Commit, File, Files
+from harebell.base.share import Shares
 from harebell.base.timers import Timers
+from harebell.model.limits import (
+    STAGE_USER_SHARE,
+    STAGED_CHUNK_BYTES,
+    STAGED_FILES_COUNT,
+    STAGED_KEEP_SECONDS,
+)
+from harebell.model.publishing.stage_files import write_all
 
 DIRECTORY = "staging"
 _MAGIC = b"HBSTAGE\x01"
@@ -91,13 +98,21 @@ class Staging:
         clock: tells how old a file is.
         timers: the timers, for removing old files.
         commit: the group commit; a published file is removed after it.
+
+    Attributes:
+        floor: bytes of the disk that stay free: `disk_free_limit`.
     """
 
     def __init__(self, files: Files, clock: Clock, timers: Timers, commit: Commit) -> None:
+        self.floor = 0
         self._files = files
         self._clock = clock
         self._timer = timers.timer(self._tend)
         self._commit = commit
+        self._shares = Shares(
+            "staged files", STAGED_FILES_COUNT, "publish some: unused ones are dropped after a day"
+        )
+        self._sizes = Shares("bytes of staged files", 0, "publish some")
         self._entries: dict[Key, StagedFile] = {}
         self._published: list[tuple[int, StagedFile]] = []
         self._made = False
@@ -114,26 +129,29 @@ class Staging:
         Raises:
             Refusal: RESOURCE_ERROR, there is no room.
         """
-        found = self.find(key)
-        if found is not None and found.size != size:
+        staged = self.find(key)
+        if staged is not None and staged.size != size:
             # Another file under the same identifier.
-            self.drop(found)
-            found = None
+            self.drop(staged)
+            staged = None
         try:
-            if found is None:
-                found = self._make(key, size)
-            elif found.file is None:
-                found.file = self._files.open(found.path)
-                found.file.truncate(found.end)
+            if staged is None:
+                staged = self._make(key, size)
+            elif staged.file is None:
+                staged.file = self._files.open(staged.path)
+                # A process that was killed may have left bytes behind the last good chunk.
+                staged.file.truncate(staged.end)
         except OSError as error:
             raise self._no_room(key, error) from None
-        found.holder = holder
-        found.touched = self._clock.steady
-        return found
+        staged.holder = holder
+        staged.touched = self._clock.steady
+        return staged
 
     def describe(self, staged: StagedFile, properties: bytes) -> None:
         """Store the encoded property list of a file that is being staged."""
         if staged.properties != properties:
+            # In the order of arrival, as the checksum of each chunk continues that of the one
+            # before.
             self._flush(staged)
             self._append(staged, _PROPERTIES, properties)
             staged.properties = properties
@@ -152,6 +170,7 @@ class Staging:
 
     def release(self, staged: StagedFile) -> None:
         """Release the file; call the waiting publisher, whether or not the file is complete."""
+        # What could not be written is not counted as staged: the next holder sends it again.
         with contextlib.suppress(Refusal):
             self._flush(staged)
         staged.holder = None
@@ -167,15 +186,15 @@ class Staging:
 
     def find(self, key: Key) -> StagedFile | None:
         """Return the staged file with this key, complete or not."""
-        found = self._entries.get(key)
+        entry = self._entries.get(key)
         # A file from before the start is read on first use.
-        if found is not None and found.end == 0 and not self._read(found):
-            self.drop(found)
+        if entry is not None and entry.end == 0 and not self._read(entry):
+            self.drop(entry)
             return None
-        return found
+        return entry
 
     def body(self, staged: StagedFile) -> bytes | None:
-        """Return the body of a complete file; None if the disk has lost a part of it."""
+        """Return the body of a complete file; None if bytes are missing on the disk."""
         pieces: list[bytes] = []
         try:
             self._flush(staged)
@@ -189,19 +208,19 @@ class Staging:
 
     def published(self, staged: StagedFile) -> None:
         """Remove a published file as soon as the gathering commit is on disk."""
-        if self._entries.get(staged.key) is staged:
-            del self._entries[staged.key]
+        # It cannot be published again from here on. The file is removed after the commit: a crash
+        # before that keeps it, and the peer publishes it once more.
+        self._take_out(staged)
         self._published.append((self._commit.ticket, staged))
         self._timer.set_earlier(self._clock.steady + _MS)
 
     def drop(self, staged: StagedFile) -> None:
         """Remove a file."""
-        if self._entries.get(staged.key) is staged:
-            del self._entries[staged.key]
+        self._take_out(staged)
         if staged.file is not None:
             staged.file.close()
             staged.file = None
-        # What a full or failing disk keeps is found at the next start and removed then.
+        # Files that a full or failing disk does not delete are deleted at the next start.
         with contextlib.suppress(OSError):
             self._files.remove(staged.path)
 
@@ -213,15 +232,20 @@ class Staging:
     # --- inside ---------------------------------------------------------------------------------
 
     def _make(self, key: Key, size: int) -> StagedFile:
-        if len(self._entries) >= STAGED_FILES_COUNT:
+        self._shares.check(key[1], cannot=f"cannot stage '{key[2]}'", kind=ErrorKind.RESOURCE_ERROR)
+        free = self._files.free() - self.floor
+        if size > free:
             raise Refusal(
                 ErrorKind.RESOURCE_ERROR,
-                f"cannot stage '{key[2]}': {STAGED_FILES_COUNT} files are staged and not published",
+                f"cannot stage '{key[2]}': it has {size} bytes, {max(free, 0)} are free above "
+                f"disk_free_limit ({self.floor})",
             )
-        if size > self._files.free():
+        held, limit = self._sizes.of(key[1]), int(free * STAGE_USER_SHARE)
+        if held + size > limit:
             raise Refusal(
                 ErrorKind.RESOURCE_ERROR,
-                f"cannot stage '{key[2]}': it has {size} bytes, {self._files.free()} are free",
+                f"cannot stage '{key[2]}': it has {size} bytes, {held} of user '{key[1]}' are "
+                f"staged, and one user may stage {limit}: publish some",
             )
         if not self._made:
             self._files.make_directory(DIRECTORY)
@@ -230,14 +254,30 @@ class Staging:
         # A published file with this key may wait for its removal: that is over now.
         self._published = [each for each in self._published if each[1].key != key]
         staged.file = self._files.open(staged.path, create=True)
-        staged.file.truncate(0)
-        _write(staged.file, _MAGIC, 0)
-        staged.end = len(_MAGIC)
-        names = b"".join(len(name.encode()).to_bytes(2, "little") + name.encode() for name in key)
-        self._append(staged, _HEAD, size.to_bytes(8, "little") + names)
-        self._entries[key] = staged
+        try:
+            # The published file, or one whose removal failed, may be at this path.
+            staged.file.truncate(0)
+            write_all(staged.file, _MAGIC, 0)
+            staged.end = len(_MAGIC)
+            names = b"".join(len(n.encode()).to_bytes(2, "little") + n.encode() for n in key)
+            self._append(staged, _HEAD, size.to_bytes(8, "little") + names)
+        except (OSError, Refusal):
+            self.drop(staged)
+            raise
+        self._add(staged)
         self._timer.set_earlier(self._clock.steady + STAGED_KEEP_SECONDS * _MS)
         return staged
+
+    def _add(self, staged: StagedFile) -> None:
+        self._entries[staged.key] = staged
+        self._shares.add(staged.key[1])
+        self._sizes.add(staged.key[1], staged.size)
+
+    def _take_out(self, staged: StagedFile) -> None:
+        if self._entries.get(staged.key) is staged:
+            del self._entries[staged.key]
+            self._shares.remove(staged.key[1])
+            self._sizes.remove(staged.key[1], staged.size)
 
     def _append(self, staged: StagedFile, kind: int, data: bytes) -> None:
         assert staged.file is not None, "who writes holds it open"
@@ -245,7 +285,7 @@ class Staging:
         crc = zlib.crc32(rest, staged.crc)
         chunk = crc.to_bytes(4, "little") + rest
         try:
-            _write(staged.file, chunk, staged.end)
+            write_all(staged.file, chunk, staged.end)
         except OSError as error:
             raise self._no_room(staged.key, error) from None
         staged.end += len(chunk)
@@ -257,6 +297,7 @@ class Staging:
             try:
                 self._append(staged, _BODY, data)
             except Refusal:
+                # The peer learns how much is here and sends the rest once more.
                 staged.staged -= len(data)
                 raise
             finally:
@@ -272,18 +313,19 @@ class Staging:
             size = file.size()
             if file.read_at(len(_MAGIC), 0) != _MAGIC:
                 return
-            at, crc = len(_MAGIC), 0
-            while at + _CHUNK.size <= size:
-                front = file.read_at(_CHUNK.size, at)
-                wanted, length, kind = _CHUNK.unpack(front)
-                if at + _CHUNK.size + length > size:
+            offset, crc = len(_MAGIC), 0
+            while offset + _CHUNK.size <= size:
+                head = file.read_at(_CHUNK.size, offset)
+                check, length, kind = _CHUNK.unpack(head)
+                if offset + _CHUNK.size + length > size:
                     return
-                data = file.read_at(length, at + _CHUNK.size)
-                crc = zlib.crc32(data, zlib.crc32(front[4:], crc))
-                if crc != wanted:
+                data = file.read_at(length, offset + _CHUNK.size)
+                # Continued from the chunk before, so a chunk counts in its place only.
+                crc = zlib.crc32(data, zlib.crc32(head[4:], crc))
+                if crc != check:
                     return
-                at += _CHUNK.size + length
-                staged.end, staged.crc = at, crc
+                offset += _CHUNK.size + length
+                staged.end, staged.crc = offset, crc
                 yield kind, data
         finally:
             if staged.file is None:
@@ -314,16 +356,18 @@ class Staging:
             except OSError:
                 continue
             try:
-                found = _read_first(file)
+                first = _read_first(file)
             except OSError:
-                found = None
+                first = None
             finally:
                 file.close()
-            if found is None or f"{DIRECTORY}/{_name(found[0])}" != path:
+            # The path is the hash of the key in the head: another one means damage.
+            if first is None or f"{DIRECTORY}/{_name(first[0])}" != path:
                 with contextlib.suppress(OSError):
                     self._files.remove(path)
                 continue
-            staged = self._entries[found[0]] = StagedFile(*found)
+            staged = StagedFile(*first)
+            self._add(staged)
             staged.touched = self._clock.steady
         if self._entries:
             self._timer.set_earlier(self._clock.steady + STAGED_KEEP_SECONDS * _MS)
@@ -355,26 +399,18 @@ def _name(key: Key) -> str:
     return hashlib.sha256(parts).hexdigest()
 
 
-def _write(file: File, data: bytes, offset: int) -> None:
-    view = memoryview(data)
-    while view:
-        done = file.write_at(view, offset)
-        offset += done
-        view = view[done:]
-
-
 def _read_first(file: File) -> tuple[Key, int] | None:
     """Return key and size from the head of a file; None if it has no valid head."""
     if file.read_at(len(_MAGIC), 0) != _MAGIC:
         return None
-    front = file.read_at(_CHUNK.size, len(_MAGIC))
-    if len(front) < _CHUNK.size:
+    head = file.read_at(_CHUNK.size, len(_MAGIC))
+    if len(head) < _CHUNK.size:
         return None
-    wanted, length, kind = _CHUNK.unpack(front)
+    check, length, kind = _CHUNK.unpack(head)
     if kind != _HEAD or length > file.size():
         return None
     data = file.read_at(length, len(_MAGIC) + _CHUNK.size)
-    if zlib.crc32(front[4:] + data) != wanted:
+    if zlib.crc32(head[4:] + data) != check:
         return None
     return _read_head(data)
 
@@ -383,10 +419,10 @@ def _read_head(data: bytes) -> tuple[Key, int]:
     """Return key and size of a head with a right checksum."""
     size = int.from_bytes(data[:8], "little")
     names = []
-    at = 8
-    while at < len(data):
-        end = at + 2 + int.from_bytes(data[at : at + 2], "little")
-        names.append(data[at + 2 : end].decode())
-        at = end
+    offset = 8
+    while offset < len(data):
+        end = offset + 2 + int.from_bytes(data[offset : offset + 2], "little")
+        names.append(data[offset + 2 : end].decode())
+        offset = end
     vhost, user, identifier = names
     return (vhost, user, identifier), size

@@ -7,15 +7,17 @@ distributed transaction only does the work. Messages are routed and checked when
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Generic, Protocol, TypeVar
 
-from harebell.base import limits
+from harebell.base import limits as base_limits
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.base.slices import Slices, at_once
+from harebell.model import limits
+from harebell.model.feedback import routed_now
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.features.limits import Incoming
 
@@ -25,9 +27,9 @@ REJECT = 1
 """Reject: dead-letter or remove the message."""
 REQUEUE = 2
 """Requeue as a failed delivery."""
-GIVE_BACK = 3
+REQUEUE_RETURNED = 3
 """Requeue; the client says that the delivery did not fail."""
-KINDS = (ACCEPT, REJECT, REQUEUE, GIVE_BACK)
+KINDS = (ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED)
 """The kinds of settlements."""
 
 
@@ -130,6 +132,7 @@ class Transaction(Generic[Done]):
     def settle(self, entries: list[Done], kind: int) -> None:
         """Keep an acknowledgement or rejection for the commit."""
         self.settled.append((entries, kind))
+        # A rejected message may be dead-lettered: then a second queue changes, too.
         self._changes += len(entries) * (2 if kind == REJECT else 1)
 
     def pending(self) -> tuple[int, int]:
@@ -157,7 +160,7 @@ class Transaction(Generic[Done]):
         """
         if self.large:
             return (yield from pinned(commit, slices))
-        for _ in range(0, sum(self.pending()), limits.TRANSACTION_SLICE):
+        for _ in range(0, sum(self.pending()), base_limits.TRANSACTION_SLICE):
             yield
         return at_once(slices)
 
@@ -202,18 +205,23 @@ class Transaction(Generic[Done]):
         if changes + more > 1:
             commit.joint = True
         result = 0
+        # RabbitMQ commits publishes before acknowledgements, too.
         while publishes:
             message, queues, flags = publishes.pop()
             if message.due < 0:
                 message.due = now + ttl_until_commit(message.due)
+            # Routed when it was published, as in RabbitMQ: queues that were bound since get
+            # nothing.
             if any(queue.deleted for queue in queues):
                 queues = tuple(queue for queue in queues if not queue.deleted)
+            if message.once is not None:
+                queues = routed_now(message, queues)
             result |= party.accept(message, queues, flags)
-            if not hurry and len(publishes) % limits.TRANSACTION_SLICE == 0:
+            if not hurry and len(publishes) % base_limits.TRANSACTION_SLICE == 0:
                 yield
         for entries, kind in settled:
             # Drain after all requeues, so that no message is delivered before an earlier one.
-            size = limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
+            size = base_limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
             for at in range(0, len(entries), size):
                 some = entries[at : at + size]
                 party.take_effect(some, kind)
@@ -221,6 +229,31 @@ class Transaction(Generic[Done]):
                     result |= queue.sync_soon()
                 yield
         return result
+
+    def forgetting(self, unsettle: Callable[[Sequence[Done]], object]) -> Slices[None]:
+        """Roll back in slices; what is left when the peer is gone meanwhile is for `forget`.
+
+        Args:
+            unsettle: gets the deliveries that are unsettled again.
+        """
+        publishes, self.publishes = self.publishes, []
+        self._release()
+        self._changes = 0
+        # From the end, where a list is cut without moving what is left.
+        while publishes:
+            del publishes[-base_limits.TRANSACTION_SLICE :]
+            yield
+        while self.settled:
+            some: list[Done] = []
+            while self.settled and len(some) < base_limits.TRANSACTION_SLICE:
+                entries, _ = self.settled[-1]
+                at = -(base_limits.TRANSACTION_SLICE - len(some))
+                some += entries[at:]
+                del entries[at:]
+                if not entries:
+                    self.settled.pop()
+            unsettle(some)
+            yield
 
     def forget(self) -> list[list[Done]]:
         """Roll back; return the deliveries that are unsettled again."""

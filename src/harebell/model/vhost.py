@@ -17,7 +17,7 @@ from harebell.base.histogram import Histogram
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model import equivalence
-from harebell.model.binding import Binding
+from harebell.model.binding import NO_ARGUMENTS, Binding
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.definitions import Recorder
@@ -27,6 +27,7 @@ from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
+from harebell.model.histories import Histories
 from harebell.model.query_reports import QueryReports
 from harebell.model.queue.arguments import (
     check_queue_arguments,
@@ -41,6 +42,7 @@ from harebell.model.removal import Removal
 from harebell.model.reserved import (
     check_exchange_deletion,
     check_exchange_type,
+    check_length,
     check_queue_name,
 )
 from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
@@ -76,6 +78,7 @@ class VHost:
         events: publishes events of the vhost; shared by the broker.
 
     Attributes:
+        context: the parts that its queues and exchanges share.
         ticking: queues that need `tick`.
         recorder: stores durable declarations.
         policies: settings for queues and exchanges whose names match a pattern.
@@ -97,6 +100,7 @@ class VHost:
         chooser: Chooser | None = None,
         timers: Timers | None = None,
         events: Events | None = None,
+        histories: Histories | None = None,
     ) -> None:
         self.name = name
         self.metadata = Metadata()
@@ -104,7 +108,7 @@ class VHost:
         self.ceilings = Ceilings()
         self.churn = Churn()
         self.router = Router(editor.headers_of)
-        self._context = QueueContext(
+        self.context = QueueContext(
             self.router,
             editor,
             Clock() if clock is None else clock,
@@ -113,19 +117,19 @@ class VHost:
             store,
             timers,
         )
-        self.query_reports = QueryReports(self._context.clock)
+        self.query_reports = QueryReports(self.context.clock)
         self.ticking: dict[str, Queue] = {}
         self.exchanges = self.router.exchanges
         self.queues = self.router.queues
         self._store = store
         if events is None:
-            events = Events(editor, self._context.clock, "")
-        self.recorder = Recorder(name, store, events)
+            events = Events(editor, self.context.clock, "")
+        self.recorder = Recorder(name, store, events, histories or Histories(store))
         self.parameters = Parameters(name, self.recorder)
-        self.policies = Policies(name, self.recorder, self._context, store)
-        work = self._context.timers.work
+        self.policies = Policies(name, self.recorder, self.context, store)
+        work = self.context.timers.work
         self._removal = Removal(self._unbind, self._drop, work, events)
-        self._context.drop_queue = self.retire
+        self.context.drop_queue = self.retire
         # Exclusive queues by name, for each owner.
         self._owned: dict[object, dict[str, Queue]] = {}
         self.exchanges[""] = DirectExchange("", durable=True)
@@ -137,7 +141,7 @@ class VHost:
     @property
     def editor(self) -> Editor:
         """Reads and changes messages."""
-        return self._context.editor
+        return self.context.editor
 
     def add_watcher(self, name: str) -> None:
         """Add an exchange to which only the broker publishes."""
@@ -150,15 +154,15 @@ class VHost:
             deliveries: the failed deliveries of queues that are deleted.
             letters: dead letters.
         """
-        self._context.delivery_counts = deliveries
-        self._context.letter_counts = letters
+        self.context.delivery_counts = deliveries
+        self.context.letter_counts = letters
 
     # --- metadata -----------------------------------------------------------------------------
 
     def set_metadata(self, metadata: Metadata) -> None:
         """Replace the metadata, and store them."""
-        self.take_metadata(metadata)
         self.recorder.vhost_is(metadata)
+        self.take_metadata(metadata)
         self.policies.apply_all()
 
     def take_metadata(self, metadata: Metadata) -> None:
@@ -166,7 +170,7 @@ class VHost:
         self.metadata = metadata
         self.policies.durability = metadata.durability
         self.router.tracer = (
-            Firehose(self.name, self.recorder.events.node, self.router, self._context.editor)
+            Firehose(self.name, self.recorder.events.node, self.router, self.context.editor)
             if metadata.tracing
             else None
         )
@@ -223,39 +227,49 @@ class VHost:
         self.check_not_default(name)
         check_exchange_type(kind)
         arguments = arguments or {}
-        thing = rendered("exchange", name, self.name)
+        resource = rendered("exchange", name, self.name)
         exchange = self.exchanges.get(name)
         if exchange is not None:
-            equivalence.check_field("type", thing, kind, exchange.KIND)
-            equivalence.check_field("durable", thing, durable, exchange.durable)
-            equivalence.check_field("auto_delete", thing, auto_delete, exchange.auto_delete)
-            equivalence.check_field("internal", thing, internal, exchange.internal)
+            equivalence.check_field("type", resource, kind, exchange.KIND)
+            equivalence.check_field("durable", resource, durable, exchange.durable)
+            equivalence.check_field("auto_delete", resource, auto_delete, exchange.auto_delete)
+            equivalence.check_field("internal", resource, internal, exchange.internal)
+            # RabbitMQ compares this argument of an exchange only.
             equivalence.check_arguments(
-                thing, arguments, exchange.arguments, ("alternate-exchange",)
+                resource, arguments, exchange.arguments, ("alternate-exchange",)
             )
             return exchange
+        check_length("exchange name", name)
+        # Not before: clients may declare amq.direct again as it is, in RabbitMQ too.
         if name.startswith(RESERVED_PREFIX):
             raise refused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
         alternate = arguments.get("alternate-exchange")
         if alternate is not None and not isinstance(alternate, str):
-            found = equivalence.type_name(alternate)
-            raise precondition(f"invalid type '{found}' for arg 'alternate-exchange' in {thing}")
-        KINDS[kind].check_arguments(thing, arguments)
+            type_name = equivalence.type_name(alternate)
+            raise precondition(
+                f"invalid type '{type_name}' for arg 'alternate-exchange' in {resource}"
+            )
+        KINDS[kind].check_arguments(resource, arguments)
+        self.recorder.check(resource, arguments)
         self.ceilings.check_exchange(name, self.name)
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
+        # Before the row is made, which names the log by it.
         if exchange.KEEPS:
             exchange.identity = self._store.new_identity()
-        self.add_exchange(exchange)
-        self.recorder.exchange_made(exchange)
+        with self.recorder.whole():
+            self.recorder.exchange_made(exchange)
+            self.add_exchange(exchange)
         return exchange
 
     def add_exchange(self, exchange: Exchange) -> None:
         """Add an exchange that was just made or restored."""
-        exchange.enter(self._context)
-        self.exchanges[exchange.name] = exchange
+        # Before the vhost has it: when its log cannot be opened, `whole` undoes the row, and
+        # nothing refers to the exchange.
+        exchange.enter(self.context)
         self.policies.apply_to_exchange(exchange)
+        self.exchanges[exchange.name] = exchange
         self.router.changed()
 
     def delete_exchange(self, name: str, *, if_unused: bool = False) -> None:
@@ -274,11 +288,21 @@ class VHost:
         return exchange
 
     def _drop_exchange(self, exchange: Exchange) -> None:
+        bound = (exchange.bound or {}).values()
+        with self.recorder.whole():
+            self.recorder.exchange_gone(exchange)
+            # A binding of the exchange to itself is in both.
+            for binding in dict.fromkeys((*exchange.bindings.values(), *bound)):
+                self.recorder.unbound(binding)
         del self.exchanges[exchange.name]
-        self.recorder.exchange_gone(exchange)
-        for binding in list(exchange.bindings.values()):
-            self._forget(binding)
+        self._take_out_exchange(exchange)
+
+    def _take_out_exchange(self, exchange: Exchange) -> None:
+        """Remove an exchange that is neither stored nor found by its name any more."""
+        for binding in exchange.bindings.values():
+            _forget(binding)
         exchange.bindings.clear()
+        # Bindings from other exchanges to this one.
         self._drop_bound(exchange)
         self.router.changed()
         exchange.leave()
@@ -333,25 +357,32 @@ class VHost:
             owner: the token of the connection.
             generated: whether the broker chose the name, which may then begin with "amq.".
         """
+        # RabbitMQ makes a durable exclusive queue a transient one, and compares redeclarations with
+        # that.
         kept = durable and not exclusive
         default = self.default_queue_type or self.broker_queue_type
         arguments = with_queue_type(arguments or {}, default, lasting=kept and not auto_delete)
+        # RabbitMQ refuses the prefix of a queue even if the queue exists, unlike that of an
+        # exchange.
         if not generated:
             check_queue_name(name)
-        thing = rendered("queue", name, self.name)
+        resource = rendered("queue", name, self.name)
         self.churn.queue_declared += 1
         queue = self.queues.get(name)
         if queue is not None:
+            # Before its properties are compared: RabbitMQ answers 405, and not 406, to a connection
+            # that may not use the queue, and to one that gives another exclusive flag.
             self._check_owner(queue, owner)
             if exclusive != (queue.owner is not None):
                 self._locked(queue)
-            equivalence.check_field("durable", thing, kept, queue.durable)
-            equivalence.check_field("auto_delete", thing, auto_delete, queue.auto_delete)
-            check_repeated(thing, arguments, queue.arguments)
+            equivalence.check_field("durable", resource, kept, queue.durable)
+            equivalence.check_field("auto_delete", resource, auto_delete, queue.auto_delete)
+            check_repeated(resource, arguments, queue.arguments)
             return queue
-        check_queue_arguments(thing, arguments)
+        check_length("queue name", name)
+        check_queue_arguments(resource, arguments)
         check_queue_properties(
-            thing,
+            resource,
             arguments,
             durable=durable,
             exclusive=exclusive,
@@ -364,16 +395,28 @@ class VHost:
             "owner": owner if exclusive else None,
             "arguments": arguments,
         }
+        # Before the log of the queue is opened: arguments that cannot be stored leave nothing
+        # behind.
+        self.recorder.check(resource, arguments)
         kind = kind_of(arguments)
         identity = self._store.new_identity()
-        queue = make_queue(kind, name, self.name, self._store, identity, options)
-        self.add_queue(queue)
-        self.recorder.queue_made(queue, kind)
+        with self.recorder.whole():
+            queue = make_queue(kind, name, self.name, self._store, identity, options)
+            try:
+                self.recorder.queue_made(queue, kind)
+                self.add_queue(queue)
+            except Exception:
+                # `whole` undoes the rows; the queue may be in the model and have a log already.
+                self._forget_name(queue)
+                self.recorder.histories.gone(queue)
+                queue.delete()
+                raise
         self.churn.queue_created += 1
         return queue
 
     def add_queue(self, queue: Queue) -> None:
         """Add a queue that was just made."""
+        # It joins the vhost first: its settings need the context.
         self.take_back(queue)
         self.policies.apply_to_queue(queue)
 
@@ -382,14 +425,9 @@ class VHost:
         self.queues[queue.name] = queue
         if queue.owner is not None:
             self.give(queue, queue.owner)
-        queue.join(self._context)
+        queue.join(self.context)
         if queue.ticks:
             self.ticking[queue.name] = queue
-
-    def tick(self) -> None:
-        """Run the periodic work of the queues that need it."""
-        for queue in list(self.ticking.values()):
-            queue.tick()
 
     def give(self, queue: Queue, owner: object) -> None:
         """Make a queue exclusive to an owner; None makes it shared."""
@@ -418,26 +456,44 @@ class VHost:
         self, name: str, owner: object = None, *, if_unused: bool = False, if_empty: bool = False
     ) -> Queue | None:
         """Return the queue if it may be deleted; None if it does not exist; refuse otherwise."""
+        # RabbitMQ answers delete-ok for a missing queue: a client may repeat a delete.
         if name not in self.queues:
             return None
         queue = self.queue(name, owner)
         queue.check_delete(if_unused=if_unused, if_empty=if_empty)
-        thing = rendered("queue", name, self.name)
+        resource = rendered("queue", name, self.name)
         if if_unused and (queue.consumers or queue.browsers):
-            raise precondition(f"{thing} in use")
+            raise precondition(f"{resource} in use")
+        # Leased messages are not ready, but become so when their claim is released.
         if if_empty and (queue.ready_count() or queue.leased):
-            raise precondition(f"{thing} not empty")
+            raise precondition(f"{resource} not empty")
         return queue
 
     def drop_queue(self, queue: Queue) -> int:
         """Delete a queue without checks; return its ready messages."""
         if queue.deleted:
             return 0
+        # The rows first, which may fail as a whole; then the model, which cannot fail.
+        with self.recorder.whole():
+            self._unstore_queue(queue)
+        return self._take_out_queue(queue)
+
+    def _unstore_queue(self, queue: Queue) -> None:
+        """Remove every row of a queue."""
+        self.recorder.queue_gone(queue)
+        for binding in (queue.bound or {}).values():
+            self.recorder.unbound(binding)
+        if queue.leases is not None:
+            queue.leases.unstore(self, queue)
+        queue.unstore()
+
+    def _take_out_queue(self, queue: Queue) -> int:
+        """Remove a queue that is not stored any more."""
+        if queue.leases is not None:
+            queue.leases.gone()
+        self.recorder.histories.gone(queue)
         self.churn.queue_deleted += 1
         self._forget_name(queue)
-        self.recorder.queue_gone(queue)
-        if queue.leases is not None:
-            queue.leases.gone(self, queue)
         self._drop_bound(queue)
         return queue.delete()
 
@@ -452,12 +508,12 @@ class VHost:
         """Delete an unused queue."""
         self._removal.drop(queue)
 
-    def _drop(self, thing: Queue | Exchange) -> None:
+    def _drop(self, resource: Queue | Exchange) -> None:
         """Delete the queue if it still exists."""
-        if isinstance(thing, Queue):
-            self.drop_queue(thing)
-        elif self.exchanges.get(thing.name) is thing:
-            self._drop_exchange(thing)
+        if isinstance(resource, Queue):
+            self.drop_queue(resource)
+        elif self.exchanges.get(resource.name) is resource:
+            self._drop_exchange(resource)
 
     def drop_owned(self, owner: object) -> None:
         """Delete the exclusive queues of a closed connection."""
@@ -470,29 +526,44 @@ class VHost:
             self.ticking.pop(name, None)
         self._removal.drop_all(owned.values())
 
-    def clear(self) -> None:
-        """Delete everything in the vhost, used or not."""
-        for queue in list(self.queues.values()):
-            self.drop_queue(queue)
-        for exchange in list(self.exchanges.values()):
-            predeclared = not exchange.name or exchange.name.startswith(RESERVED_PREFIX)
-            if not predeclared and self.exchanges.get(exchange.name) is exchange:
-                self._drop_exchange(exchange)
-        for operator in (False, True):
-            held = self.policies.operator_policies if operator else self.policies.policies
-            for name in list(held):
-                self.policies.delete(name, operator=operator)
-        self.parameters.clear()
+    def delete(self) -> None:
+        """Delete the vhost atomically, with all queues and exchanges, in use or not."""
+        queues = list(self.queues.values())
+        # Predeclared exchanges have no rows.
+        declared = [
+            exchange
+            for exchange in self.exchanges.values()
+            if exchange.name and not exchange.name.startswith(RESERVED_PREFIX)
+        ]
+        with self.recorder.whole():
+            self.recorder.vhost_gone()
+            for queue in queues:
+                self._unstore_queue(queue)
+            for exchange in self.exchanges.values():
+                for binding in (exchange.bound or {}).values():
+                    self.recorder.unbound(binding)
+            for exchange in declared:
+                self.recorder.exchange_gone(exchange)
+            self.policies.unstore()
+            self.parameters.unstore()
+        for exchange in declared:
+            # First, so that none of them is deleted again with its last binding.
+            del self.exchanges[exchange.name]
+        for queue in queues:
+            self._take_out_queue(queue)
+        for exchange in declared:
+            self._take_out_exchange(exchange)
 
     # --- consumers ----------------------------------------------------------------------------
 
     def check_consumer(self, queue: Queue, *, exclusive: bool) -> None:
         """Refuse a consumer that conflicts with the existing ones."""
+        # An exclusive consumer has the queue alone, so the first one is enough to look at.
         first = queue.consumers.first()
         taken = first is not None and first.exclusive  # an exclusive consumer
         if taken or (exclusive and queue.consumers):
-            thing = rendered("queue", queue.name, self.name)
-            raise refused(f"{thing} in exclusive use")
+            resource = rendered("queue", queue.name, self.name)
+            raise refused(f"{resource} in exclusive use")
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Remove a consumer; delete an auto-delete queue with its last one."""
@@ -515,11 +586,20 @@ class VHost:
         """Bind a queue or an exchange to the exchange `source`; an equal binding is no error."""
         self.check_not_default(source)
         exchange = self.exchange(source)
-        binding = Binding(exchange, destination, routing_key, arguments or {})
-        if self.attach(binding):
-            self.recorder.bound(binding)
+        binding = Binding(exchange, destination, routing_key, arguments or NO_ARGUMENTS)
+        # An equal binding is accepted without a change, as the specification demands of queue.bind.
+        if binding not in exchange.bindings:
+            check_length("binding key", routing_key)
+            self.recorder.check(f"the binding to {self._named(exchange)}", binding.arguments)
+            with self.recorder.whole():
+                self.recorder.bound(binding)
+                self.attach(binding)
+            # Behind the block: the messages that it sends could not be taken back.
             exchange.greet(binding)
         return binding
+
+    def _named(self, exchange: Exchange) -> str:
+        return rendered("exchange", exchange.name, self.name)
 
     def attach(self, binding: Binding) -> bool:
         """Add a binding; False if there is an equal one."""
@@ -528,7 +608,7 @@ class VHost:
             return False
         if destination.bound is None:
             destination.bound = {}
-        destination.bound[(source.name, binding.identity)] = binding
+        destination.bound[binding] = binding
         self.router.changed()
         return True
 
@@ -542,44 +622,36 @@ class VHost:
         """Remove a binding; False if there was none."""
         self.check_not_default(source)
         exchange = self.exchanges.get(source)
+        # RabbitMQ answers unbind-ok even if the exchange, the queue or the binding is missing.
         if exchange is None or destination is None:
             return False
-        identity = Binding(exchange, destination, routing_key, arguments or {}).identity
-        binding = exchange.unbind(identity)
+        wanted = Binding(exchange, destination, routing_key, arguments or NO_ARGUMENTS)
+        binding = exchange.bindings.get(wanted)
         if binding is None:
             return False
-        self._forget(binding)
-        self.router.changed()
-        self._auto_delete(exchange)
+        self._unbind(binding)
         return True
 
-    def _forget(self, binding: Binding) -> None:
-        """Remove a binding from the list of its destination and from the definitions."""
-        self.recorder.unbound(binding)
-        bound = binding.destination.bound
-        if bound is not None:
-            bound.pop((binding.source.name, binding.identity), None)
-
-    def unbind_some(self, thing: Exchange | Queue) -> bool:
+    def unbind_some(self, resource: Exchange | Queue) -> bool:
         """Remove some bindings of a deleted queue or exchange; True when few are left."""
-        return self._removal.unbind_some(thing)
+        return self._removal.unbind_some(resource)
 
     def _unbind(self, binding: Binding) -> None:
-        """Remove a binding whose source or destination is deleted."""
-        binding.source.unbind(binding.identity)
-        self._forget(binding)
+        """Remove a binding; an auto-delete exchange goes with its last one."""
+        self.recorder.unbound(binding)
+        binding.source.unbind(binding)
+        _forget(binding)
         self.router.changed()
         self._auto_delete(binding.source)
 
     def _drop_bound(self, destination: Exchange | Queue) -> None:
-        """Remove all bindings that lead to a deleted destination."""
+        """Remove all bindings that lead to a deleted destination, which are not stored any more."""
         bound, destination.bound = destination.bound, None
         if not bound:
             return
         sources = []
         for binding in bound.values():
-            binding.source.unbind(binding.identity)
-            self.recorder.unbound(binding)
+            binding.source.unbind(binding)
             sources.append(binding.source)
         self.router.changed()
         for source in sources:
@@ -597,3 +669,10 @@ class VHost:
         """Iterate over the explicit bindings; they may change meanwhile."""
         for exchange in [*self.exchanges.values()]:
             yield from [*exchange.bindings.values()]
+
+
+def _forget(binding: Binding) -> None:
+    """Remove a binding from the list of its destination."""
+    bound = binding.destination.bound
+    if bound is not None:
+        bound.pop(binding, None)

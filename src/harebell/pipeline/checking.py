@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from harebell.base.names import did_you_mean
 from harebell.pipeline.errors import Complaints
 from harebell.pipeline.spec import statements
+from harebell.pipeline.spec.check_columns import ColumnCheck
 from harebell.pipeline.spec.check_sinks import sink_of
 from harebell.pipeline.spec.check_sources import source_of, watermark_of
 from harebell.pipeline.spec.description import (
@@ -64,6 +65,7 @@ def understand(root: Node, path: Path) -> Description:
     complaints = Complaints(str(path))
     if not root.is_mapping:
         complaints.add(root.line, f"a pipeline is a mapping with {', '.join(_KEYS[:3])} and so on")
+        # Raised here: without a mapping there is nothing that could be checked further.
         complaints.settle()
     description = _Reader(root, path, complaints).description()
     complaints.settle()
@@ -80,6 +82,7 @@ class _Reader:
         self._directory = path.resolve().parent
         self._complaints = complaints
         self._views: dict[str, int] = {}
+        self._columns = ColumnCheck(complaints)
 
     def description(self) -> Description:
         """Return the description."""
@@ -89,7 +92,7 @@ class _Reader:
         steps = self._steps()
         sinks = self._sinks(steps)
         settings = self._settings()
-        found = Description(
+        description = Description(
             name=name,
             file=self._path,
             directory=self._directory,
@@ -103,9 +106,8 @@ class _Reader:
             master=self._master(),
             report=self._report(),
         )
-        if not self._complaints.found:
-            self._together(found)
-        return found
+        self._together(description)
+        return description
 
     def _name(self) -> str:
         node = self._keys.get("pipeline")
@@ -132,7 +134,7 @@ class _Reader:
             return ()
         if one is not None:
             self._views[SOURCE] = one.line
-            return (source_of(SOURCE, one, self._complaints),)
+            return (self._source(SOURCE, one),)
         assert many is not None
         if not many.is_mapping or not many.value:
             self._complaints.add(
@@ -141,7 +143,12 @@ class _Reader:
             return ()
         for name in many.value:
             self._new_view(name, many.keys[name])
-        return tuple(source_of(name, node, self._complaints) for name, node in many.value.items())
+        return tuple(self._source(name, node) for name, node in many.value.items())
+
+    def _source(self, name: str, node: Node) -> Source:
+        source = source_of(name, node, self._complaints)
+        self._columns.add_source(source, node)
+        return source
 
     def _new_view(self, name: str, line: int) -> None:
         if not _VIEW.fullmatch(name):
@@ -149,12 +156,13 @@ class _Reader:
                 line, f"the name {name!r} cannot be used in SQL: letters, digits and underscores"
             )
         # Spark ignores the case of a view's name.
-        taken = {each.lower(): at for each, at in self._views.items()}
-        if name.lower() in taken:
+        lines = {view.lower(): view_line for view, view_line in self._views.items()}
+        if name.lower() in lines:
             self._complaints.add(
                 line,
-                f"the name {name} is taken: see line {taken[name.lower()]}; choose another one",
+                f"the name {name} is taken: see line {lines[name.lower()]}; choose another one",
             )
+        # Also a name that was refused: the steps that read the view would be called wrong as well.
         self._views.setdefault(name, line)
 
     def _steps(self) -> tuple[Step, ...]:
@@ -164,12 +172,12 @@ class _Reader:
         if not node.is_list:
             self._complaints.add(node.line, f"steps must be a list, not {node.kind}")
             return ()
-        found = []
+        steps = []
         for number, each in enumerate(node.value, start=1):
             step = self._step(each, number)
             if step is not None:
-                found.append(step)
-        return tuple(found)
+                steps.append(step)
+        return tuple(steps)
 
     def _step(self, node: Node, number: int) -> Step | None:
         complaints = self._complaints
@@ -183,42 +191,50 @@ class _Reader:
         if ("sql" in keys) == ("python" in keys):
             complaints.add(node.line, "a step needs either sql or python")
             self._new_view(name, node.line)
+            # Later steps may read this view: that it has unknown columns is no error of theirs.
+            self._columns.add_query(name, None, node)
             return None
         watermark = watermark_of(keys.get("watermark"), complaints)
         previous = before[-1] if before else SOURCE
         if "python" in keys:
             source = text_of(keys.get("from"), "from", complaints) or previous
             line = keys["from"].line if "from" in keys else node.line
-            self._known(source, before, line)
+            self._check_view(source, before, line)
             step = Step(name, python=self._function(keys["python"]), source=source)
+            self._columns.add_function(name)
         else:
             if "from" in keys:
                 complaints.add(
                     node.keys["from"], "a step with sql names its views in the SQL: leave out from"
                 )
             step = self._query(name, keys["sql"], before)
+        self._columns.check_watermark(name, watermark, keys.get("watermark"))
         self._new_view(name, keys["name"].line if "name" in keys else node.line)
         return Step(step.name, step.sql, step.python, step.source, watermark, step.stateful)
 
     def _query(self, name: str, node: Node, before: list[str]) -> Step:
         sql = text_of(node, "sql", self._complaints) or ""
-        if not sql:
-            return Step(name)
-        try:
-            query = statements.query(sql)
-        except statements.StatementError as error:
-            self._complaints.add(node.text_line + error.line - 1, str(error))
+        query = self._parsed(sql, node) if sql else None
+        self._columns.add_query(name, query, node)
+        # The error is reported. The step is kept, so that the rest of the file is checked too.
+        if query is None:
             return Step(name, sql)
         if not query.tables:
-            known = ", ".join(before)
-            self._complaints.add(node.line, f"this reads no view; there are {known}")
+            self._complaints.add(node.line, f"this reads no view; there are {', '.join(before)}")
         if query.limited:
             self._complaints.add(node.text_line, statements.LIMITED)
         for table in query.tables:
-            self._known(table, before, _line_of(table, sql, node))
+            self._check_view(table, before, _line_of(table, sql, node))
         return Step(name, sql, stateful=bool(query.stateful))
 
-    def _known(self, view: str, before: list[str], line: int) -> None:
+    def _parsed(self, sql: str, node: Node) -> statements.ParsedQuery | None:
+        try:
+            return statements.query(sql)
+        except statements.StatementError as error:
+            self._complaints.add(node.text_line + error.line - 1, str(error))
+            return None
+
+    def _check_view(self, view: str, before: list[str], line: int) -> None:
         # Without any view the error is in the source, and is reported already.
         if before and view.lower() not in {each.lower() for each in before}:
             self._complaints.add(
@@ -247,17 +263,19 @@ class _Reader:
             line = self._root.line if node is None else node.line
             self._complaints.add(line, "a pipeline needs sinks: a list with at least one of them")
             return ()
+        # What a sink without `from` writes.
         last = steps[-1].name if steps else next(iter(self._views), SOURCE)
-        found: dict[str, Sink] = {}
+        sinks: dict[str, Sink] = {}
         for each in node.value:
-            sink = sink_of(each, last, self._directory, list(found), self._complaints)
+            sink = sink_of(each, last, self._directory, list(sinks), self._complaints)
             if sink is None:
                 continue
             line = each.value["from"].line if "from" in each.value else each.line
-            self._known_to_sink(sink, line)
-            self._apart(sink, found, each.line)
-            found[sink.name] = sink
-        return tuple(found.values())
+            self._check_sink_view(sink, line)
+            self._apart(sink, sinks, each.line)
+            self._columns.check_sink(sink, each.value)
+            sinks[sink.name] = sink
+        return tuple(sinks.values())
 
     def _apart(self, sink: Sink, others: Mapping[str, Sink], line: int) -> None:
         """Check that no directory gets Parquet files and a Delta table."""
@@ -270,7 +288,7 @@ class _Reader:
                     f"files to {sink.target}: give each a directory",
                 )
 
-    def _known_to_sink(self, sink: Sink, line: int) -> None:
+    def _check_sink_view(self, sink: Sink, line: int) -> None:
         if sink.source not in self._views:
             self._complaints.add(
                 line, f"there is no view {sink.source!r}: {did_you_mean(sink.source, self._views)}"
@@ -329,8 +347,8 @@ class _Reader:
 
     def _settings(self) -> dict[str, str]:
         node = self._keys.get("spark")
-        found = texts_of(node, "spark", self._complaints)
-        for key in found:
+        settings = texts_of(node, "spark", self._complaints)
+        for key in settings:
             if not key.startswith("spark."):
                 assert node is not None
                 self._complaints.add(
@@ -338,37 +356,70 @@ class _Reader:
                     f"{key!r} is no setting of Spark: they begin with spark., as in "
                     "spark.sql.shuffle.partitions: 4",
                 )
-        return found
+        return settings
 
-    def _together(self, found: Description) -> None:
+    def _together(self, description: Description) -> None:
         """Check values that depend on each other."""
-        stateful = [step for step in found.steps if step.stateful]
+        # What a function in Python does with its rows cannot be seen here.
+        if not description.stateful and not any(step.python for step in description.steps):
+            self._without_state(description)
+        stateful = [step for step in description.steps if step.stateful]
         rules: tuple[tuple[bool, str], ...] = (
             (
-                found.per_batch and bool(stateful),
+                description.per_batch and bool(stateful),
                 "which needs the whole stream, but the steps of this pipeline run on one "
                 "micro-batch at a time, because "
                 + (
                     "bad rows go to a dead-letter exchange: use onError: drop, or fail"
-                    if found.sorts_bad_rows
+                    if description.sorts_bad_rows
                     else "its sinks take different views: make it two pipelines, or give the "
                     "sinks one view and a where each"
                 ),
             ),
             (
-                found.per_batch and len(found.sources) > 1,
+                description.per_batch and len(description.sources) > 1,
                 "and more than one source can only be read as streams: make it two pipelines, "
                 "or give the sinks one view and a where each",
             ),
         )
         for wrong, why in rules:
             if wrong:
-                step = stateful[0].name if stateful else found.sources[-1].name
+                step = stateful[0].name if stateful else description.sources[-1].name
                 line = self._views.get(step, self._root.line)
                 self._complaints.add(
                     line, f"{step} aggregates or joins, {why}" if stateful else why
                 )
                 break
+
+    def _without_state(self, description: Description) -> None:
+        """Report what is only about state, which no step keeps."""
+        if description.mode != MODES[0] and "mode" in self._keys:
+            self._complaints.add(
+                self._keys["mode"].line,
+                f"mode: {description.mode} is for steps that aggregate, and none does: "
+                "leave it out",
+            )
+        views = [self._keys.get("source"), self._keys.get("sources"), self._keys.get("steps")]
+        for node in views:
+            for each in _mappings(node):
+                if "watermark" in each.value:
+                    self._complaints.add(
+                        each.keys["watermark"],
+                        "a watermark is for steps that aggregate or join, and none does: leave it "
+                        "out",
+                    )
+
+
+def _mappings(node: Node | None) -> Iterator[Node]:
+    """Yield a mapping, and those in it."""
+    if node is None:
+        return
+    if node.is_mapping:
+        yield node
+    inner = node.value.values() if node.is_mapping else node.value if node.is_list else ()
+    for each in inner:
+        if each.is_mapping:
+            yield each
 
 
 def _importable(module: str, directory: Path) -> bool:
@@ -376,11 +427,12 @@ def _importable(module: str, directory: Path) -> bool:
     from importlib.util import find_spec
 
     first = module.partition(".")[0]
+    # Not imported: a module may do anything when it is.
     return PathFinder.find_spec(first, [str(directory)]) is not None or find_spec(first) is not None
 
 
 def _line_of(word: str, sql: str, node: Node) -> int:
     """Return the line on which some SQL names a view."""
     pattern = re.compile(rf"\b{re.escape(word)}\b")
-    found = (n for n, line in enumerate(sql.splitlines()) if pattern.search(line))
-    return node.text_line + next(found, 0)
+    numbers = (n for n, line in enumerate(sql.splitlines()) if pattern.search(line))
+    return node.text_line + next(numbers, 0)

@@ -47,15 +47,15 @@ class Complaints:
 
     Args:
         file: its name.
-        found: the errors so far.
+        complaints: the errors so far.
     """
 
     file: str
-    found: list[Complaint] = field(default_factory=list)
+    complaints: list[Complaint] = field(default_factory=list)
 
     def add(self, line: int, text: str) -> None:
         """Add an error."""
-        self.found.append(Complaint(line, text))
+        self.complaints.append(Complaint(line, text))
 
     def settle(self) -> None:
         """Raise the errors, if there are any.
@@ -63,5 +63,5 @@ class Complaints:
         Raises:
             DescriptionError: there are errors.
         """
-        if self.found:
-            raise DescriptionError(self.file, self.found)
+        if self.complaints:
+            raise DescriptionError(self.file, self.complaints)

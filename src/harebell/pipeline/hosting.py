@@ -17,8 +17,8 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import PIPELINE_POLL_SECONDS, PIPELINE_SAME_SIGNAL_SECONDS
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.limits import PIPELINE_POLL_SECONDS, PIPELINE_SAME_SIGNAL_SECONDS
 from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run.failures import reason_of, suppress_tracebacks, unreached
 from harebell.pipeline.run.locking import CheckpointLock
@@ -57,6 +57,7 @@ def host(
     """
     with ExitStack() as held:
         entries = [held.enter_context(PipelineEntry(registry, each.name)) for each in pipelines]
+        # All locks come before Spark, which takes seconds: a second start fails at once.
         for each in pipelines:
             held.enter_context(CheckpointLock(each.checkpoint, each.name))
         states = [_begun(each) for each in pipelines]
@@ -64,6 +65,7 @@ def host(
             entry.write(state)
         try:
             if metrics is not None:
+                # Before Spark, which takes seconds: a port in use is reported at once.
                 view.say(f"metrics: {held.enter_context(serving(metrics, lambda: states))}")
             session = spark or held.enter_context(_session(pipelines, settings or {}))
             runs = [
@@ -83,12 +85,16 @@ def host(
             try:
                 with named_jvm_end(session):
                     _run(runs, view)
+            # If one does not start, those before it may have finished micro-batches already.
             except Exception:
                 _settle(pipelines)
                 raise
+            # While the checkpoints are still locked; the claims outlive the query.
             _settle(pipelines)
         except BaseException as error:
             for entry, state in zip(entries, states, strict=True):
+                # The registry must not show a pipeline as running whose driver gives up; one that
+                # ended by itself keeps its own end.
                 if state.state not in ("ended", "failed"):
                     state.state, state.error = "failed", reason_of(error)
                     state.unreached = unreached(error)
@@ -139,18 +145,21 @@ def _run(runs: Sequence[PipelineRun], view: View) -> None:
                 run.start()
                 started.append(run)
         except PipelineError:
+            # Pipelines of one command run together or not at all.
             for run in started:
                 run.stop()
                 run.wait()
             raise
-        left = list(started)
-        while left:
+        active = list(started)
+        while active:
             if stopping.is_set():
-                for run in left:
+                for run in active:
                     run.stop()
-            left = [run for run in left if run.step()]
+            active = [run for run in active if run.step()]
             view.show(run.state for run in runs)
-            if left:
+            if active:
+                # A set event does not wait: without the sleep the loop would spin until the last
+                # micro-batch ends.
                 stopping.wait(PIPELINE_POLL_SECONDS) if not stopping.is_set() else time.sleep(0.1)
 
 
@@ -162,6 +171,7 @@ def _signals() -> Iterator[threading.Event]:
     again to the group.
     """
     stopping = threading.Event()
+    # Python sets handlers of signals in the main thread only.
     if threading.current_thread() is not threading.main_thread():
         yield stopping
         return
@@ -231,8 +241,10 @@ def session(
         with named_jvm_end(opened):
             yield opened
     finally:
+        # A call to a JVM that has ended would only raise another error.
         if jvm_code(opened) is None:
-            opened.stop()
+            with named_jvm_end(opened):
+                opened.stop()
 
 
 def active_session() -> SparkSession | None:
@@ -258,6 +270,7 @@ def _session(
         if pipeline.master:
             chosen["spark.master"] = pipeline.master
     chosen |= settings
+    # Before the session is made: sinks would fail only with the first micro-batch.
     for name in ("spark.master", "spark.remote"):
         if chosen.get(name, "").startswith(CONNECT):
             raise PipelineError(

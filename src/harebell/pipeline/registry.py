@@ -1,10 +1,13 @@
 """The pipelines of this machine and their states: a directory with a file for each.
 
 A running pipeline writes its state there (`harebell pipeline list`, `status`, `stop` read it), and
-holds a lock. The lock shows others that it is alive: process ids are reused, while the locks of a
-dead process are released.
+holds an exclusive lock. The lock shows others that it is alive: process ids are reused, while the
+locks of a dead process are released. A program that looks for the lock tries a shared one, so that
+several may look at a time.
 
-    <directory>/<name>.json    its state        <directory>/<name>.lock    held while it runs
+    <directory>/<name>.json    its state        <directory>/<name>.lock    locked while it runs
+
+The state is one object of JSON with the fields of `PipelineState`.
 """
 
 from __future__ import annotations
@@ -12,24 +15,18 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from harebell.base.deprecation import deprecated_names
 from harebell.pipeline.errors import PipelineError
 
 DIRECTORY_VARIABLE = "HAREBELL_PIPELINES"
 RUNNING = ("starting", "running", "stopping")
 """The states of a pipeline whose process is alive."""
-
-__getattr__ = deprecated_names(
-    __name__,
-    {
-        "State": "harebell.pipeline.registry.PipelineState",
-        "Entry": "harebell.pipeline.registry.PipelineEntry",
-    },
-)
+_POLL_SECONDS = 0.01
 
 
 @dataclass
@@ -108,22 +105,27 @@ class PipelineEntry:
         """
         self._lock.parent.mkdir(parents=True, exist_ok=True)
         self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(self._descriptor)
-            raise PipelineError(
-                f"a pipeline named {self._file.stem} runs already: stop it with "
-                f"`harebell pipeline stop {self._file.stem}`, or give this one another name"
-            ) from None
+        while not _lock(self._descriptor, fcntl.LOCK_EX):
+            if not _lock(self._descriptor, fcntl.LOCK_SH):
+                os.close(self._descriptor)
+                raise PipelineError(
+                    f"a pipeline named {self._file.stem} runs already: stop it with "
+                    f"`harebell pipeline stop {self._file.stem}`, or give this one another name"
+                )
+            # Only shared locks are held: `alive` holds one for a moment in some program. The own
+            # ends before the wait: programs that start would wait for those of each other for ever.
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+            time.sleep(_POLL_SECONDS)
         return self
 
     def __exit__(self, *_: object) -> None:
         """Release the lock; the last state is kept."""
+        # The lock's file stays, as another process may have it open and lock it next.
         os.close(self._descriptor)
 
     def write(self, state: PipelineState) -> None:
         """Write a state, atomically."""
+        # Renamed when it is whole: `list` and `status` of other processes read at any time.
         fresh = self._file.with_suffix(".new")
         fresh.write_text(json.dumps(asdict(state)))
         fresh.replace(self._file)
@@ -131,13 +133,14 @@ class PipelineEntry:
 
 def states(directory: Path) -> list[PipelineState]:
     """Return all states, by name; one that cannot be read is unknown."""
-    found = []
+    states = []
     for file in sorted(directory.glob("*.json")):
         try:
-            found.append(_state(file))
+            states.append(_state(file))
+        # One damaged file must not hide the other pipelines.
         except PipelineError as error:
-            found.append(PipelineState(file.stem, "", 0, "unknown", error=str(error)))
-    return found
+            states.append(PipelineState(file.stem, "", 0, "unknown", error=str(error)))
+    return states
 
 
 def state_of(directory: Path, name: str) -> PipelineState:
@@ -147,11 +150,12 @@ def state_of(directory: Path, name: str) -> PipelineState:
         PipelineError: there is none of that name, or it cannot be read.
     """
     file = directory / f"{name}.json"
+    # A name with a slash would lead out of the directory.
     if "/" in name or not file.is_file():
-        known = ", ".join(each.name for each in states(directory))
+        names = ", ".join(each.name for each in states(directory))
         raise PipelineError(
-            f"no pipeline named {name!r} has run here; there are {known}"
-            if known
+            f"no pipeline named {name!r} has run here; there are {names}"
+            if names
             else f"no pipeline named {name!r} has run here, nor any other"
         )
     return _state(file)
@@ -159,29 +163,51 @@ def state_of(directory: Path, name: str) -> PipelineState:
 
 def alive(directory: Path, name: str) -> bool:
     """True if a pipeline is running."""
+    with _unlocked(directory / f"{name}.lock") as unlocked:
+        return not unlocked
+
+
+@contextmanager
+def _unlocked(lock: Path) -> Iterator[bool]:
+    """Yield whether no pipeline holds a lock; if so, none begins to until this ends."""
     try:
-        descriptor = os.open(directory / f"{name}.lock", os.O_RDWR | os.O_CLOEXEC)
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:
-        return False
+        yield True
+        return
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        yield _lock(descriptor, fcntl.LOCK_SH)
     finally:
         os.close(descriptor)
-    return False
+
+
+def _lock(descriptor: int, kind: int) -> bool:
+    """Lock a file without waiting, instead of the lock held so far; False if another holds it."""
+    try:
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
 
 
 def _state(file: Path) -> PipelineState:
+    """Return the state in a file; lost if its pipeline died while it ran."""
+    # Read while the lock is held: a pipeline that writes its end, and ends, between a read and a
+    # look at its lock would seem to have died.
+    with _unlocked(file.with_suffix(".lock")) as unlocked:
+        state = _read(file)
+    if unlocked and state.state in RUNNING:
+        state.state = "lost"
+    return state
+
+
+def _read(file: Path) -> PipelineState:
     import msgspec
 
     try:
         # Facts that only a later version knows are left out.
-        state = msgspec.json.decode(file.read_bytes(), type=PipelineState)
+        return msgspec.json.decode(file.read_bytes(), type=PipelineState)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise PipelineError(f"{file} is no state of a pipeline: {error}; remove it") from None
     except OSError as error:
         raise PipelineError(f"{file} cannot be read: {error.strerror}") from None
-    if state.state in RUNNING and not alive(file.parent, state.name):
-        state.state = "lost"
-    return state

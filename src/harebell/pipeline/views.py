@@ -57,6 +57,8 @@ class View:
     def say(self, text: str) -> None:
         """Print a line."""
         if self._live is not None:
+            # By the console of the table, which prints above it. Names may have square brackets,
+            # which are markup to rich.
             self._live.console.print(text, markup=False, highlight=False)
         else:
             self._echo(text)
@@ -68,6 +70,7 @@ class View:
             self._live.update(_table(shown))
             return
         for state in shown:
+            # The caller looks several times during a micro-batch: each is printed once.
             if state.batch > self._printed.get(state.name, -1):
                 self._printed[state.name] = state.batch
                 self._echo(line_of(state))
@@ -77,6 +80,7 @@ def _live() -> Any:
     try:
         from rich.live import Live
     except ImportError:
+        # rich is optional: without it there is a line per micro-batch, as without a terminal.
         return None
     return Live(refresh_per_second=4)
 

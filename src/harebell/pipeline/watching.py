@@ -34,6 +34,7 @@ def lag_seconds(state: PipelineState) -> float | None:
     if not state.lag:
         return None
     waiting = sum(state.lag.values())
+    # Known without a rate, so also before the first micro-batch.
     if not waiting:
         return 0.0
     if not state.rows or not state.batch_seconds:
@@ -55,6 +56,7 @@ def row_of(state: PipelineState, error_letters: int | None = _ERROR_LETTERS) -> 
         state.state,
         f"{state.batch:,}" if state.batch >= 0 else "",
         f"{state.rows:,}",
+        # The last rate of a pipeline that has ended says nothing of the present.
         f"{state.rate:,.0f}" if state.state in RUNNING else "",
         f"{state.batch_ms:,}" if state.batches else "",
         f"{sum(state.lag.values()):,}" if state.lag else "",
@@ -97,6 +99,7 @@ class LiveTable:
 
         room = max(1, (options.height or console.height) - _HEAD_LINES)
         rows = [(state, row_of(state, error_letters=None)) for state in self._states]
+        # One line is left for the number of those that are not shown.
         shown = rows if len(rows) <= room else rows[: max(1, room - 1)]
         moment = time.strftime("%H:%M:%S", time.gmtime(self._now))
         table = Table(box=None, title=f"pipelines at {moment}Z", title_justify="left")
@@ -127,15 +130,17 @@ def _fitting(rows: Sequence[tuple[str, ...]], width: int) -> dict[int, int]:
         0: min(longest[0], max(_NAME_LETTERS, width // 3)),
         error: min(longest[error], _ERROR_LETTERS_MIN),
     }
+    # An empty column would take its room from the others.
     if not any(row[error] for row in rows):
         del chosen[error]
 
-    def left() -> int:
+    def spare() -> int:
         return width - sum(chosen.values()) - _PADDING * len(chosen)
 
     for name in _FIRST_TO_GO:
-        if left() < 0:
+        if spare() < 0:
             del chosen[COLUMNS.index(name)]
+    # Last: the error takes the room that the columns before have left.
     if error in chosen:
-        chosen[error] = max(1, min(longest[error], chosen[error] + left()))
+        chosen[error] = max(1, min(longest[error], chosen[error] + spare()))
     return chosen

@@ -1,9 +1,9 @@
 """The process of a broker: it waits for its store, starts the broker, and ends or begins anew.
 
 own the store -> App.start -> serve clients until a signal -> App.stop -> end
-wait as a standby                              |              |
-|              +-> reset: another App, without data
-+-> store given away or lost: the process begins anew
+(or stand by)        ^                                          |    |
+^               +------ reset: another App, without data --+    |
++------ store given away or lost: the process begins anew ------+
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from harebell.base import impl, limits
+from harebell.base import impl
 from harebell.base.errors import HarebellError
 from harebell.base.heap import keep_heap
-from harebell.server.app import Again, App, node_name
-from harebell.server.config import Config, Configuration
+from harebell.config import Config, Configuration
+from harebell.server import limits
+from harebell.server.app import App, ReadConfig, node_name
 from harebell.server.disk.erasure import erase
 from harebell.server.file_limits import ask_for_more
 from harebell.server.logs.logger import Logger
@@ -37,8 +38,8 @@ async def _own_store(
     if not config.storage:
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.cluster.stores import number_of
-    from harebell.server.postgresql.standby_service import StandbyService
+    from harebell.cluster.postgresql.standby_service import StandbyService
+    from harebell.cluster.stores import number_of
 
     number = number_of(os.environ)
     return await StandbyService(config, node_name(config), number, manager, logger.write, say).own()
@@ -47,7 +48,7 @@ async def _own_store(
 async def _serve(
     configuration: Configuration,
     ready: Callable[[App], None],
-    again: Again | None,
+    again: ReadConfig | None,
     say: Callable[[str], None],
 ) -> int:
     ask_for_more()
@@ -55,6 +56,7 @@ async def _serve(
     logger = _open_log(configuration)
     try:
         app = await _start(configuration.config, logger, manager, again, say)
+        # After the start: queues and users that it read live on, and no collection visits them.
         bound_collections()
         keep_heap()
         # Warnings of the start must appear before the line "Server startup complete".
@@ -91,7 +93,7 @@ async def _start(
     config: Config,
     logger: Logger,
     manager: ServiceManager,
-    again: Again | None,
+    again: ReadConfig | None,
     say: Callable[[str], None],
 ) -> App:
     """Return the broker when it owns its store and serves clients.
@@ -147,19 +149,19 @@ async def _run(app: App, logger: Logger, manager: ServiceManager) -> None:
 def _stand_by(handed: HandedSockets) -> None:
     """Start again as a standby, after the store was given to another broker."""
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.fence import restart_process
+    from harebell.cluster.postgresql.step_down import restart_process
 
     restart_process(handed)
 
 
-def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
+def _loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
     """Return the factory of the event loop: uvloop if installed, unless configured otherwise."""
-    if wanted == "asyncio":
+    if name == "asyncio":
         return asyncio.new_event_loop
     try:
         import uvloop
     except ImportError:
-        if wanted == "uvloop":
+        if name == "uvloop":
             raise StartError(
                 "loop is 'uvloop', which is not installed: pip install uvloop"
             ) from None
@@ -171,7 +173,7 @@ def _loop_factory(wanted: str) -> Callable[[], asyncio.AbstractEventLoop]:
 def run(
     configuration: Configuration,
     ready: Callable[[App], None] = lambda app: None,
-    again: Again | None = None,
+    again: ReadConfig | None = None,
     say: Callable[[str], None] = lambda line: None,
 ) -> int:
     """Run a broker until SIGTERM or SIGINT, and return the exit code.

@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
 from harebell.base.names import did_you_mean
-from harebell.server.cluster.stores import FIRST_STORE
+from harebell.cluster.stores import FIRST_STORE
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
+    from harebell.management.http.listening import HttpListener
     from harebell.server.disk.storage import Storage
-    from harebell.server.http.listening import HttpListener
 
 RUNNING = "running"
 STOPPED = "stopped"
@@ -30,7 +30,7 @@ _ANSWER_SECONDS = 0.05
 """Time for the answer to a command that ends the service."""
 
 
-class Served(Running, Protocol):
+class ServingApp(Running, Protocol):
     """The parts of a broker that are closed and opened: see `harebell.server.app.App`."""
 
     loop: asyncio.AbstractEventLoop
@@ -62,7 +62,7 @@ class ClientService:
             broker keeps it.
     """
 
-    def __init__(self, app: Served, closed: list[Any] | None = None) -> None:
+    def __init__(self, app: ServingApp, closed: list[Any] | None = None) -> None:
         self._app = app
         self.state = RUNNING if closed is None else STOPPED
         self.closed = closed or []
@@ -241,7 +241,7 @@ class ClientService:
         if owned is None:
             raise _no_other()
         # Imported here: a store in the data directory has no need of it.
-        from harebell.server.cluster.draining import drain
+        from harebell.cluster.draining import drain
 
         async def drained() -> None:
             await drain(

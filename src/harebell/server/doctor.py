@@ -19,10 +19,14 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from harebell.base import impl
 from harebell.base.finding import BAD, GOOD, NOTE, Finding
-from harebell.base.limits import (
+from harebell.config import Config
+from harebell.management.control.client import ControlError, ask_overview, socket_path
+from harebell.management.http.listening import INSTALL, is_installed
+from harebell.server.limits import (
     DOCTOR_CLOCK_SECONDS,
     DOCTOR_FILES_FEW,
     DOCTOR_FILES_MIN,
@@ -33,9 +37,6 @@ from harebell.base.limits import (
     MANAGEMENT_PORT,
     METRICS_PORT,
 )
-from harebell.server.config import Config
-from harebell.server.control.client import ControlError, ask_overview, socket_path
-from harebell.server.http.listening import INSTALL, is_installed
 
 _OLDEST, _NEWEST = (3, 11), (3, 14)
 _MEMINFO = Path("/proc/meminfo")
@@ -52,7 +53,8 @@ _ANSWER_SECONDS = 2.0
 
 def examine(config: Config) -> Iterator[Finding]:
     """Run all checks of a broker with this configuration."""
-    running = _running(config)
+    listening = _listening(config)
+    running = listening is not None
     looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
         ("python", _python),
         ("compiled", _compiled),
@@ -71,16 +73,16 @@ def examine(config: Config) -> Iterator[Finding]:
             yield look()
         except OSError as error:
             yield Finding(name, BAD, f"cannot be looked at: {error}")
-    yield from _ports(config, running=running)
+    yield from _ports(config, listening)
 
 
-def _running(config: Config) -> bool:
-    """True if a broker answers on the data directory."""
+def _listening(config: Config) -> set[int] | None:
+    """Return the ports of the broker that answers on the data directory; None for none."""
     try:
-        ask_overview(config.data_dir, _ANSWER_SECONDS)
+        listeners = ask_overview(config.data_dir, _ANSWER_SECONDS).get("listeners", [])
     except (ControlError, OSError):
-        return False
-    return True
+        return None
+    return {port for each in listeners if (port := urlsplit(each).port) is not None}
 
 
 # --- the installation -----------------------------------------------------------------------------
@@ -301,7 +303,7 @@ def _sync(data_dir: Path) -> Finding:
 
 def _storage(config: Config) -> Finding:
     # A broker without PostgreSQL need not have its driver.
-    from harebell.server.postgresql.doctor_check import examine_storage
+    from harebell.cluster.postgresql.doctor_check import examine_storage
 
     return examine_storage(config)
 
@@ -309,7 +311,7 @@ def _storage(config: Config) -> Finding:
 # --- ports ----------------------------------------------------------------------------------------
 
 
-def _ports(config: Config, *, running: bool) -> Iterator[Finding]:
+def _ports(config: Config, listening: set[int] | None) -> Iterator[Finding]:
     own_http = MANAGEMENT_PORT if config.management_port is None else config.management_port
     own_metrics = METRICS_PORT if config.metrics_port is None else config.metrics_port
     wanted = (
@@ -320,10 +322,10 @@ def _ports(config: Config, *, running: bool) -> Iterator[Finding]:
     )
     for key, host, port in wanted:
         if port:
-            yield _port(key, host, port, running=running)
+            yield _port(key, host, port, listening)
 
 
-def _port(key: str, host: str, port: int, *, running: bool) -> Finding:
+def _port(key: str, host: str, port: int, listening: set[int] | None) -> Finding:
     name = f"port {port}"
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(
@@ -333,11 +335,12 @@ def _port(key: str, host: str, port: int, *, running: bool) -> Finding:
                 probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 probe.bind(address)
     except OSError as error:
-        if error.errno == errno.EADDRINUSE and running:
+        if error.errno == errno.EADDRINUSE and port in (listening or ()):
             return Finding(name, GOOD, f"{key}: the broker that runs has it")
         if error.errno == errno.EADDRINUSE:
             mend = f"stop the program that has it, or choose another with --{key.replace('_', '-')}"
-            return Finding(name, BAD, f"{key}: in use at {host}: {mend}")
+            who = "" if listening is None else ", not by the broker that runs"
+            return Finding(name, BAD, f"{key}: in use at {host}{who}: {mend}")
         if error.errno == errno.EACCES:
             text = f"{key}: not allowed at {host}: choose one above 1023, or setcap for Python"
             return Finding(name, BAD, text)

@@ -19,10 +19,10 @@ from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_ope
 
 from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
 from harebell.admin.definitions.importer import import_definitions, parse
-from harebell.base.limits import DEFINITIONS_BYTES, DEFINITIONS_SECONDS
+from harebell.server.limits import DEFINITIONS_BYTES, DEFINITIONS_SECONDS
 
 if TYPE_CHECKING:
-    from harebell.server.config import Config
+    from harebell.config import Config
 
 HTTPS = "https"
 """The value of definitions_import_backend for a document by HTTPS."""
@@ -49,17 +49,17 @@ def load_definitions(target: ImportTarget, config: Config, log: Callable[[str, s
         DefinitionsError: a source cannot be read, or an entry is invalid.
     """
     contents = _contents(config)
-    known = target.broker.global_parameters
+    parameters = target.broker.global_parameters
     digest = hashlib.sha256(b"\0".join(content for _, content in contents)).hexdigest()
     skips = config.definitions_skip_if_unchanged
-    if skips and known.values.get(HASH_PARAMETER) == digest:
+    if skips and parameters.values.get(HASH_PARAMETER) == digest:
         names = ", ".join(name for name, _ in contents)
         log("info", f"definitions in {names} are unchanged, they are not loaded")
         return
     for name, content in contents:
         _import(target, name, content, log)
     if skips and contents:
-        known.put(HASH_PARAMETER, digest)
+        parameters.put(HASH_PARAMETER, digest)
 
 
 def _contents(config: Config) -> list[tuple[str, bytes]]:

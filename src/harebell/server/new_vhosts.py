@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from harebell.admin.accounts import save_permissions, save_user
+from harebell.admin.accounts import changing, save_permissions
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import Secrets, User, Users
 from harebell.model.settings.policy import Policy
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from harebell.base.ports import Definitions
+    from harebell.config import Config
     from harebell.model.vhost import VHost
-    from harebell.server.config import Config
 
 _EVERYTHING = ".*"
 _LIMITS = {"max_connections": MAX_CONNECTIONS, "max_queues": MAX_QUEUES}
@@ -52,8 +52,8 @@ class NewVHosts:
         """Give a new vhost its limits, operator policies and users, where it has none yet."""
         self._limit(vhost)
         for name, row in self.config.default_policies_operator.items():
-            known = vhost.policies.operator_policies
-            if name not in known and _matches(row.get("vhost_pattern", _EVERYTHING), vhost.name):
+            policies = vhost.policies.operator_policies
+            if name not in policies and _matches(row.get("vhost_pattern", _EVERYTHING), vhost.name):
                 vhost.policies.put(_policy(name, row), operator=True)
         for name, row in self.config.default_users.items():
             if _matches(row.get("vhost_pattern", _EVERYTHING), vhost.name):
@@ -63,19 +63,18 @@ class NewVHosts:
         if vhost.limits:
             return
         for row in self.config.default_limits_vhosts.values():
-            found = {limit: row[key] for key, limit in _LIMITS.items() if key in row}
-            if found and _matches(row.get("pattern", _EVERYTHING), vhost.name):
-                vhost.parameters.put(COMPONENT, NAME, found)
+            limits = {limit: row[key] for key, limit in _LIMITS.items() if key in row}
+            if limits and _matches(row.get("pattern", _EVERYTHING), vhost.name):
+                vhost.parameters.put(COMPONENT, NAME, limits)
                 return
 
     def _give_user(self, vhost: VHost, name: str, row: Mapping[str, Any]) -> None:
         user = self._users.get(name)
         if user is None:
             user = User(name, "", tags=row.get("tags", ()))
-            if name in self._secrets:
-                self._users.give(user, self._secrets.pop(name))
-            self._users.put(user)
-            save_user(user, self._definitions)
+            with changing(user, self._users, self._definitions):
+                if name in self._secrets:
+                    self._users.give(user, self._secrets.pop(name))
         if vhost.name in user.permissions:
             return
         permissions = Permissions(
@@ -83,8 +82,8 @@ class NewVHosts:
             row.get("write", _EVERYTHING),
             row.get("read", _EVERYTHING),
         )
-        user.permissions[vhost.name] = permissions
         save_permissions(vhost.name, user, permissions, self._definitions)
+        user.permissions[vhost.name] = permissions
 
 
 def _policy(name: str, row: Mapping[str, Any]) -> Policy:

@@ -2,8 +2,9 @@
 
 One password is compared at a time, so hostile logins use at most one core and the memory of one
 hash. Addresses are served round robin, so that many logins of one address do not delay those of
-others. After a password was right, all other waiting logins of that user are decided without a slow
-hash, because any other password is wrong.
+others. A password that was right before is right without a slow hash; any other one takes a hash,
+also of a user who does not exist, so that the time of a refusal tells nothing. The function
+`user_with` is for doors that wait for the answer.
 
 The thread has the priority of the event loop. With a lower one it would get next to no time on a
 busy machine: logins would take longer than their timeout, and whenever it was held back with the
@@ -16,14 +17,31 @@ import asyncio
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
-from harebell.auth.passwords import matches
-from harebell.auth.users import Doubt, Users
+from msgspec import Struct
+
+from harebell.auth.password_hashes import matches
+from harebell.auth.users import Doubt, User, Users
 
 
-@dataclass(frozen=True, slots=True)
-class _Job:
+async def user_with(users: Users, name: str, password: str, address: str) -> User | None:
+    """Return the user with a password, after a comparison in the thread; None if there is none."""
+    judged = users.judge(name, password)
+    if not isinstance(judged, Doubt):
+        return judged
+    if users.later is None:
+        return users.authenticate(name, password, "")
+    done: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    def settle(right: bool) -> None:
+        if not done.done():
+            done.set_result(right)
+
+    users.later(judged, address, settle, lambda: not done.done())
+    return judged.user if await done else None
+
+
+class _Job(Struct, frozen=True):
     doubt: Doubt
     compared: Callable[[bool], None]
     wanted: Callable[[], bool]
@@ -78,7 +96,7 @@ class PasswordVerifier:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
     def _next(self) -> None:
-        """Start the next comparison; logins that need no hash are answered first."""
+        """Start the next comparison; the right password that is known by now needs none."""
         while self._waiting and not self._busy:
             address = next(iter(self._waiting))
             jobs = self._waiting.pop(address)
@@ -88,11 +106,10 @@ class PasswordVerifier:
                 self._waiting[address] = jobs
             if not job.wanted():
                 continue
-            right = self._users.judged(job.doubt.user, job.doubt.password)
-            if right is None:
-                self._begin(job)
+            if self._users.proven(job.doubt.user, job.doubt.password):
+                self._answer(job, right=True)
             else:
-                self._answer(job, right)
+                self._begin(job)
 
     def _begin(self, job: _Job) -> None:
         self._busy = True
@@ -110,12 +127,12 @@ class PasswordVerifier:
             right = right and user.password_hash == stored
             if right:
                 self._users.remember(user, password, stored)
-            self._answer(job, right)
+            self._answer(job, right=right)
             self._next()
 
         done.add_done_callback(finished)
 
-    def _answer(self, job: _Job, right: bool) -> None:
+    def _answer(self, job: _Job, *, right: bool) -> None:
         # Not in the current call: the connection may be parsing its input.
         self._loop.call_soon(self._finish, job, right)
 

@@ -1,8 +1,9 @@
 """Apply a changed configuration to a running broker (SIGHUP, `harebell config reload`).
 
-`APPLIED` has what a key needs beyond the new value: keys without an entry are read where they are
-used. The logs and the files of TLS are changed before them, because they may be unusable. A key
-that the table of settings does not mark as reloadable keeps its value until a restart.
+The declaration of a key names the part of the broker that takes a new value (`Reload`), and
+`APPLIED` has what this part does. The logs and the files of TLS are changed before the other parts,
+because a file may be unusable. A key without a part keeps its value until a restart. TLS files
+that change without a reload are noticed in `harebell.server.net.tls`.
 """
 
 from __future__ import annotations
@@ -12,13 +13,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
+from harebell.admin.context import WrongArgument
 from harebell.base.names import did_you_mean
+from harebell.config import Config, Configuration, memory_bytes
+from harebell.config.errors import ConfigError
+from harebell.config.setting import Reload, Setting
+from harebell.config.settings import ALIASES, BY_NAME, SETTINGS
+from harebell.config.shown import plain, toml_value
 from harebell.model.settings.ceilings import Ceilings
-from harebell.server.config import Config, Configuration, memory_bytes
-from harebell.server.config.errors import ConfigError
-from harebell.server.config.setting import Setting
-from harebell.server.config.settings import ALIASES, BY_NAME, SETTINGS
-from harebell.server.config.shown import plain, toml_value
 from harebell.server.net.tls import tls_context
 
 if TYPE_CHECKING:
@@ -26,10 +28,11 @@ if TYPE_CHECKING:
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
     from harebell.front.common.settings import Settings
+    from harebell.management.http.listening import HttpListener
     from harebell.model.broker import Broker
     from harebell.server.disk.storage import Storage
-    from harebell.server.http.listening import HttpListener
     from harebell.server.logs.published_log import PublishedLog
+    from harebell.server.memory_watch import MemoryWatch
     from harebell.server.net.tls import ServerTls
     from harebell.server.new_vhosts import NewVHosts
 
@@ -46,10 +49,14 @@ class Running(Protocol):
     settings: Settings
     registry: ConnectionRegistry
     overdue: DeliveryAckTimeout
+    memory: MemoryWatch
     broker: Broker
     storage: Storage
     http_listeners: list[HttpListener]
     metrics_listeners: list[HttpListener]
+
+    def look_at_alarms(self) -> None:
+        """Block publishers while something is short."""
 
 
 def reload(app: Running) -> dict[str, Any]:
@@ -62,15 +69,15 @@ def reload(app: Running) -> dict[str, Any]:
         ConfigError: a source is invalid; nothing has changed.
         StartError: the files of TLS are unusable; nothing has changed.
     """
-    found = Configuration(app.config, {}, [], []) if app.again is None else app.again()
-    old, new = app.config, found.config
+    configuration = Configuration(app.config, {}, [], []) if app.again is None else app.again()
+    old, new = app.config, configuration.config
     different = [each for each in SETTINGS if getattr(old, each.name) != getattr(new, each.name)]
     changed = [each.name for each in different if each.reloads]
     kept = [each.name for each in different if not each.reloads]
     merged = msgspec.structs.replace(old, **{name: getattr(new, name) for name in changed})
     _apply(app, merged, changed, reads_files=True)
     app.logger.reopen()
-    for sentence in found.warnings:
+    for sentence in configuration.warnings:
         app.logger.write("warning", sentence)
     shown = ", ".join(changed) or "nothing"
     app.logger.write("info", f"the configuration was read again, changed: {shown}")
@@ -78,66 +85,73 @@ def reload(app: Running) -> dict[str, Any]:
         app.logger.write(
             "warning", f"these keys keep their values until a restart: {', '.join(kept)}"
         )
-    return {"changed": changed, "restart_needed": kept, "warnings": found.warnings}
+    return {"changed": changed, "restart_needed": kept, "warnings": configuration.warnings}
 
 
 def _apply(app: Running, config: Config, changed: list[str], *, reads_files: bool = False) -> None:
-    """Apply a configuration; first what may fail, so that nothing is half applied.
+    """Apply a configuration: the files of TLS and of the log first.
+
+    Opening a file may fail. Nothing has changed then, so no configuration is half applied.
 
     Args:
         app: the running broker.
         config: the new configuration.
         changed: the keys whose values differ.
-        reads_files: whether the files of TLS are read also if their keys are the same.
+        reads_files: whether the files of TLS are read even if no key of TLS has changed: a renewed
+            certificate has the same path.
 
     Raises:
         ConfigError: a log file cannot be written; nothing has changed.
         StartError: the files of TLS are unusable; nothing has changed.
     """
     context = None
-    if app.tls is not None and (reads_files or any(name.startswith("tls_") for name in changed)):
+    parts = dict.fromkeys(BY_NAME[name].reload for name in changed)
+    if app.tls is not None and (reads_files or Reload.TLS in parts):
         context = tls_context(config)
-    if any(name.startswith("log_") for name in changed):
+    if Reload.LOG in parts:
         app.logger.configure(config)
     if app.tls is not None and context is not None:
         app.tls.use(config, context)
         app.logger.write("info", "the TLS files were read again, for connections from now on")
     app.config = config
-    for apply in {APPLIED[name]: None for name in changed if name in APPLIED}:
-        apply(app, config)
+    for part in parts:
+        if part in APPLIED:
+            APPLIED[part](app, config)
 
 
 def set_key(app: Running, key: str, text: str) -> dict[str, Any]:
-    """Give a key another value until a restart or the next reload.
+    """Set a key to another value until a restart or the next reload.
 
     Args:
         app: the running broker.
-        key: the key; it has to be one that reloads.
-        text: the value, as it is written in an environment variable.
+        key: the key; a reload must apply it.
+        text: the value, in the form of an environment variable.
 
     Returns:
         "key" and "value".
 
     Raises:
-        ConfigError: there is no such key, it needs a restart, or the value is wrong.
+        WrongArgument: there is no such key, or the value is wrong.
+        ConfigError: it needs a restart, or is a secret.
         StartError: the files of TLS are unusable; nothing has changed.
     """
     setting = _changeable(key)
     try:
         value = setting.read(text)
     except ValueError as error:
-        raise ConfigError(f"{setting.name} {error}") from None
+        raise WrongArgument(f"{setting.name} {error}") from None
     return _with(app, setting, value, "until a restart")
 
 
 def unset_key(app: Running, key: str) -> dict[str, Any]:
-    """Give a key the value again that the configuration has for it.
+    """Set a key back to its configured value.
 
     Returns:
         "key" and "value".
 
     Raises:
-        ConfigError: there is no such key, it needs a restart, or a source is invalid.
+        WrongArgument: there is no such key.
+        ConfigError: it needs a restart, or a source is invalid.
         StartError: the files of TLS are unusable; nothing has changed.
     """
     setting = _changeable(key)
@@ -146,14 +160,16 @@ def unset_key(app: Running, key: str) -> dict[str, Any]:
 
 
 def _changeable(key: str) -> Setting:
-    """Return the setting of a key that a running broker can change.
+    """Return the setting of a key that a running broker may change.
 
     Raises:
-        ConfigError: there is no such key, it needs a restart, or it is a secret.
+        WrongArgument: there is no such key.
+        ConfigError: it needs a restart, or it is a secret.
     """
     setting = BY_NAME.get(ALIASES.get(key, key))
     if setting is None:
-        raise ConfigError(f"there is no key {key!r}: {did_you_mean(key, BY_NAME, quote=chr(39))}")
+        hint = did_you_mean(key, BY_NAME, quote="'")
+        raise WrongArgument(f"there is no key {key!r}: {hint}; `harebell config show` has all")
     if not setting.reloads:
         raise ConfigError(
             f"{setting.name} keeps its value until a restart: change it in the configuration"
@@ -176,25 +192,38 @@ def _users(app: Running, config: Config) -> None:
     app.new_vhosts.config = config
 
 
+def reloaded_settings(config: Config) -> dict[str, Any]:
+    """Return the arguments of `Settings` that a reload changes."""
+    return {
+        "channel_max": config.channel_max,
+        "channel_max_per_node": config.channel_max_per_node,
+        "connection_max": config.connection_max,
+        "consumer_max": config.consumer_max_per_channel,
+        "heartbeat": config.heartbeat,
+        "frame_max": config.frame_max,
+        "initial_frame_max": config.initial_frame_max,
+        "handshake_timeout": config.handshake_timeout_seconds,
+        "message_max": config.message_max_bytes,
+        "anonymous_user": config.anonymous_login_user or "",
+        "stamp_time": config.message_interceptors_incoming_set_header_timestamp_overwrite,
+        "stamp_node": config.message_interceptors_incoming_set_header_routing_node_overwrite,
+        "stamp_sent": config.message_interceptors_outgoing_timestamp_enabled,
+    }
+
+
+def limit_logins(registry: ConnectionRegistry, config: Config) -> None:
+    """Limit the connections that have not logged in."""
+    registry.pending_logins.limit = config.unauthenticated_connection_max
+    per_address = config.unauthenticated_connection_max_per_address
+    registry.pending_logins.max_per_address = per_address
+
+
 def _connections(app: Running, config: Config) -> None:
     """Set limits and offers of connections; open connections keep what was negotiated."""
-    settings = app.settings
-    settings.channel_max = config.channel_max
-    settings.channel_max_per_node = config.channel_max_per_node
-    settings.connection_max = config.connection_max
-    settings.consumer_max = config.consumer_max_per_channel
-    settings.heartbeat = config.heartbeat
-    settings.frame_max = config.frame_max
-    settings.initial_frame_max = config.initial_frame_max
-    settings.handshake_timeout = config.handshake_timeout_seconds
-    settings.message_max = config.message_max_bytes
-    settings.anonymous_user = config.anonymous_login_user or ""
-    settings.stamp_time = config.message_interceptors_incoming_set_header_timestamp_overwrite
-    settings.stamp_node = config.message_interceptors_incoming_set_header_routing_node_overwrite
-    settings.stamp_sent = config.message_interceptors_outgoing_timestamp_enabled
-    pending = app.registry.pending_logins
-    pending.limit = config.unauthenticated_connection_max
-    pending.max_per_address = config.unauthenticated_connection_max_per_address
+    for name, value in reloaded_settings(config).items():
+        setattr(app.settings, name, value)
+    limit_logins(app.registry, config)
+    _http(app, config)
     app.overdue.set_timeout(config.consumer_timeout)
 
 
@@ -210,15 +239,17 @@ def _ceilings(app: Running, config: Config) -> None:
 
 def _memory(app: Running, config: Config) -> None:
     app.broker.gauge.set_high(memory_bytes(config.memory_high_watermark))
-    app.registry.relieve()
+    app.memory.measure()
+    app.look_at_alarms()
 
 
 def _disk(app: Running, config: Config) -> None:
     app.storage.set_limits(config)
+    app.look_at_alarms()
 
 
 def _stages(app: Running, config: Config) -> None:
-    app.broker.stages.room = app.storage.room_for_stages(config)
+    app.broker.stage_within(app.storage.room_for_stages(config))
 
 
 def _management(app: Running, config: Config) -> None:
@@ -231,40 +262,21 @@ def _metrics(app: Running, config: Config) -> None:
         listener.application.per_object = config.metrics_per_object
 
 
+def _http(app: Running, config: Config) -> None:
+    for listener in (*app.http_listeners, *app.metrics_listeners):
+        listener.connections.configure(config)
+
+
 _Apply = Callable[[Running, Config], None]
-APPLIED: dict[str, _Apply] = {
-    **dict.fromkeys(
-        (
-            *("loopback_users", "default_limits_vhosts", "default_policies_operator"),
-            *("credential_validator", "credential_validator_min_length"),
-            "password_hashing_module",
-        ),
-        _users,
-    ),
-    **dict.fromkeys(
-        (
-            *("channel_max", "channel_max_per_node", "connection_max", "frame_max", "heartbeat"),
-            "initial_frame_max",
-            *("consumer_max_per_channel", "handshake_timeout_seconds", "message_max_bytes"),
-            *("unauthenticated_connection_max", "unauthenticated_connection_max_per_address"),
-            *("consumer_timeout", "anonymous_login_user"),
-            "message_interceptors_incoming_set_header_timestamp_overwrite",
-            "message_interceptors_incoming_set_header_routing_node_overwrite",
-            "message_interceptors_outgoing_timestamp_enabled",
-        ),
-        _connections,
-    ),
-    **dict.fromkeys(("stage_user_limit", "stage_vhost_limit"), _stages),
-    **dict.fromkeys(
-        (
-            *("management_body_max_bytes", "management_cors_allow_origins"),
-            *("management_cors_max_age", "management_csp_policy", "management_hsts_policy"),
-        ),
-        _management,
-    ),
-    "metrics_per_object": _metrics,
-    **dict.fromkeys(("vhost_max", "cluster_queue_limit", "cluster_exchange_limit"), _ceilings),
-    "memory_high_watermark": _memory,
-    "disk_free_limit": _disk,
+APPLIED: dict[Reload, _Apply] = {
+    Reload.USERS: _users,
+    Reload.CONNECTIONS: _connections,
+    Reload.STAGES: _stages,
+    Reload.HTTP_API: _management,
+    Reload.HTTP_CONNECTIONS: _http,
+    Reload.METRICS: _metrics,
+    Reload.CEILINGS: _ceilings,
+    Reload.MEMORY: _memory,
+    Reload.DISK: _disk,
 }
-"""What to do with the new configuration when a key has changed."""
+"""What each part does with the new configuration; LOG and TLS are changed before, see `_apply`."""

@@ -65,8 +65,8 @@ class ServiceManager:
 
     def _beat(self) -> None:
         """Report from the event loop that it runs: one that hangs is restarted by systemd."""
-        self._send("WATCHDOG=1")
         self._beating = asyncio.get_running_loop().call_later(self._seconds, self._beat)
+        self._send("WATCHDOG=1")
 
     def _send(self, text: str) -> None:
         """Send a datagram; a service manager that does not listen is no reason to fail."""
@@ -74,7 +74,7 @@ class ServiceManager:
             return
         with (
             suppress(OSError),
-            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as link,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC) as sock,
         ):
-            link.setblocking(False)
-            link.sendto(text.encode(), self._address)
+            sock.setblocking(False)
+            sock.sendto(text.encode(), self._address)

@@ -12,7 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from harebell.base.clock import Clock
+
 _NS_PER_MS = 1_000_000
+_MS = 1_000
 
 
 class Cancellable(Protocol):
@@ -49,3 +52,26 @@ class MachineTime:
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
         """Call back from the running event loop."""
         return asyncio.get_running_loop().call_later(seconds, callback)
+
+
+class BrokerClock(Clock):
+    """The clock of a broker's messages, which is read once per turn.
+
+    Args:
+        source: the clocks.
+    """
+
+    __slots__ = ("_passed", "_source")
+
+    def __init__(self, source: TimeSource) -> None:
+        super().__init__(source.wall_ms())
+        self._source = source
+        # What `steady` is ahead of the monotonic clock: at the start it shows the wall clock.
+        self._passed = self.ms - int(source.monotonic() * _MS)
+
+    def read(self) -> float:
+        """Set both readings; return the monotonic clock in seconds."""
+        now = self._source.monotonic()
+        self.ms = self._source.wall_ms()
+        self.steady = self._passed + int(now * _MS)
+        return now

@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import SPARK_RETRY_SECONDS, SPARK_TURN_SECONDS
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError, NotAllowed
+from harebell.spark.limits import SPARK_RETRY_SECONDS, SPARK_TURN_SECONDS
 
 _LOG = logging.getLogger("harebell.spark")
 _LIMIT = re.compile(r"connection limit \(\d+\) is reached")
@@ -52,10 +52,11 @@ def connect_in_turn(
         try:
             return connect()
         except NotAllowed as error:
+            # Another refusal, such as a virtual host that the user may not enter, does not pass.
             if not is_full(error):
                 raise
-            left = give_up - time.monotonic()
-            if left <= 0:
+            remaining = give_up - time.monotonic()
+            if remaining <= 0:
                 raise NoConnectionFree(
                     f"the broker at {address} allowed no more connections for {wait:g} s "
                     f"({option}): {error.text}. Raise this limit (harebell limits set), or let "
@@ -65,5 +66,5 @@ def connect_in_turn(
                 _LOG.warning("waiting for a connection to %s: %s", address, error.text)
                 warned = True
         # Many tasks may wait: each asks less and less often, and not all at once.
-        time.sleep(min(left, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - no secret
+        time.sleep(min(remaining, pause * random.uniform(0.5, 1.0)))  # noqa: S311 - no secret
         pause = min(2 * pause, SPARK_TURN_SECONDS)

@@ -42,8 +42,9 @@ def sentence_of(text: str) -> str:
         return _package_missing(package[1].lower())
     text = text.partition(_JVM_PART)[0]
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [""]
-    found = [match for line in lines if (match := _RAISED.match(line)) is not None]
-    ours = [match for match in found if match["other"] not in _WRAPPERS]
+    matches = [match for line in lines if (match := _RAISED.match(line)) is not None]
+    # The innermost error is the last one; around it are classes that only wrap it.
+    ours = [match for match in matches if match["other"] not in _WRAPPERS]
     sentence = _said(ours[-1]) if ours and "Traceback" in text else _JAVA.sub("", lines[0])
     if _CALLED.fullmatch(sentence):
         # An error of Java, told by a call without a name: its deepest cause says more.

@@ -66,6 +66,7 @@ def lag_of(latest: Any, end: Any) -> dict[str, str]:
     sizes: list[int] = []
     for queue, last in there.items():
         count = _waiting(last, read.get(queue))
+        # A metric over some of the queues would be too small.
         if count is None:
             return {}
         behind.append(count)
@@ -89,18 +90,20 @@ def waiting_of(latest: Any, end: Any, queue: str = "") -> dict[str, int]:
     there, read = _parsed(latest), _parsed(end)
     if queue and isinstance(there.get("position"), int):
         there, read = {queue: there}, {queue: read}
-    found = {name: _waiting(last, read.get(name)) for name, last in there.items()}
-    return {name: count for name, count in found.items() if count is not None}
+    counts = {name: _waiting(last, read.get(name)) for name, last in there.items()}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def _waiting(last: Any, begin: Any) -> int | None:
     """Return the messages of a queue between two offsets; None where the later one does not say."""
     if not isinstance(last, Mapping):
         return None
+    # A leased queue: claims count no messages, so the reader reports those that are ready.
     if isinstance(last.get("ready"), int):
         return int(last["ready"])
     if not isinstance(last.get("position"), int):
         return None
+    # An offset of another log says nothing of this one, of which nothing was read.
     here = last.get("first", 0)
     if isinstance(begin, Mapping) and begin.get("generation") == last.get("generation"):
         here = begin.get("position", here)

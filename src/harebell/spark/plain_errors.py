@@ -7,7 +7,7 @@ front of that sentence hide it. Other errors keep all their frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import wraps
 from typing import ParamSpec, TypeVar
 
@@ -15,6 +15,7 @@ from harebell.base.errors import HarebellError
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_T = TypeVar("_T")
 
 
 def without_traceback(method: Callable[_P, _R]) -> Callable[_P, _R]:
@@ -28,3 +29,11 @@ def without_traceback(method: Callable[_P, _R]) -> Callable[_P, _R]:
             raise error.with_traceback(None) from None
 
     return called
+
+
+def rows_without_traceback(rows: Iterator[_T]) -> Iterator[_T]:
+    """Yield what a task reads; errors of Harebell are raised without their frames and causes."""
+    try:
+        yield from rows
+    except HarebellError as error:
+        raise error.with_traceback(None) from None

@@ -79,6 +79,7 @@ class QueryReporter:
     def _run(self) -> None:
         while True:
             self._wake.wait(INTERVAL_SECONDS)
+            # Before the reports are taken: those that are put before `close` are among them.
             closing = self._closing.is_set()
             self._wake.clear()
             self._send(self._due())
@@ -90,6 +91,7 @@ class QueryReporter:
     def _due(self) -> dict[str, dict[str, Any]]:
         """Take the new reports, or else all of running queries, so that they are not stale."""
         with self._guard:
+            # The broker forgets a query that has not reported for a while.
             names = self._new or set(self._latest)
             due = {name: self._latest[name] for name in names}
             self._new = set()
@@ -200,13 +202,13 @@ def lag_facts(waiting: Mapping[str, int], rate: float) -> dict[str, Any]:
     if not waiting:
         return {}
     lag = sum(waiting.values())
-    found: dict[str, Any] = {
+    lag_facts: dict[str, Any] = {
         "lag_messages": lag,
         "sources": [_cut(queue) for queue in sorted(waiting)[:QUERY_SOURCES]],
     }
     if not lag or rate > 0:
-        found["lag_seconds"] = lag / rate if lag else 0.0
-    return found
+        lag_facts["lag_seconds"] = lag / rate if lag else 0.0
+    return lag_facts
 
 
 def _cut(text: str) -> str:

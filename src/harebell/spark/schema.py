@@ -7,6 +7,7 @@ only these. With `bodyFormat` the column `value` is text or a struct.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -26,7 +27,7 @@ from pyspark.sql.types import (
 
 from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
-from harebell.spark.options.source_options import BINARY, JSON, TEXT, Options
+from harebell.spark.options.source_options import BINARY, JSON, KAFKA, TEXT, Options
 from harebell.spark.reading.rows.bodies import CORRUPT, json_problem
 from harebell.spark.reading.rows.deaths import DEATH, HEADERS
 
@@ -108,6 +109,14 @@ class ColumnSelection:
     fields: tuple[str, ...]
 
 
+def broker_columns(columns: Sequence[str], fields: Sequence[str]) -> list[str]:
+    """Return columns as the broker names them, with a column per selected property."""
+    names: list[str] = []
+    for name in columns:
+        names += [f"properties.{field}" for field in fields] if name == "properties" else [name]
+    return names
+
+
 def message_schema(
     *,
     properties: bool = True,
@@ -129,6 +138,24 @@ def message_schema(
 def kafka_schema(*, headers: bool) -> StructType:
     """Return the columns of a message with the names of Spark's Kafka source."""
     return _KAFKA_ALL if headers else KAFKA_MESSAGE
+
+
+def columns_of(options: Options) -> StructType | str:
+    """Return the columns that a source with these options has.
+
+    Raises:
+        SchemaError: bodies are JSON, and no schema is given.
+    """
+    if options.columns == KAFKA:
+        return kafka_schema(headers=options.include_headers)
+    columns = message_schema(
+        properties=options.include_properties,
+        headers=options.include_headers,
+        json=options.include_headers_json,
+        raw=options.include_raw_headers,
+        death=options.dead_letters_of is not None,
+    )
+    return with_body(columns, options)
 
 
 def with_body(schema: StructType, options: Options) -> StructType | str:
@@ -241,6 +268,7 @@ def _check(requested: StructType, known: StructType, prefix: str) -> None:
 
 
 def _same(requested: DataType, wanted: DataType) -> bool:
+    # `simpleString` does not show it, and the value of a header may be null.
     if isinstance(requested, MapType) and not requested.valueContainsNull:
         return False
     return requested.simpleString() == wanted.simpleString()

@@ -114,6 +114,8 @@ def build_session(
     _prepare_environment(spark_master, cache)
     chosen = defaults(cores, short_lived=short_lived, master=spark_master) | given
     chosen |= catalog_settings(chosen)
+    # The program's own options stay as they are: `warming` writes an archive with them, and must
+    # not read one.
     if _JAVA_OPTIONS not in given:
         chosen[_JAVA_OPTIONS] = java_options(cache, chosen.get(_JAVA_OPTIONS, ""))
     if not spark_master.threads:
@@ -125,6 +127,7 @@ def build_session(
         if value:
             builder = builder.config(key, value)
     session = builder.getOrCreate()
+    # Also for a session that was active before, whose settings cannot be changed.
     session.sparkContext.setLogLevel("ERROR")
     return session
 

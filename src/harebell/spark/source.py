@@ -15,7 +15,6 @@ from harebell.base.errors import HarebellError
 from harebell.base.names import nearest
 from harebell.spark.options.sink_options import SINK_NAMES
 from harebell.spark.options.source_options import (
-    KAFKA,
     SOURCE_NAMES,
     OptionError,
     Options,
@@ -30,7 +29,7 @@ from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.queue_lookup import find_queues
 from harebell.spark.reading.refused_reader import RefusedReader
 from harebell.spark.reading.stream_source import QueueStreamReader
-from harebell.spark.schema import kafka_schema, message_schema, with_body
+from harebell.spark.schema import columns_of
 from harebell.spark.writing.sink import SinkSource
 
 LISTING = "harebell.catalog.tables"
@@ -47,6 +46,7 @@ class QueueSource(SinkSource):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(dict(options))
         names = SOURCE_NAMES | SINK_NAMES
+        # Properties that Spark's catalog adds to a table, and hands over instead of its options.
         if "provider" in options and "owner" in options:
             raise OptionError(
                 "Spark does not tell a Python source the options of a table when it is read: use "
@@ -77,17 +77,7 @@ class QueueSource(SinkSource):
         """
         if LISTING in self.options:
             return _listed(self.options)
-        requested = self._parsed_options
-        if requested.columns == KAFKA:
-            return kafka_schema(headers=requested.include_headers)
-        columns = message_schema(
-            properties=requested.include_properties,
-            headers=requested.include_headers,
-            json=requested.include_headers_json,
-            raw=requested.include_raw_headers,
-            death=requested.dead_letters_of is not None,
-        )
-        return with_body(columns, requested)
+        return columns_of(self._parsed_options)
 
     def streamReader(  # noqa: N802 - Spark's name
         self, schema: StructType
@@ -128,5 +118,4 @@ def _listed(given: Mapping[str, str]) -> StructType:
         names = find_queues(connection, options, some=False)
     finally:
         connection.abandon()
-    found = [name for name in names if named in ("", name)]
-    return StructType([StructField(name, StringType()) for name in found])
+    return StructType([StructField(name, StringType()) for name in names if named in ("", name)])

@@ -6,9 +6,8 @@ repaired, or over a `Shadow`, which changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import DiskError
@@ -16,7 +15,6 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import (
     BRANCH_LOG,
-    EXCHANGE_LOG,
     JOB_LOG,
     PUBLISHER_LOG,
     Definitions,
@@ -26,6 +24,7 @@ from harebell.base.ports import (
 from harebell.store.disk import QUEUES, DiskStore
 from harebell.store.dry_run_files import Shadow, Watched
 from harebell.store.log.memory import MemoryDefinitions
+from harebell.store.owners import claims
 from harebell.store.quarantine import DIRECTORY
 
 _DIGITS = frozenset("0123456789abcdef")
@@ -105,18 +104,20 @@ class Survey:
         self._files = Watched(files if mend else Shadow(files, QUEUES))
         self._mend = mend
         self._was_clean = was_clean
-        self._said: list[tuple[str, str]] = []
-        self._claims = _claims(definitions)
+        self._reports: list[tuple[str, str]] = []
+        self._claims = {} if definitions is None else claims(definitions)
+        # Logs that are being deleted; without definitions the owner of a log is unknown.
+        self._passing = _dropped(definitions)
         self._store = DiskStore(
             self._files,
             definitions or MemoryDefinitions(),
-            Gauge(0),
+            Gauge(),
             Clock(0),
             bytes,
-            lambda level, text: self._said.append((level, text)),
+            lambda level, text: self._reports.append((level, text)),
             clean=was_clean,
         )
-        self.remarks = [text for _, text in self._said]
+        self.remarks = [text for _, text in self._reports]
 
     def holdings(self, *, vhost: str = "", queue: str = "") -> Iterator[Holding]:
         """Yield the content of every queue in the order of declaration, then logs without a queue.
@@ -129,19 +130,42 @@ class Survey:
             DiskError: the disk fails to read a log under repair; those before it are repaired.
             StoreError: the disk refuses.
         """
-        directories: dict[str, list[str]] = {identity: [] for identity in self._claims}
-        there = self._files.names(QUEUES)
-        for directory in [*there, *(self._store.expected.keys() - set(there))]:
-            directories.setdefault(directory.partition("-")[0], []).append(directory)
-        for identity, logs in directories.items():
+        for identity, logs in self._directories().items():
             unclaimed = ("", "", "")
             vhost_name, name, kind = self._claims.get(identity, _OWN.get(identity, unclaimed))
             if vhost not in ("", vhost_name) or queue not in ("", name):
                 continue
-            holding = Holding(identity, vhost_name, name, kind)
-            for directory in sorted(logs, key=_suffix):
-                self._look(directory, holding)
-            yield holding
+            yield self._holding(Holding(identity, vhost_name, name, kind), logs)
+
+    def unclaimed(self) -> Iterator[Holding]:
+        """Yield the logs that belong to no queue.
+
+        Raises:
+            StoreError: the disk refuses.
+        """
+        for identity, logs in self._directories().items():
+            if identity not in self._claims and identity not in _OWN:
+                yield self._holding(Holding(identity), logs)
+
+    def _directories(self) -> dict[str, list[str]]:
+        """Return the directories of logs by their identities, those of queues first."""
+        directories: dict[str, list[str]] = {identity: [] for identity in self._claims}
+        there = self._files.names(QUEUES)
+        for directory in [*there, *(self._store.expected.keys() - set(there))]:
+            directories.setdefault(directory.partition("-")[0], []).append(directory)
+        return directories
+
+    def _holding(self, holding: Holding, logs: list[str]) -> Holding:
+        """Look at the logs of a holding."""
+        for directory in sorted(logs, key=_suffix):
+            self._check_log(directory, holding)
+        lost = not holding.kind and self._passing is not None
+        if lost and holding.messages and holding.identity not in (self._passing or ()):
+            holding.damage.append(
+                f"{holding.messages} messages belong to no queue: `harebell store adopt DIRECTORY "
+                f"{holding.identity} --queue NAME` makes a queue of them"
+            )
+        return holding
 
     def messages(self, holding: Holding) -> Iterator[tuple[int, Message, bool]]:
         """Yield the messages of a queue: position, message, whether it was delivered before.
@@ -165,11 +189,11 @@ class Survey:
         """Close all files."""
         self._store.shut()
 
-    def _look(self, identity: str, holding: Holding) -> None:
+    def _check_log(self, identity: str, holding: Holding) -> None:
         if not _is_identity(identity):
             holding.damage.append(f"{QUEUES}/{identity} is no directory of a log")
             return
-        self._said.clear()
+        self._reports.clear()
         self._files.arrived.clear()
         try:
             log = self._store.open_log(identity, durable=True)
@@ -177,13 +201,13 @@ class Survey:
             if self._mend:
                 raise
             holding.unread.append(str(error))
-            self._said.clear()
+            self._reports.clear()
             return
-        for level, text in self._said:
+        for level, text in self._reports:
             # An orderly close leaves no torn records.
             harmless = level == "warning" and not self._was_clean
             (holding.harmless if harmless else holding.damage).append(text)
-        self._said.clear()
+        self._reports.clear()
         holding.quarantined += self._files.arrived
         holding.logs.append(identity)
         holding.messages += log.live()
@@ -192,19 +216,11 @@ class Survey:
         holding.segments += len(self._store.logs[identity].segments)
 
 
-def _claims(definitions: Definitions | None) -> dict[str, tuple[str, str, str]]:
-    """Return the owner of each identity: vhost, queue, kind."""
+def _dropped(definitions: Definitions | None) -> set[str] | None:
+    """Return the identities of logs that are being deleted; None if the definitions are lost."""
     if definitions is None:
-        return {}
-    found = {}
-    for (vhost, name), fields in definitions.load("queue"):
-        row: Mapping[str, Any] = fields
-        found[str(row["identity"])] = (vhost, name, str(row["kind"]))
-    for (vhost, name), fields in definitions.load("exchange"):
-        identity = fields["arguments"].get(EXCHANGE_LOG)
-        if isinstance(identity, str):
-            found[identity] = (vhost, name, "exchange")
-    return found
+        return None
+    return {key[0].partition("-")[0] for key, _ in definitions.load("dropped")}
 
 
 def _is_identity(directory: str) -> bool:

@@ -5,6 +5,7 @@ cdef class GroupCommit(Commit):
     cdef public bint waiting
     cdef public object flying
     cdef public list finished
+    cdef public object cut
     cdef object _files
     cdef object _definitions
     cdef object _redo

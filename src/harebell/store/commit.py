@@ -1,10 +1,18 @@
 """Group commit: while one batch is written and synced, the next one gathers.
 
 The event loop gathers a batch of all changes, the sync thread (or a test) performs it, and the
-event loop finishes it. There is one batch at a time. Within a batch the order is: definitions, the
-redo file for a transaction, records, syncs, removals; so no record is on disk without the
-definition of its queue, and nothing is removed before the records that replace it are on disk.
-No confirm has to wait for the removal of segments, so a batch can leave it to its caller.
+event loop finishes it. There is one batch at a time. A batch has five steps, and this is what a
+crash after each of them leaves:
+
+    1  definitions       a queue without messages; never a log without its queue
+    2  the redo file     a joint batch (a transaction) only: from its sync on, the next start
+                         repeats all records of the batch; before it, none is on disk
+    3  records           without a redo file: any of them, none of which is confirmed
+    4  syncs             all records; confirms may go out
+    5  removals          settled segments that the next start removes again
+
+Removals are last since the records that replace a segment must be on disk before it goes. No
+confirm waits for them, so a batch can leave them to its caller.
 """
 
 from __future__ import annotations
@@ -19,6 +27,7 @@ from harebell.store.log.segment import Segment, unused
 from harebell.store.removal import Removal
 
 if TYPE_CHECKING:
+    from harebell.store.backup.cut import Cut
     from harebell.store.log.handles import Handles
     from harebell.store.redo import Redo
 
@@ -55,6 +64,9 @@ class Write:
 class CommittedLog(Protocol):
     """A log as the group commit uses it."""
 
+    def written(self) -> list[tuple[str, int]]:
+        """Return the paths of its segments on disk, with how many bytes are written."""
+
     def collect(self) -> Any:
         """Return the changes for the next batch; None if there are none."""
 
@@ -76,7 +88,7 @@ class Part:
         started: those of them that the disk has been writing since: rows of a staged batch.
         rows_only: its one write has only rows of a staged batch, and may stay unsynced.
         removals: segments to remove, the oldest first, once the writes are durable.
-        gone: the whole directory is to be removed.
+        gone: whether the whole directory is removed.
     """
 
     def __init__(self, log: CommittedLog, directory: str) -> None:
@@ -121,15 +133,15 @@ class Direct:
         segment, place = write.segment, len(self.writes)
         descriptor = _NO_DESCRIPTOR
         if segment.writer is not None:
-            found = self._files.descriptors([segment.writer])
-            if not found:
+            descriptors = self._files.descriptors([segment.writer])
+            if not descriptors:
                 return False
-            descriptor, path = found[0]
+            descriptor, path = descriptors[0]
         else:
-            known = self._files.system_path(segment.path) if write.start == 0 else None
-            if known is None:
+            new_path = self._files.system_path(segment.path) if write.start == 0 else None
+            if new_path is None:
                 return False
-            path = self.creates[place] = known
+            path = self.creates[place] = new_path
             self._segments[place] = segment
         self.writes.append((descriptor, write.data, write.start))
         self.paths.append(path)
@@ -150,19 +162,19 @@ class Batch:
     Args:
         ticket: the commit's number.
         files: the disk.
-        definitions: what is declared.
-        changes: what they changed.
-        parts: what the logs have.
+        definitions: the declarations of the store.
+        changes: statements for the definitions.
+        parts: the changes of each log.
         redo: the redo file of the store.
         handles: its open files.
-        joint: a crash must keep all of it or nothing.
+        joint: whether a crash must keep all of the batch or nothing.
 
     Attributes:
-        stalled: why it could not go on for now, such as a full disk; perform it again later.
-        failed: why it never will; nothing of it may be confirmed.
+        stalled: a passing error, such as a full disk; the batch has to be performed again.
+        failed: a final error; nothing of the batch may be confirmed.
         records: messages in it whose confirms wait for it.
         unsynced: whether it has only rows of a staged batch, and a later batch syncs them.
-        removals: what is left to be removed when all else is on disk, in this order.
+        removals: files that the caller has to remove after the confirms, in this order.
     """
 
     def __init__(
@@ -189,8 +201,8 @@ class Batch:
         self._written = 0
         self._syncing = False
         self._made: dict[str, None] = {}
-        # Segments that are synced, and whose files were closed to open others.
-        self._let_go: set[Segment] = set()
+        # Segments that were synced and closed, to free descriptors for other files.
+        self._closed: set[Segment] = set()
         self._redo = redo
         self._handles = handles
         self._joint = joint
@@ -206,7 +218,12 @@ class Batch:
         self.stalled = None
         try:
             if self._changes:
+                # Before the records: after a crash a queue may lack messages that were not
+                # confirmed, but a directory of a log always has the definition that says whose it
+                # is.
                 self._definitions.write(self._changes)
+                # If a later step stalls, the batch is performed again: SQLite has these changes
+                # already.
                 self._changes = []
             if self._joint and not self._redone:
                 self._write_redo()
@@ -216,7 +233,8 @@ class Batch:
                     self._sync_all()
             self._remove(later=not removing)
         except OSError as error:
-            # A file that cannot be opened was not synced, and no sync has failed.
+            # Only a failed sync is final. Without a free descriptor a file could not even be
+            # opened, so its sync was not tried; on a full disk a write can be repeated.
             if error.errno in _NO_HANDLES or (error.errno in _FULL and not self._syncing):
                 self._syncing = False
                 self.stalled = error
@@ -226,10 +244,10 @@ class Batch:
             self.failed = error
 
     def direct(self) -> Direct | None:
-        """Return the work as plain writes and syncs; None if there is more to it.
+        """Return the work as plain writes and syncs; None if there is more to do.
 
-        When a write fails `perform` may still be called, and does everything again. When a sync
-        fails nothing may be.
+        After a failed write `perform` may be called, which repeats all writes. After a failed sync
+        nothing may be called: see `_certainly`.
         """
         if self.unsynced:
             return self._direct_unsynced()
@@ -249,11 +267,13 @@ class Batch:
                 place, end = into[write.segment.writer], write.start + len(write.data)
                 work.writes.append((place, write.data, write.start))
                 if write.ahead:
+                    # If the disk is full, this write fails, and `perform` repeats the batch: it
+                    # goes on without space ahead.
                     work.writes.append((place, unused(end, write.ahead), end))
         return work
 
     def _direct_unsynced(self) -> Direct | None:
-        """Return writes of rows, which a later batch syncs; None if there is more to it."""
+        """Return writes of rows, which a later batch syncs; None if there is more to do."""
         if self._changes or self._written or (self._redo.holds and self._redo.large):
             return None
         work = Direct(self._files)
@@ -275,6 +295,8 @@ class Batch:
 
     def _only_written(self) -> dict[File, None] | None:
         """Return the files, if all work is to write to files that are open."""
+        # A batch that stalled halfway goes on where it stopped (`_written`), and a large redo file
+        # has to be emptied: only `perform` does either.
         if self._changes or self._joint or self._written or (self._redo.holds and self._redo.large):
             return None
         files: dict[File, None] = {}
@@ -290,7 +312,11 @@ class Batch:
 
     @contextmanager
     def _certainly(self) -> Iterator[None]:
-        """Run a step that must not be tried again after an error: `_syncing` stays set."""
+        """Run a step whose error is final: `_syncing` stays set.
+
+        After a failed fsync, Linux marks the lost pages as clean. A second fsync would succeed,
+        and messages that are not on disk would be confirmed.
+        """
         self._syncing = True
         yield
         self._syncing = False
@@ -306,11 +332,14 @@ class Batch:
             return
         self._open_early()
         with self._certainly():
-            # Early writes precede these writes, and are not in the redo file.
+            # Early writes precede those of this batch in their segments and are not in the redo
+            # file. If they were lost, the repeated writes would begin behind a gap.
             self._sync_all(early_only=True)
         self._redo.write(planned)
         with self._certainly():
             self._redo.sync()
+        # If the batch stalls from here on, it must not write the redo file again: a crash during
+        # that write would leave some of the records and no whole file.
         self._redone = True
 
     def _write(self) -> None:
@@ -322,13 +351,17 @@ class Batch:
             write_all(write.segment.writer, write.data, write.start)
             _make_room(write)
             self._written += 1
+        # A file that was written early may have been closed since, to open others. Its sync needs a
+        # descriptor.
         self._open_early()
 
     def _open_early(self) -> None:
         for part in self.parts:
             for segment in part.early:
-                if segment.writer is None and segment not in self._let_go:
+                if segment.writer is None and segment not in self._closed:
                     segment.writer = self._opened(segment, create=False)
+                # The directory was not synced since the file was created: a loss of power may lose
+                # its name.
                 if segment.fresh:
                     self._made[part.directory] = None
 
@@ -343,31 +376,33 @@ class Batch:
 
     def _opened(self, segment: Segment, *, create: bool) -> File:
         """Return the open file of a segment."""
-        self._let_go.discard(segment)
+        self._closed.discard(segment)
         try:
             return self._files.open(segment.path, create=create)
         except OSError as error:
-            if error.errno not in _NO_HANDLES or not self._make_do():
+            if error.errno not in _NO_HANDLES or not self._free_descriptors():
                 raise
             return self._files.open(segment.path, create=create)
 
-    def _make_do(self) -> bool:
-        """Close synced files to free descriptors; False if there are none."""
+    def _free_descriptors(self) -> bool:
+        """Sync and close files of this batch, and idle ones; False if there are none."""
         writes = [write for part in self.parts for write in part.writes]
         done = {write.segment: None for write in writes[: self._written]}
         done.update({segment: None for part in self.parts for segment in part.early})
-        found = [segment for segment in done if segment.writer is not None]
+        segments = [segment for segment in done if segment.writer is not None]
         with self._certainly():
-            for segment in found:
+            for segment in segments:
                 assert segment.writer is not None
+                # The kernel reports a failed write to the descriptors that were open at that time.
+                # After the close, no later sync of this file would see the error.
                 segment.writer.sync()
-        self._close(found)
-        return self._handles.let_writers_go() or bool(found)
+        self._close(segments)
+        return self._handles.close_idle_writers() or bool(segments)
 
     def _close(self, synced: Iterable[Segment]) -> None:
         """Close files that are synced."""
         for segment in synced:
-            self._let_go.add(segment)
+            self._closed.add(segment)
             file, segment.writer = segment.writer, None
             if file is not None:
                 file.close()
@@ -381,14 +416,15 @@ class Batch:
         started = {segment for part in self.parts for segment in part.started}
         writers = []
         for segment in segments:
-            if segment not in self._let_go:
+            if segment not in self._closed:
                 assert segment.writer is not None
                 if segment in started:
-                    # By itself, however many there are: syncing everything would write all staged
-                    # pieces, too, which may stay off the disk.
+                    # One file at a time: `sync_all` may sync the whole file system, with staged
+                    # pieces that need not be on disk.
                     segment.writer.sync()
                 else:
                     writers.append(segment.writer)
+        # The name of a new log's directory is an entry of the directory above it.
         above = dict.fromkeys(directory.rpartition("/")[0] for directory in self._made)
         directories = [*self._made, *above]
         if not (writers or directories):
@@ -400,33 +436,37 @@ class Batch:
                 raise
             # Files are synced first and are open: it is a directory that could not be opened.
             self._close(segments)
-            self._handles.let_writers_go()
+            self._handles.close_idle_writers()
             self._files.sync_all([], directories)
 
     def _remove(self, *, later: bool) -> None:
         redo = self._redo
         removes = any(part.removals or part.gone for part in self.parts)
         if redo.holds and (removes or redo.large):
+            # A replayed write would create a removed segment again.
             redo.empty()
             with self._certainly():
                 redo.forget()
-        left = [
+        removals = [
             Removal(self._files, part.directory, segment.path)
             for part in self.parts
             for segment in part.removals
         ]
         for part in self.parts:
             if part.gone:
+                # Never left for later: when this batch is finished, the definitions forget that the
+                # log was dropped, and a start would take its files for a log that lost its queue.
                 for name in self._files.names(part.directory):
                     _remove_file(self._files, f"{part.directory}/{name}")
                 _remove_directory(self._files, part.directory)
-                # The definitions forget it now: it would not be found if it reappeared.
+                # The definitions of the queue are gone, so a directory that reappeared after a loss
+                # of power would belong to no queue.
                 with self._certainly():
                     self._files.sync_directory(part.directory.rpartition("/")[0])
         if later:
-            self.removals = left
+            self.removals = removals
             return
-        for removal in left:
+        for removal in removals:
             try:
                 removal.remove()
             except OSError:
@@ -463,6 +503,7 @@ def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
     rest = memoryview(data)
     while rest:
         done = file.write_at(rest, offset)
+        # Would loop forever: nothing was written, and there is no error.
         if done <= 0:
             raise OSError(errno.ENOSPC, "nothing could be written")
         rest = rest[done:]
@@ -494,7 +535,8 @@ class GroupCommit(Commit):
 
     Attributes:
         dirty: logs with something for the next batch, each once.
-        waiting: something waits, perhaps nothing that anybody waits for.
+        waiting: whether there is work for a batch, even if no reply waits for it.
+        cut: notes what is on disk for a backup; None when it has noted everything.
     """
 
     def __init__(
@@ -505,6 +547,7 @@ class GroupCommit(Commit):
         self.waiting = False
         self.flying: Batch | None = None
         self.finished: list[Callable[[], None]] = []
+        self.cut: Cut | None = None
         self._files = files
         self._definitions = definitions
         self._redo = redo
@@ -520,6 +563,13 @@ class GroupCommit(Commit):
         """Return whether there are changes for the gathering commit."""
         return self.urgent or self.waiting or bool(self.dirty)
 
+    def between(self, call: Callable[[], None]) -> None:
+        """Call a function when no batch is being written: now, or when this one is finished."""
+        if self.flying is None:
+            call()
+        else:
+            self.finished.append(call)
+
     def close_up(self) -> None:
         """Close the gathering commit: add what was kept for this moment."""
         for call in self.closing:
@@ -532,12 +582,16 @@ class GroupCommit(Commit):
         """
         if self.flying is not None or self.pinned:
             return None
+        # Before anything is collected: these calls append records and change definitions.
         self.close_up()
         changes = self._definitions.take()
         if not (changes or self.dirty or self.urgent):
             self.waiting = False
             return None
         dirty, self.dirty = self.dirty, []
+        if self.cut is not None:
+            # Before the logs hand over their writes: a backup has their lengths before this batch.
+            self.cut.note(dirty)
         parts = [part for part in (log.collect() for log in dirty) if part is not None]
         self.flying = Batch(
             self.ticket,
@@ -550,18 +604,20 @@ class GroupCommit(Commit):
             self.joint,
         )
         only_rows = bool(parts) and all(part.rows_only for part in parts)
+        # A joint batch has a redo file, whose replay needs every earlier row on disk.
         self.flying.unsynced = only_rows and not self.joint
         self.joint = False
         self.unsynced = False
         self.flying.records = self.records
         self.records = 0
         self.ticket += 1
+        # A log may need another commit as soon as this one is collected.
         self.waiting = bool(self.dirty)
         self.urgent = False
         return self.flying
 
     def finish(self, batch: Batch) -> None:
-        """Finish a batch that was performed: what it wrote is on disk."""
+        """Finish a batch that was performed: its writes are on disk."""
         assert batch is self.flying
         assert batch.stalled is None
         assert batch.failed is None

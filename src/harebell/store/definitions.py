@@ -1,6 +1,7 @@
 """Definitions in SQLite, in tables that people can read.
 
-    definitions.sqlite   application id "HBDF", write-ahead log
+    definitions.sqlite   application id "HBDF", write-ahead log, and as user version the random
+                         number of the data, which copies keep
         meta         version of this format, and whether the last process closed in good order
         vhosts, users, permissions, topic_permissions, exchanges, queues, bindings, policies,
         parameters, global_parameters, offsets, leases
@@ -19,12 +20,13 @@ import contextlib
 import errno
 import re
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
 from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.ports import Definitions, Files
+from harebell.store.encoded import check_number, check_text, checked_table
 from harebell.store.log.unreadable import cannot_read, refused
 from harebell.store.quarantine import Quarantine
 from harebell.store.tables import (
@@ -94,15 +96,57 @@ class SqliteDefinitions(Definitions):
         """Whether there are changes for the next commit."""
         return bool(self._changes)
 
+    def check(self, resource: str, table: Mapping[str, Any]) -> int:
+        """Return the size of a table of arguments in bytes.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, it cannot be stored.
+        """
+        return len(checked_table(self._encode, resource, table))
+
+    @contextlib.contextmanager
+    def whole(self) -> Iterator[None]:
+        """Gather all changes of a block, or none of them if it raises."""
+        before = len(self._changes)
+        try:
+            yield
+        # Also for KeyboardInterrupt: a half of the block must not become part of the next commit.
+        except BaseException:
+            del self._changes[before:]
+            raise
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
-        """Add or replace a definition; columns added by later versions may be omitted."""
+        """Add or replace a definition; columns added by later versions may be omitted.
+
+        Raises:
+            Refusal: PRECONDITION_FAILED, a value cannot be stored; nothing was changed.
+        """
         table = TABLES[kind]
-        row = [
-            self._encode(fields[name]) if type_ == BLOB else fields.get(name, table.added.get(name))
-            for name, type_ in table.fields
-        ]
+        # What SQLite refuses must not come to the commit: it has changes of others, too.
+        for name, part in zip(table.key, key, strict=True):
+            check_text(kind, name, part)
+        row = [self._stored(table, kind, key, name, type_, fields) for name, type_ in table.fields]
         crc = table.checksum((*key, *row))
         self._changes.append((_STATEMENTS[kind, True], (*key, *row, crc)))
+
+    def _stored(
+        self,
+        table: Table,
+        kind: str,
+        key: tuple[str, ...],
+        name: str,
+        type_: str,
+        fields: Mapping[str, Any],
+    ) -> Any:
+        """Return the value of a column, or refuse one that it cannot hold."""
+        if type_ == BLOB:
+            return checked_table(self._encode, f"{kind} '{key[-1]}'", fields[name])
+        value = fields.get(name, table.added.get(name))
+        if type_ == TEXT:
+            check_text(kind, name, value)
+        else:
+            check_number(kind, name, value)
+        return value
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
         """Remove a definition if it exists."""
@@ -146,6 +190,8 @@ class SqliteDefinitions(Definitions):
             if self._stricter:
                 self._stricter = False
                 self._link.execute(_DURABLE)
+            # IMMEDIATE: if another process has a lock, the transaction fails here and not at its
+            # COMMIT.
             self._link.execute("BEGIN IMMEDIATE")
             for statement, values in changes:
                 self._link.execute(statement, values)
@@ -156,6 +202,7 @@ class SqliteDefinitions(Definitions):
         self._since_checkpoint += len(changes)
         if self._since_checkpoint >= _CHECKPOINT_CHANGES:
             self._since_checkpoint = 0
+            # PASSIVE: it waits for no reader, and copies as much as is possible without.
             self._checkpoint("PASSIVE")
 
     def be_durable(self) -> None:
@@ -185,7 +232,7 @@ class SqliteDefinitions(Definitions):
         finally:
             self._link.close()
 
-    def let_go(self) -> None:
+    def detach(self) -> None:
         """Close a database that `read_definitions` opened, without a checkpoint."""
         self._link.close()
 
@@ -198,6 +245,8 @@ class SqliteDefinitions(Definitions):
             self._link.execute(f"PRAGMA wal_checkpoint({mode})").fetchall()
         except sqlite3.Error as error:
             failure = _os_error(error, self._path)
+            # On a full disk the write-ahead log stays as it is, which loses nothing; a later
+            # checkpoint copies it.
             if failure.errno != errno.ENOSPC:
                 raise failure from None
 
@@ -248,6 +297,8 @@ def open_definitions(
     """
     path = str(PurePosixPath(root) / NAME)
     try:
+        # Before SQLite sees the directory: it would create what is missing, and apply a stray
+        # write-ahead log.
         names = files.names("")
         if NAME not in names:
             _put_aside(files, names)
@@ -255,12 +306,14 @@ def open_definitions(
         _inspect(path, vfs)
         link = _connect(path, vfs)
         link.execute(_DURABLE if synced else "PRAGMA synchronous = NORMAL")
+        # See `_checkpoint`: those of SQLite itself hide a failed sync.
         link.execute("PRAGMA wal_autocheckpoint = 0")
         _upgrade(link)
+        _number(link)
     except _REFUSALS as error:
-        raise _read_again(files, path, _refused(path, error)) from None
+        raise _read_again(files, path, _refused(path, error), vfs) from None
     except StoreError as error:
-        raise _read_again(files, path, error) from None
+        raise _read_again(files, path, error, vfs) from None
     except OSError as error:
         raise StoreError(f"cannot use {path}: {error.strerror or error}") from None
     return SqliteDefinitions(link, path, encode, decode)
@@ -273,6 +326,7 @@ def read_definitions(
     decode: Callable[[bytes], Mapping[str, Any]],
     *,
     sealed: bool = False,
+    copied: str = "",
 ) -> SqliteDefinitions:
     """Open the definitions of a data directory for reading.
 
@@ -281,7 +335,9 @@ def read_definitions(
         files: the same directory.
         encode: encodes a table of arguments.
         decode: decodes one.
-        sealed: whether the directory is read-only and has no write-ahead log.
+        sealed: whether there is no write-ahead log, so that nothing is written beside the database.
+        copied: a directory with copies of the database and its write-ahead log, which are read in
+            place of those in the data directory; "" for none.
 
     Raises:
         DiskError: the disk fails to read them.
@@ -294,10 +350,11 @@ def read_definitions(
     except OSError as error:
         raise refused(f"cannot use {path}", error) from None
     try:
-        _inspect(path, sealed=sealed)
-        return SqliteDefinitions(_look(path, sealed=sealed), path, encode, decode)
+        read = str(PurePosixPath(copied) / NAME) if copied else path
+        _inspect(read, sealed=sealed)
+        return SqliteDefinitions(_open_read_only(read, sealed=sealed), path, encode, decode)
     except _REFUSALS as error:
-        raise _read_again(files, path, _refused(path, error)) from None
+        raise _read_again(files, path, _refused(path, error), sealed=sealed) from None
 
 
 def _uri(path: str, mode: str, vfs: str) -> str:
@@ -305,7 +362,7 @@ def _uri(path: str, mode: str, vfs: str) -> str:
     return f"{PurePosixPath(path).as_uri()}?mode={mode}{through}"
 
 
-def _look(path: str, vfs: str = "", *, sealed: bool = False) -> sqlite3.Connection:
+def _open_read_only(path: str, vfs: str = "", *, sealed: bool = False) -> sqlite3.Connection:
     """Return a read-only connection."""
     uri = _uri(path, "ro", vfs)
     # Without `immutable`, SQLite creates files beside the database even for reading.
@@ -367,8 +424,24 @@ def _make(root: str, files: Files, drafts: list[str], vfs: str) -> None:
         raise _os_error(error, NAME) from None
     finally:
         link.close()
+    # After the checkpoint the draft has no write-ahead log, which would keep the old name.
     files.rename(_DRAFT, NAME)
     files.sync_directory("")
+
+
+def _number(link: sqlite3.Connection) -> None:
+    """Give the data a random number, unless it has one: copies keep it, so backups know theirs."""
+    if not store_number(link):
+        # On a full disk a later start does it.
+        with contextlib.suppress(sqlite3.OperationalError):
+            number = link.execute("SELECT (random() & 2147483646) + 1").fetchone()[0]
+            link.execute(f"PRAGMA user_version = {number}")
+
+
+def store_number(link: sqlite3.Connection) -> int:
+    """Return the number of the data; 0 if it has none yet."""
+    number: int = link.execute("PRAGMA user_version").fetchone()[0]
+    return number
 
 
 def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
@@ -377,17 +450,17 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
     Raises:
         StoreError: it is not Harebell's, newer, or damaged.
     """
-    link = _look(path, vfs, sealed=sealed)
+    link = _open_read_only(path, vfs, sealed=sealed)
     try:
         if link.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION:
             raise StoreError(
                 f"{path} is no database of Harebell: move it away, or choose another directory "
                 "with --data-dir"
             )
-        found = link.execute("SELECT version FROM meta").fetchone()
-        if found is None or not isinstance(found[0], int):
+        row = link.execute("SELECT version FROM meta").fetchone()
+        if row is None or not isinstance(row[0], int):
             raise _damaged(path, "meta has no version")
-        version = found[0]
+        version = row[0]
         if not 1 <= version <= VERSION:
             raise FormatError(
                 f"{path} has format {version}, and this version of Harebell reads 1 to {VERSION}: "
@@ -403,8 +476,16 @@ def _inspect(path: str, vfs: str = "", *, sealed: bool = False) -> None:
         link.close()
 
 
+class DamagedError(StoreError):
+    """The stored definitions are damaged; a read that fails is another error."""
+
+
 def _damaged(path: str, why: str) -> StoreError:
-    return StoreError(
+    return DamagedError(_damage_text(path, why))
+
+
+def _damage_text(path: str, why: str) -> str:
+    return (
         f"{path} is damaged ({why}): move it away, with the files -wal and -shm beside it, and put "
         "a copy in its place or start without what was declared; the messages stay in queues/"
     )
@@ -417,18 +498,29 @@ def _refused(path: str, error: Exception) -> StoreError:
     code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
     if code == sqlite3.SQLITE_IOERR:
         return DiskError(cannot_read(path, str(error)))
+    if code == sqlite3.SQLITE_ERROR:
+        # A table or column that is not there: what was read is a whole database.
+        return StoreError(_damage_text(path, str(error)))
     if code in _DAMAGE:
         return _damaged(path, str(error))
     return StoreError(f"cannot use {path}: {error}")
 
 
-def _read_again(files: Files, path: str, complaint: StoreError) -> StoreError:
+def _read_again(
+    files: Files, path: str, complaint: StoreError, vfs: str = "", *, sealed: bool = False
+) -> StoreError:
     """Return the real cause: SQLite reports a page that it could not read as malformed, too."""
     try:
         _read_through(files)
+        _inspect(path, vfs, sealed=sealed)
     except OSError as error:
         return DiskError(cannot_read(str(error.filename or path), error.strerror or str(error)))
-    return complaint
+    except (*_REFUSALS, StoreError):
+        return complaint
+    if not isinstance(complaint, DamagedError):
+        return complaint
+    # A disk that fails now and then: what is read now is what was written.
+    return DiskError(cannot_read(path, "a read failed, and not when it was repeated"))
 
 
 def _read_through(files: Files) -> None:
@@ -445,8 +537,8 @@ def _read_through(files: Files) -> None:
 
 def _is_refusal(complaint: str) -> bool:
     """True if the text of an integrity check reports a read error."""
-    found = _ERROR_CODE.search(complaint)
-    return found is not None and int(found[1]) & _PRIMARY in _UNREAD
+    match = _ERROR_CODE.search(complaint)
+    return match is not None and int(match[1]) & _PRIMARY in _UNREAD
 
 
 _ERROR_CODE = re.compile(r"error code=(\d+)")
@@ -454,8 +546,8 @@ _ERROR_CODE = re.compile(r"error code=(\d+)")
 _UNREAD = (sqlite3.SQLITE_IOERR, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_CANTOPEN)
 _REFUSALS = (sqlite3.Error, UnicodeDecodeError)
 """Errors of a database that cannot be read; the second where SQLite quotes damaged text."""
-_DAMAGE = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
-"""Codes for damage of the file itself; the first one means a missing table."""
+_DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+"""Codes for damage of the file itself."""
 _ERRNOS = {
     sqlite3.SQLITE_FULL: errno.ENOSPC,
     sqlite3.SQLITE_IOERR: errno.EIO,

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 
 from harebell.base.clock import Clock
 from harebell.base.durability import Durability
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
-from harebell.base.limits import (
-    AHEAD_FROM_BYTES,
-    AHEAD_MAX_BYTES,
-    AHEAD_WRITE_BYTES,
-    DURABILITY_INTERVAL_MS,
-    SEGMENT_BYTES,
-)
 from harebell.base.ports import (
     BRANCH_LOG,
     JOB_LOG,
@@ -28,10 +22,19 @@ from harebell.base.ports import (
 from harebell.base.work import Step, Work
 from harebell.store import inventory
 from harebell.store.commit import GroupCommit, write_all
+from harebell.store.limits import (
+    AHEAD_FROM_BYTES,
+    AHEAD_MAX_BYTES,
+    AHEAD_WRITE_BYTES,
+    DURABILITY_INTERVAL_MS,
+    SEGMENT_BYTES,
+    TRANSIENT_SPILL_BYTES,
+)
 from harebell.store.log.durable_log import DurableLog
 from harebell.store.log.handles import Handles
 from harebell.store.log.segment import Segment
 from harebell.store.log.segmented_log import SegmentedLog
+from harebell.store.log.spill import Spilling
 from harebell.store.log.transient_log import TransientLog
 from harebell.store.log.unreadable import refused
 from harebell.store.recovery import Recovery
@@ -39,7 +42,11 @@ from harebell.store.redo import Redo
 
 QUEUES = "queues"
 TRANSIENT = "transient"
+KEPT = "kept"
+"""The directory of segments that a backup still copies."""
 _DIGITS = 32
+_ERA_DIGITS = 16
+_SPILLED = TRANSIENT_SPILL_BYTES
 
 
 class DiskStore(Store):
@@ -59,8 +66,10 @@ class DiskStore(Store):
     Attributes:
         interval_ms: milliseconds of a durability "interval" that has none.
         work: what the slices of long writes are counted on.
+        pressed: whether memory is short, so that transient messages go to disk.
         expected: how many segments each log shall have that was not opened yet, where the last
             process said so.
+        owner_of: returns what begins a report of damage to the log of an identity.
 
     Raises:
         DiskError: the disk fails to read something.
@@ -90,6 +99,9 @@ class DiskStore(Store):
         self.redo = Redo(files)
         self.commit: GroupCommit = GroupCommit(files, definitions, self.redo, self.handles)
         self.logs: dict[str, DurableLog] = {}
+        self.pressed = False
+        self._transient: dict[str, TransientLog] = {}
+        self._spilling: Spilling | None = None
         self._lags: dict[str, int] = {}
         self._rng = rng
         # Identities of logs that had nothing on disk at the start.
@@ -99,6 +111,7 @@ class DiskStore(Store):
         self._ahead_from = ahead_from
         self.work = Work()
         self._refused: dict[str, int] = {}
+        self.owner_of: Callable[[str], str] = lambda _identity: ""
         try:
             files.make_directory(QUEUES)
             files.sync_directory("")
@@ -130,6 +143,10 @@ class DiskStore(Store):
         self._new.add(identity)
         return identity
 
+    def new_era(self) -> str:
+        """Return a new, unique name of an era: 16 hexadecimal digits."""
+        return self._rng(_ERA_DIGITS // 2).hex()
+
     def set_durability(self, identity: str, durability: Durability | None) -> None:
         """Set the durability of the logs of an identity; None for the default."""
         lag = None if durability is None else lag_of(durability, self.interval_ms)
@@ -160,45 +177,53 @@ class DiskStore(Store):
             StoreError: the disk refuses to give it.
         """
         if not durable:
-            return TransientLog(self, identity)
+            transient = self._transient[identity] = TransientLog(self, identity)
+            return transient
         log = DurableLog(self, identity, keep_all, segment_bytes or self._segment_bytes)
-        # Where there is nothing to look for, a declaration has nothing that could fail.
+
+        def report(level: str, text: str) -> None:
+            self.report(level, f"{self.owner_of(identity)}{text}")
+
+        # A new log has no files, so declaring a queue reads nothing and cannot fail here.
         if identity.partition("-")[0] not in self._new:
             try:
-                found = Recovery(self.files, identity, log.directory, self.report).run()
+                recovered = Recovery(self.files, identity, log.directory, report).run()
             except OSError as error:
                 raise refused(f"cannot read the log {log.directory}", error) from None
-            if self._clean and found.closed:
-                # Without a clean end since, its last word may be from the process before the last
-                # one, which handed out more without a chance to write that down.
-                found.seen = found.handed
-            elif self._clean and found.segments and not found.damaged:
-                found.seen = found.segments[-1].positions.end()
-                self.report(
+            if self._clean and recovered.closed:
+                # Only after a clean end: otherwise the record `closed` may be that of an earlier
+                # process, and the last one has delivered more without a chance to record it.
+                recovered.seen = recovered.handed
+            elif self._clean and recovered.segments and not recovered.damaged:
+                recovered.seen = recovered.segments[-1].positions.end()
+                report(
                     "error",
                     f"{log.directory}: bytes are missing at its end, although it was closed "
                     "in good order",
                 )
-            log.adopt(found)
+            log.adopt(recovered)
             if identity in self._refused:
                 rows = log.take_back(self._refused.pop(identity))
-                self.report(
+                report(
                     "warning", f"{log.directory}: {rows} rows of a batch go: it was not committed"
                 )
-            missing = self.expected.pop(identity, 0) - len(found.segments)
-            if missing > 0 and not found.damaged:
-                self.report("error", f"{log.directory}: {missing} of its segments are missing")
+            missing = self.expected.pop(identity, 0) - len(recovered.segments)
+            if missing > 0 and not recovered.damaged:
+                report("error", f"{log.directory}: {missing} of its segments are missing")
         self.logs[identity] = log
         lag = self._lags.get(identity.partition("-")[0])
         if lag is not None:
             self.files.delay(log.directory, lag)
         return log
 
-    def tidy(self, identities: Iterable[str]) -> None:
+    def clean(self, identities: Iterable[str]) -> bool:
         """Remove, at the start, files of transient queues, and find logs without a definition.
 
         Args:
             identities: of the logs that belong to a queue.
+
+        Returns:
+            Whether there are logs that belong to no queue; they are left alone.
 
         Raises:
             OSError: the disk refuses.
@@ -206,25 +231,28 @@ class DiskStore(Store):
         inventory.forget(self.files)
         for directory in self.files.names(TRANSIENT):
             self._empty(f"{TRANSIENT}/{directory}")
+        with suppress(FileNotFoundError):
+            self._empty(KEPT)
         known = {identity.partition("-")[0] for identity in identities} | {
             BRANCH_LOG,
             PUBLISHER_LOG,
             JOB_LOG,
         }
         dropped = {key[0] for key, _ in self.definitions.load("dropped")}
+        unclaimed = False
         for directory in self.files.names(QUEUES):
             identity = directory.partition("-")[0]
             if identity in dropped:
                 self._empty(f"{QUEUES}/{directory}")
             elif identity not in known:
-                self.report(
-                    "warning", f"{QUEUES}/{directory} belongs to no queue and is left alone"
-                )
+                unclaimed = True
         if dropped:
-            # After the definitions forget them, nothing would tell what came back.
+            # Before the definitions forget these logs: if the power failed after that, a directory
+            # that came back would look like a log that lost its queue.
             self.files.sync_directory(QUEUES)
         for identity in dropped:
             self.definitions.drop("dropped", (identity,))
+        return unclaimed
 
     def close(self) -> None:
         """Close cleanly: perform batches until none is left, then `shut`."""
@@ -248,6 +276,7 @@ class DiskStore(Store):
     def closed(self, log: SegmentedLog) -> None:
         """Remove the files of a deleted log, after a restart if necessary."""
         self._new.discard(log.identity.partition("-")[0])
+        self._transient.pop(log.identity, None)
         if self.logs.pop(log.identity, None) is not None:
             self.definitions.put("dropped", (log.identity,), {})
             self._lags.pop(log.identity.partition("-")[0], None)
@@ -277,6 +306,7 @@ class DiskStore(Store):
             OSError: the disk refuses.
         """
         # The batch that creates the file may be in progress.
+        # Nothing is assumed about the batch that creates the file: this write may come first.
         self.files.make_directory(directory)
         return self.files.open(segment.path, create=True)
 
@@ -288,12 +318,22 @@ class DiskStore(Store):
         end = segment.end()
         if end <= segment.ahead or end < self._ahead_from or byte_count > AHEAD_WRITE_BYTES:
             return 0
+        # Not beyond the limit of the segment, where its records end.
         return max(0, min(end, AHEAD_MAX_BYTES, segment.limit - end))
 
     def go_on(self, step: Step) -> None:
         """Write or read a large message, in several turns if necessary."""
         if not step():
             self.work.later(step)
+
+    def press(self, pressed: bool) -> None:
+        """Set whether memory is short: then transient messages go to disk, in several turns."""
+        self.pressed = pressed
+        if pressed and (self._spilling is None or self._spilling.done):
+            logs = [log for log in self._transient.values() if log.in_memory() >= _SPILLED]
+            self._spilling = Spilling(logs, self.work)
+            if logs:
+                self.go_on(self._spilling.go_on)
 
     def unspill(self, segment: Segment) -> None:
         """Remove a segment of a transient log."""

@@ -16,7 +16,7 @@ class _Unread(File):
     """A new file that discards all writes."""
 
     def write_at(self, data: bytes | memoryview, offset: int) -> int:
-        """Discard the data; report all of it as written."""
+        """Discard the data; report all bytes as written."""
         return len(data)
 
     def read_at(self, size: int, offset: int) -> bytes:
@@ -59,13 +59,14 @@ class _Covered(_Unread):
         real = b"" if self._file is None else self._file.read_at(size, offset)
         if not self._writes:
             return real
-        found = bytearray(real)
-        found += bytes(max(min(size, self.size() - offset) - len(found), 0))
+        content = bytearray(real)
+        # Writes may be behind the end of the real file; the gap reads as zeros, as in a file.
+        content += bytes(max(min(size, self.size() - offset) - len(content), 0))
         for start, data in self._writes:
-            begin, end = max(start, offset), min(start + len(data), offset + len(found))
+            begin, end = max(start, offset), min(start + len(data), offset + len(content))
             if begin < end:
-                found[begin - offset : end - offset] = data[begin - start : end - start]
-        return bytes(found)
+                content[begin - offset : end - offset] = data[begin - start : end - start]
+        return bytes(content)
 
     def size(self) -> int:
         """Return the size with the writes applied."""

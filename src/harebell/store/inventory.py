@@ -40,6 +40,7 @@ def write(files: Files, counts: Mapping[str, int]) -> None:
         files.rename(_DRAFT, NAME)
         files.sync_directory("")
     except OSError:
+        # An older inventory would report segments that were removed since as missing.
         forget(files)
 
 
@@ -56,11 +57,11 @@ def read(files: Files) -> dict[str, int]:
     lines = content[_HEAD_BYTES:]
     if content[:_HEAD_BYTES] != b"%08x\n" % crc32c(lines):
         return {}
-    found = {}
+    counts = {}
     for line in lines.decode("ascii").splitlines():
         name, _, count = line.partition(" ")
-        found[name] = int(count)
-    return found
+        counts[name] = int(count)
+    return counts
 
 
 def forget(files: Files) -> None:

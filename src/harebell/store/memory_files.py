@@ -25,6 +25,7 @@ class MemoryFile(File):
         """Write at an offset; a gap before it is filled with zeros."""
         missing = offset - len(self._content)
         if missing > 0:
+            # As a file system does.
             self._content += bytes(missing)
         self._content[offset : offset + len(data)] = data
         return len(data)

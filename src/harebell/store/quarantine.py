@@ -32,6 +32,8 @@ class Quarantine:
         stem = f"{DIRECTORY}/{self._identity}-{_base(path)}-{begin}"
         taken = set(self._files.names(DIRECTORY))
         name, number = f"{stem}.bin", 0
+        # A crash after the copy and before the repair leaves the same damage and the same copy: the
+        # copy is not made once more.
         while name.rpartition("/")[2] in taken:
             if self._same(name, file, begin, end):
                 return name
@@ -85,6 +87,7 @@ class Quarantine:
             number += 1
         target = f"{DIRECTORY}/{name}{number}.bin"
         self._files.rename(path, target)
+        # Both directories: the segment must not be lost from both after a loss of power.
         self._files.sync_directory(DIRECTORY)
         self._files.sync_directory(path.rpartition("/")[0])
         return target

@@ -1,19 +1,39 @@
 """Open a log: read its segments and handle damage.
 
-The table in FORMAT.md, "Opening", lists the cases. Everything is read once. Nothing is removed
-without a copy in quarantine, and a second run after a crash gives the same result.
+Each segment is read once, from its header to its end. These are the cases, and what is done. "Good"
+is a record whose size, CRC and position fit; "newest" is the segment that the log is continued in.
+
+    header       what follows at the offset         newest   outcome
+    ---------    --------------------------------   ------   ---------------------------------------
+    other log    -                                  any      file moved to quarantine, error
+    damaged      no good record in the file         no       file moved to quarantine, error
+    damaged      no good record in the file         yes      never finished: moved away, warning
+    damaged      a good record, later               any      bytes before it copied and skipped
+    good         a good record                      any      accepted
+    good         the end that the next header has   no       NAMED_END: the rest is cut off unread
+    good         space ahead, to the end            yes      SPACE_AHEAD: kept for new records
+    good         space ahead, to the end            no       SPACE_AHEAD: cut off
+    good         space ahead, then the next record  any      SPACE_BETWEEN: skipped
+    good         other bytes, then a good record    any      DAMAGED: copied and skipped, error
+    good         other bytes, to the end            no       DAMAGED: copied and skipped, error
+    good         other bytes, to the end            yes      TORN: copied and cut off, warning
+
+"Space ahead" is space that was reserved and never written. Nothing is removed without a copy in
+quarantine, and each step leaves a log that opens the same way, so a crash during recovery is
+harmless. FORMAT.md, "Opening", has the same table with the formats.
 """
 
 from __future__ import annotations
 
 import errno
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import pairwise
 from struct import error as struct_error
 from struct import iter_unpack, unpack
 
-from harebell.base.limits import SCAN_WINDOW_BYTES
+from msgspec import Struct, field
+
 from harebell.base.ports import File, Files
 from harebell.kernels.records import (
     CLOSED,
@@ -29,6 +49,7 @@ from harebell.kernels.records import (
     record_size,
     scan,
 )
+from harebell.store.limits import SCAN_WINDOW_BYTES
 from harebell.store.log.segment import (
     HEADER_BYTES,
     Segment,
@@ -44,8 +65,17 @@ _ALIGN = 8
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 
 
-@dataclass
-class Found:
+class Outcome(Enum):
+    """What recovery does where the good records of a segment end; see the table above."""
+
+    NAMED_END = auto()
+    SPACE_AHEAD = auto()
+    SPACE_BETWEEN = auto()
+    DAMAGED = auto()
+    TORN = auto()
+
+
+class RecoveredLog(Struct):
     """The content of a log.
 
     Attributes:
@@ -65,8 +95,7 @@ class Found:
     closed: bool = False
 
 
-@dataclass
-class Note:
+class Note(Struct):
     """A record other than a message: its segment, its kind and its payload."""
 
     holder: Segment
@@ -94,24 +123,28 @@ class Recovery:
         self._report = report
         self._quarantine = Quarantine(files, identity)
         self._notes: list[Note] = []
-        self._found = Found()
+        self._log = RecoveredLog()
         self._marks = [0]
+        # The kind of the last record: CLOSED after an orderly close.
         self._last_kind = 0
+        # The position of the record that `_next_good` returned last.
+        self._reach = 0
 
-    def run(self) -> Found:
+    def run(self) -> RecoveredLog:
         """Read every segment.
 
         Raises:
             OSError: the disk refuses.
         """
         while not self._read_all():
-            # The newest segment was moved away, and the end of the newest one is read differently.
+            # The newest segment was moved away. Now the one before it is the newest, whose end is
+            # read by other rows of the table, so reading begins again.
             self._notes = []
             self._marks = [0]
             self._last_kind = 0
-            self._found = Found(damaged=True)
+            self._log = RecoveredLog(damaged=True)
         self._apply()
-        return self._found
+        return self._log
 
     def _read_all(self) -> bool:
         """Read every segment; return False if the newest one was moved away."""
@@ -137,24 +170,27 @@ class Recovery:
             header = decode_header(file.read_at(HEADER_BYTES, 0))
             empty = Segment(self._directory, first, self._seed)
             if header is not None:
-                good_one = header[0] == mark_of(self._identity) and header[1] == first
+                valid = header[0] == mark_of(self._identity) and header[1] == first
                 why = "is not this log's, or not in its place"
+                # A whole header of another log is no unfinished write of this one, so it is an
+                # error even where a damaged newest segment is a warning.
                 newest = False
             else:
-                good_one = self._resume(file, empty, 0, file.size()) >= 0
+                valid = self._next_good(file, empty, 0, file.size()) >= 0
                 why = "its header and all it held are damaged"
         finally:
             file.close()
-        if not good_one:
+        if not valid:
             self._damage("warning" if newest else "error", f"{path}: {why}")
             self._quarantine.move(path)
-        return good_one
+        return valid
 
     def _segment(self, name: str, following: str) -> bool:
         """Read a segment, given the name of the next one; return False if it was moved away."""
         path = f"{self._directory}/{name}"
         first = first_of(name)
-        segments = self._found.segments
+        segments = self._log.segments
+        # Positions are never used twice, so one of the files does not belong here.
         if segments and first < segments[-1].positions.end():
             self._damage("error", f"{path}: has positions that another segment has")
             self._quarantine.move(path)
@@ -181,6 +217,7 @@ class Recovery:
         finally:
             file.close()
         if header is None or header[0] != mark_of(self._identity):
+            # No offset of a record is 0, so this end is never met.
             return 0, 0
         return header[1], header[3]
 
@@ -188,67 +225,93 @@ class Recovery:
         size = file.size()
         header = decode_header(file.read_at(HEADER_BYTES, 0))
         if header is None:
-            at = self._resume(file, segment, 0, size)
-            text = f"{path}: its header is damaged, bytes 0 to {at} are skipped"
-            self._damage("error", text + self._copied(file, path, 0, at))
+            offset = self._next_good(file, segment, 0, size)
+            text = f"{path}: its header is damaged, bytes 0 to {offset} are skipped"
+            self._damage("error", text + self._copied(file, path, 0, offset))
         else:
-            at = HEADER_BYTES
+            offset = HEADER_BYTES
             self._marks.append(header[2])
-        end = self._records(file, segment, path, at, ends)
-        segment.goes_on(end, self._seed)
+        # A segment that is not the newest gets no more records, so no space ahead of them.
+        end = self._records(file, segment, path, offset, ends)
+        segment.continue_at(end, self._seed)
         segment.ahead = file.size() if ends is None else 0
 
     def _records(
-        self, file: File, segment: Segment, path: str, at: int, ends: tuple[int, int] | None
+        self, file: File, segment: Segment, path: str, offset: int, ends: tuple[int, int] | None
     ) -> int:
-        """Read the records from an offset on; return the offset where the segment ends."""
+        """Read the records from an offset on; return the offset where the segment ends.
+
+        Args:
+            file: the segment's file.
+            segment: gets the positions.
+            path: the name of the file, for reports.
+            offset: of the first record.
+            ends: position and offset of the end, as the next segment has them; None if newest.
+        """
         size = file.size()
-        while at < size:
-            if (segment.positions.end(), at) == ends:
-                _cut(file, at)
-                break
-            window = file.read_at(self._window(file, at, size), at)
-            index, newest_time = self._take(segment, window, at)
-            segment.newest = max(segment.newest, newest_time)
-            at += index
-            if index or at >= size:
-                continue
-            filled = _filled(file, at)
-            if filled == at:
-                # The process died before it could cut this off, or before the next records
-                # were written here: the next segment may reach the disk first.
-                if ends is not None:
-                    _cut(file, at)
-                break
-            following = self._resume(file, segment, at + _ALIGN, size)
-            end = filled if following < 0 else following
-            if following < 0 and ends is None:
-                return self._torn(file, path, at, end)
-            if self._left_out(file, segment, at, following):
-                at = following
-                continue
-            text = f"{path}: bytes {at} to {end} are damaged and skipped"
-            self._damage("error", text + self._copied(file, path, at, end))
-            at = end
-        return at + -at % _ALIGN
+        while offset < size:
+            # Before the bytes are read: behind the end that the next header names is space ahead
+            # that was not cut off, whatever it holds.
+            if (segment.positions.end(), offset) == ends:
+                outcome, end = Outcome.NAMED_END, offset
+            else:
+                window = file.read_at(self._window(file, offset, size), offset)
+                used, newest_time = self._take(segment, window, offset)
+                segment.newest = max(segment.newest, newest_time)
+                offset += used
+                if used or offset >= size:
+                    continue
+                outcome, end = self._classify(file, segment, offset, newest=ends is None)
+            match outcome:
+                case Outcome.NAMED_END:
+                    _cut(file, offset)
+                    break
+                case Outcome.SPACE_AHEAD:
+                    if ends is not None:
+                        # The process died before it could cut this off, or before records were
+                        # written here: the next segment may reach the disk first.
+                        _cut(file, offset)
+                    break
+                case Outcome.TORN:
+                    return self._cut_torn(file, path, offset, end)
+                case Outcome.DAMAGED:
+                    text = f"{path}: bytes {offset} to {end} are damaged and skipped"
+                    self._damage("error", text + self._copied(file, path, offset, end))
+            offset = end
+        # The padding of the last record may be missing, if the file ends there.
+        return offset + -offset % _ALIGN
 
-    def _left_out(self, file: File, segment: Segment, at: int, following: int) -> bool:
-        """True if only space ahead lies before the next good record, and no record is missing."""
-        if following < 0 or self._reach != segment.positions.end():
-            return False
-        return file.read_at(following - at, at) == unused(at, following - at)
+    def _classify(
+        self, file: File, segment: Segment, offset: int, *, newest: bool
+    ) -> tuple[Outcome, int]:
+        """Return what the bytes at an offset are that begin no good record, and where they end."""
+        filled = _filled(file, offset)
+        if filled == offset:
+            return Outcome.SPACE_AHEAD, offset
+        # Records begin at multiples of 8 only, so the search goes in steps of 8.
+        following = self._next_good(file, segment, offset + _ALIGN, file.size())
+        if following < 0:
+            return (Outcome.TORN if newest else Outcome.DAMAGED), filled
+        # Space ahead before the next good record is no damage if no record is missing between.
+        if self._reach == segment.positions.end() and file.read_at(
+            following - offset, offset
+        ) == unused(offset, following - offset):
+            return Outcome.SPACE_BETWEEN, following
+        return Outcome.DAMAGED, following
 
-    def _torn(self, file: File, path: str, at: int, end: int) -> int:
-        """Handle a torn tail of the newest segment; return the offset where the log goes on."""
-        torn = f"{path}: {end - at} torn bytes at its end"
-        without = self._copied(file, path, at, end)
+    def _cut_torn(self, file: File, path: str, offset: int, end: int) -> int:
+        """Cut off a torn tail of the newest segment; return the offset where the log goes on."""
+        torn = f"{path}: {end - offset} torn bytes at its end"
+        without = self._copied(file, path, offset, end)
         if without:
+            # Without a copy nothing is removed: new records are written behind these bytes.
             self._damage("warning", f"{torn} stay{without}")
             return end + -end % _ALIGN
         self._damage("warning", f"{torn} are cut off")
-        file.truncate(at)
+        # The copy in quarantine is synced by now. New records may only follow the last good one.
+        file.truncate(offset)
         file.sync()
-        return at
+        return offset
 
     def _copied(self, file: File, path: str, begin: int, end: int) -> str:
         """Copy damaged bytes to quarantine; return a phrase for the report.
@@ -264,10 +327,10 @@ class Recovery:
             return ", and there is no room for a copy of them"
         return ""
 
-    def _window(self, file: File, at: int, size: int) -> int:
+    def _window(self, file: File, offset: int, size: int) -> int:
         """Return how much to read, so that the whole record at this offset fits."""
-        claimed = record_size(file.read_at(4, at), 0)
-        return min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - at)
+        claimed = record_size(file.read_at(4, offset), 0)
+        return min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - offset)
 
     def _take(self, segment: Segment, window: bytes, base: int) -> tuple[int, int]:
         """Read good records from the start of a window; return (bytes used, newest time)."""
@@ -277,10 +340,12 @@ class Recovery:
             newest = max(newest, time)
             if time:
                 self._last_kind = MESSAGE
+            # `scan` stops at any record that is not the next message, damaged or not.
             if not good(window, index, self._seed):
                 break
             position, _, kind, byte_count = head(window, index)
             if position < segment.positions.end() or not self._in_reach(position, segment):
+                # An old record at a place that was overwritten, or a position that is too high.
                 break
             # The positions of skipped messages are not used again: later settlements and counts
             # may refer to the lost messages.
@@ -293,46 +358,50 @@ class Recovery:
         return min(index, len(window)), newest
 
     def _in_reach(self, position: int, segment: Segment) -> bool:
-        """True if the gap before a position is not larger than the skipped bytes can explain."""
+        """True if the gap before a position is explained by the bytes that were skipped."""
         return position == segment.positions.end() or self._reach >= position
 
-    _reach = 0
-
-    def _resume(self, file: File, segment: Segment, at: int, size: int) -> int:
+    def _next_good(self, file: File, segment: Segment, offset: int, size: int) -> int:
         """Return the offset of the next good record at or after an offset; -1 if there is none."""
         expected = segment.positions.end()
-        rest = file.read_at(size - at, at) if at < size else b""
+        # Damaged bytes can hold one record per HEAD_BYTES, so a good record has at most that
+        # position; a higher one is a chance hit in the bytes of a body.
+        rest = file.read_at(size - offset, offset) if offset < size else b""
         high = expected + (size // HEAD_BYTES) + 1
         index = find_good(rest, 0, self._seed, expected, high)
         if index < 0:
             return -1
         self._reach = head(rest, index)[0]
-        return at + index
+        return offset + index
 
     def _damage(self, level: str, text: str) -> None:
-        self._found.damaged = True
+        self._log.damaged = True
         self._report(level, text)
 
-    # --- what the notes say ---------------------------------------------------------------------
+    # --- records other than messages ------------------------------------------------------------
 
     def _apply(self) -> None:
-        found = self._found
+        log = self._log
         for note in self._notes:
             try:
                 self._apply_note(note)
             except struct_error:
                 self._damage("error", f"{note.holder.path}: a record of kind {note.kind} is odd")
-        end = found.segments[-1].positions.end() if found.segments else 0
-        found.seen = min(max(self._marks), end)
-        if found.damaged:
-            found.seen = end
+        end = log.segments[-1].positions.end() if log.segments else 0
+        # Marks are written ahead, so they may point behind the last message.
+        log.seen = min(max(self._marks), end)
+        if log.damaged:
+            # A mark may be among the damaged bytes, so any message may have been delivered.
+            log.seen = end
         elif self._last_kind == CLOSED:
-            found.closed = True
-            found.handed = min(unpack("<Q", self._notes[-1].content)[0], end)
-        found.counts = {
+            # Only if nothing followed: a process that went on after an orderly close has other
+            # records.
+            log.closed = True
+            log.handed = min(unpack("<Q", self._notes[-1].content)[0], end)
+        log.counts = {
             position: count
-            for position, count in found.counts.items()
-            if any(not segment.positions.settled(position) for segment in found.segments)
+            for position, count in log.counts.items()
+            if any(not segment.positions.settled(position) for segment in log.segments)
         }
 
     def _apply_note(self, note: Note) -> None:
@@ -340,30 +409,32 @@ class Recovery:
             for first, count in iter_unpack("<QI", note.content):
                 for segment in self._covering(first, first + count):
                     segment.positions.settle_range(first, first + count)
+                    # While the settled segment exists, these records must exist too: see FORMAT.md,
+                    # invariant 2.
                     note.holder.refer(segment.first)
         elif note.kind == SEEN:
             self._marks.append(unpack("<Q", note.content)[0])
         elif note.kind == COUNT:
             for position, count in iter_unpack("<QI", note.content):
-                self._found.counts[position] = count
+                self._log.counts[position] = count
                 for segment in self._covering(position, position + 1):
                     note.holder.refer(segment.first)
 
     def _covering(self, first: int, end: int) -> list[Segment]:
         return [
             segment
-            for segment in self._found.segments
+            for segment in self._log.segments
             if segment.first < end and first < segment.positions.end()
         ]
 
 
-def _cut(file: File, at: int) -> None:
+def _cut(file: File, offset: int) -> None:
     """Cut off the space ahead in a segment that is not the newest.
 
     This has to happen before the next segment can be removed: only that one's header says where
     the records of this one end.
     """
-    file.truncate(at)
+    file.truncate(offset)
     file.sync()
 
 
@@ -393,6 +464,7 @@ def _last_used(data: bytes, offset: int) -> int:
     low, high = 0, len(data)
     while low < high:
         middle = (low + high) // 2
+        # A tail of unused text has only tails of unused text, so a binary search finds its begin.
         if data[middle:] == unused(offset + middle, len(data) - middle):
             high = middle
         else:

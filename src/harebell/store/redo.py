@@ -2,9 +2,22 @@
 
 A transaction writes to several logs, or several records to one log, and a crash between two writes
 would keep a part of it. So all writes of its batch are first written to one file and synced. The
-next start repeats them: all of them if the file is whole, none if it is not. Repeating them is
-harmless because each has a fixed offset, unless a segment was removed meanwhile. So the file is
-emptied before a segment is removed.
+next start repeats them: all of them if the file is whole, none if it is not.
+
+    offset 0    magic, "HBREDO" 0 and the version, 1    8 bytes
+           8    CRC-32C of the bytes from 16 on         u32
+           12   zero                                    u32
+           16   length of the writes                    u64
+           24   the writes, each: length of the path u16, offset in that file u64, length of the
+                data u64, path in ASCII below the data directory, data
+
+Numbers are little-endian, and nothing is padded.
+
+    crash while the file is written     not whole: nothing is repeated, and no record was written
+    crash after its sync                whole: all writes are repeated, done before or not
+    crash after the commit              whole: repeating changes nothing, as offsets are fixed
+    crash after a segment was removed   a repeated write would create the segment again, so the file
+                                        is emptied and synced before the first removal
 """
 
 from __future__ import annotations
@@ -13,10 +26,10 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from struct import Struct
 
-from harebell.base.limits import REDO_KEEP_BYTES
 from harebell.base.ports import File, Files
 from harebell.kernels.records import crc32c
 from harebell.store.commit import write_all
+from harebell.store.limits import REDO_KEEP_BYTES
 
 PATH = "redo"
 _MAGIC = b"HBREDO\x00\x01"
@@ -45,7 +58,7 @@ class Redo:
         self._files = files
         self._file: File | None = None
         self._size = 0
-        self._known = False
+        self._named = False
 
     def write(self, planned: Iterable[Planned]) -> None:
         """Write the planned writes to the file; `sync` makes them effective.
@@ -56,22 +69,28 @@ class Redo:
         content = encode(planned)
         if self._file is None:
             self._file = self._files.open(PATH, create=True)
-        # Its previous content is done and synced. From here on it may be whole at any moment.
+        # The writes of its previous content are synced, so it may be overwritten. From here on a
+        # crash may leave it whole, even before `sync`.
         self.holds = True
         self._size = max(self._size, len(content))
+        # The file is not truncated first: `decode` ignores bytes behind the length in the head, and
+        # a sync that changes no size is cheaper. If the power fails amid this write, old and new
+        # bytes are mixed and the checksum is wrong: nothing is repeated, and no segment was written
+        # to yet.
         write_all(self._file, content, 0)
 
     def sync(self) -> None:
-        """Sync the file: from here on, all its writes will be done.
+        """Sync the file: after this, a crash no longer prevents its writes.
 
         Raises:
             OSError: the disk refuses.
         """
         assert self._file is not None
         self._file.sync()
-        if not self._known:
+        if not self._named:
+            # A new file has no name on disk until its directory is synced.
             self._files.sync_directory("")
-            self._known = True
+            self._named = True
 
     @property
     def large(self) -> bool:
@@ -125,6 +144,7 @@ class Redo:
             content = file.read_at(file.size(), 0)
             done = self._do_all(decode(content))
             if content:
+                # Emptied only now: a crash amid the repetition repeats all of it once more.
                 file.truncate(0)
                 file.sync()
         finally:
@@ -135,6 +155,7 @@ class Redo:
         if not self._fit(planned):
             return 0
         done = sum([self._do(path, start, data) for path, start, data in planned])
+        # A write may have created a segment, and a directory for it.
         for directory in {path.rpartition("/")[0]: None for path, _, _ in planned}:
             self._files.sync_directory(directory)
             self._files.sync_directory(directory.rpartition("/")[0])
@@ -143,8 +164,8 @@ class Redo:
     def _fit(self, planned: list[Planned]) -> bool:
         """True if each write begins in its file as it is, or as the writes before it leave it.
 
-        They do, unless syncs were put off and the power failed. Then the redo file may be older or
-        newer than the segments, and must not be applied.
+        They do not if syncs were put off (`durability`) and the power failed: then the redo file
+        may be older or newer than the segments, and applying it would leave gaps.
         """
         ends: dict[str, int] = {}
         for path, start, data in planned:
@@ -166,7 +187,10 @@ class Redo:
             file.close()
 
     def _do(self, path: str, start: int, data: bytes) -> int:
-        """Repeat a write. It is read first, so that a full disk is no obstacle if it was done."""
+        """Repeat a write; return its size, 0 if it was in place.
+
+        The bytes are read first: a write that is in place needs no room on a full disk.
+        """
         if start == 0:
             self._files.make_directory(path.rpartition("/")[0])
         file: File = self._files.open(path, create=start == 0)
@@ -174,7 +198,7 @@ class Redo:
             missing = file.read_at(len(data), start) != data
             if missing:
                 write_all(file, data, start)
-            # It may have been written and not synced.
+            # A write that is in place may be in the page cache only.
             file.sync()
         finally:
             file.close()
@@ -186,8 +210,11 @@ def encode(planned: Iterable[Planned]) -> bytes:
     parts = []
     for path, start, data in planned:
         name = path.encode("ascii")
+        # Paths are made of identities and numbers, never of names that users chose: ASCII is
+        # enough.
         parts += [_ENTRY.pack(len(name), start, len(data)), name, data]
     rest = b"".join(parts)
+    # The checksum covers the length too: a flipped bit in it must not cut off the last writes.
     checked = len(rest).to_bytes(8, "little") + rest
     return _HEAD.pack(_MAGIC, crc32c(checked), 0, len(rest)) + rest
 
@@ -204,11 +231,11 @@ def decode(content: bytes) -> list[Planned]:
 
 
 def _entries(content: bytes, end: int) -> Iterator[Planned]:
-    at = _HEAD.size
-    while at < end:
-        name, start, size = _ENTRY.unpack_from(content, at)
-        at += _ENTRY.size
-        path = content[at : at + name].decode("ascii")
-        at += name
-        yield path, start, content[at : at + size]
-        at += size
+    index = _HEAD.size
+    while index < end:
+        path_size, start, size = _ENTRY.unpack_from(content, index)
+        index += _ENTRY.size
+        path = content[index : index + path_size].decode("ascii")
+        index += path_size
+        yield path, start, content[index : index + size]
+        index += size

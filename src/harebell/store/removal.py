@@ -14,8 +14,9 @@ _FULL = (errno.ENOSPC, errno.EDQUOT)
 class Removal:
     """A file of a segment to be removed.
 
-    The order counts: a younger segment must not be removed before an older one, for which it has
-    settlements. So the names are synced after each, and one that has to wait holds up the others.
+    The order of removals counts: a younger segment has settlements of older ones. If it went first
+    and the power failed, settled messages of the older segment would be ready again. So the
+    directory is synced after each removal, and a removal that has to wait holds up the next ones.
 
     Args:
         files: the disk.
@@ -23,8 +24,8 @@ class Removal:
         path: of the file.
 
     Attributes:
-        stalled: why it cannot be done for now; try it again later.
-        failed: why it must not be tried again: whether the file is gone on the disk is unknown.
+        stalled: a passing error; the removal has to be tried again.
+        failed: a final error: it is unknown whether the file is gone on the disk.
         syncing: whether the last error, if any, was that of a sync.
     """
 

@@ -5,6 +5,12 @@
                  permissions, global parameters
     version 3    leases
     version 4    a checksum in every row: SQLite does not notice a flipped bit in a name
+    version 5    eras of logs
+
+Every row ends with its checksum:
+
+    crc     CRC-32C of the name of the table, the key and the other columns but `number`, each as
+            length in bytes u64, big-endian | bytes (numbers and flags as text)
 
 Columns added later have a default, which is the value for databases without the column. So a
 database of any earlier version can be read as it is, and is upgraded with ALTER TABLE.
@@ -17,7 +23,7 @@ from typing import Any, NamedTuple
 
 from harebell.kernels.records import crc32c
 
-VERSION = 4
+VERSION = 5
 _COLUMNS_SINCE = 2
 """The version that added the columns with defaults."""
 _CHECKED_SINCE = 4
@@ -106,6 +112,7 @@ class Table(NamedTuple):
         data = bytearray()
         for value in (self.name, *row):
             part = value if isinstance(value, bytes) else _text(value).encode("utf-8", _ANY)
+            # With its length: otherwise bytes could move from one column to the next unnoticed.
             data += len(part).to_bytes(_LENGTH_BYTES) + part
         return crc32c(bytes(data))
 
@@ -115,9 +122,9 @@ class Table(NamedTuple):
 
     def check_all(self, link: Any) -> None:
         """Store the checksum of every row during an upgrade."""
-        found = f"SELECT number, {', '.join(self.columns())} FROM {self.name}"  # noqa: S608
+        query = f"SELECT number, {', '.join(self.columns())} FROM {self.name}"  # noqa: S608
         put = f"UPDATE {self.name} SET {_CHECK} = ? WHERE number = ?"  # noqa: S608
-        rows = link.execute(found).fetchall()
+        rows = link.execute(query).fetchall()
         link.executemany(put, [(self.checksum(row[1:]), row[0]) for row in rows])
 
 
@@ -206,6 +213,7 @@ TABLES = {
     "lease": Table(
         "leases", ("vhost", "queue", "name"), (("identity", TEXT), ("state", BLOB)), since=3
     ),
+    "era": Table("eras", ("identity",), (("list", TEXT),), since=5),
     "dropped": Table("dropped", ("identity",), ()),
 }
 """The tables by kind of definition."""

@@ -13,14 +13,25 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from harebell.testing.record import Frame, Transfer
     from harebell.testing.running import DidNotStart, RunningBroker
+    from harebell.testing.stream_calls import Checkpoint, StreamCalls
     from harebell.testing.virtual import VirtualBroker
 
-__all__ = ["DidNotStart", "Frame", "RunningBroker", "Transfer", "VirtualBroker"]
+__all__ = [
+    "Checkpoint",
+    "DidNotStart",
+    "Frame",
+    "RunningBroker",
+    "StreamCalls",
+    "Transfer",
+    "VirtualBroker",
+]
 
 _ROOMS = {
+    "Checkpoint": "stream_calls",
     "DidNotStart": "running",
     "Frame": "record",
     "RunningBroker": "running",
+    "StreamCalls": "stream_calls",
     "Transfer": "record",
     "VirtualBroker": "virtual",
 }

@@ -76,7 +76,7 @@ def pytest_runtest_makereport(
 
 def _settings(request: pytest.FixtureRequest) -> dict[str, Any]:
     """Return the settings of the marks; the ones nearest to the test win."""
-    found: dict[str, Any] = {}
+    settings: dict[str, Any] = {}
     for mark in reversed(list(request.node.iter_markers(MARK))):
-        found |= mark.kwargs
-    return found
+        settings |= mark.kwargs
+    return settings

@@ -1,4 +1,4 @@
-"""What passed between clients and a broker: frames, and messages made of them."""
+"""The traffic between clients and a broker: frames, and the messages that they carry."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Frame:
     Args:
         connection: the number of the connection, from 1.
         sender: "client" or "broker".
-        event: what it says: `kind`, `name` ("queue.declare"), `channel`, `fields`, `body`.
+        event: its content: `kind`, `name` ("queue.declare"), `channel`, `fields`, `body`.
         at: seconds of virtual time since the broker was made.
     """
 
@@ -87,7 +87,7 @@ class Transfer:
 
 @dataclass(slots=True)
 class _Arriving:
-    """A message whose frames have not all passed."""
+    """A message of which some frames have not passed yet."""
 
     method: Event
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -127,14 +127,14 @@ class Record:
     def _gathered(self, frame: Frame, *, client: bool) -> Transfer | None:
         """Return the message that this frame completes, if it does."""
         event = frame.event
-        at = (frame.connection, client, event.channel)
+        key = (frame.connection, client, event.channel)
         if event.kind == METHOD:
-            # A method that comes amid a message is the end of it: the connection is broken.
-            self._arriving.pop(at, None)
+            # A method in the middle of a message: the rest of that message never arrives.
+            self._arriving.pop(key, None)
             if event.name in _CARRIERS:
-                self._arriving[at] = _Arriving(event)
+                self._arriving[key] = _Arriving(event)
             return None
-        arriving = self._arriving.get(at)
+        arriving = self._arriving.get(key)
         if arriving is None:
             return None
         if event.kind == CONTENT:
@@ -148,7 +148,7 @@ class Record:
             return None
         if len(arriving.body) < arriving.size:
             return None
-        del self._arriving[at]
+        del self._arriving[key]
         method = arriving.method
         return Transfer(
             _CARRIERS[method.name],
@@ -165,10 +165,10 @@ class Record:
     ) -> Iterator[Frame]:
         """Return the frames so far, in the order in which they passed; None selects all."""
         with self._lock:
-            found = list(self._frames)
+            frames = list(self._frames)
         return (
             frame
-            for frame in found
+            for frame in frames
             if name in (None, frame.name)
             and sender in (None, frame.sender)
             and connection in (None, frame.connection)
@@ -180,7 +180,7 @@ class Record:
             return [each for each in self._transfers if each.how == how]
 
     def clear(self) -> None:
-        """Forget what passed so far."""
+        """Forget the recorded traffic."""
         with self._lock:
             self._frames.clear()
             self._transfers.clear()

@@ -1,4 +1,4 @@
-"""The network between clients and a broker: it records, and fails when a test says so."""
+"""The network between clients and a broker: it records traffic, and fails on request of a test."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Relay:
     """Passes on what clients and a broker send. Its methods run in the loop of the broker.
 
     Args:
-        record: gets all that passes.
+        record: gets all traffic.
         time: the time of the broker.
 
     Attributes:
@@ -63,7 +63,7 @@ class Relay:
 
     @property
     def stalled(self) -> bool:
-        """Whether nothing passes."""
+        """Whether the relay holds all bytes back."""
         return not self._moving.is_set()
 
     async def start(self) -> None:
@@ -90,11 +90,11 @@ class Relay:
             pair.abort()
 
     def stall(self) -> None:
-        """Let nothing pass, as a cable that is pulled out."""
+        """Hold all bytes back, like an unplugged cable."""
         self._moving.clear()
 
     def resume(self) -> None:
-        """Let pass what has waited, and what comes."""
+        """Forward held and new bytes."""
         self._moving.set()
 
     def inject(self, data: bytes, connection: int | None, *, client: bool) -> None:
@@ -167,5 +167,5 @@ class Relay:
             writer.write_eof()
 
     def _watch(self, pair: _Pair, data: bytes, *, client: bool) -> None:
-        at = self._time.passed
-        self._record.watch(pair.dissector, pair.number, data, at, client=client)
+        seconds = self._time.passed
+        self._record.watch(pair.dissector, pair.number, data, seconds, client=client)

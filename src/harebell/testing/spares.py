@@ -5,8 +5,8 @@
     test 2                                      | takes it: no time | runs ...
     spare                                                           | start ---- ready
 
-Each test gets a broker of its own, which was not used. The spare has the settings of the test
-before; a test with others starts its own, and so does one in another environment.
+Each test gets a broker of its own, which was not used. The spare has the settings of the last
+test; a test with other settings or another environment starts a broker of its own.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class _Start:
         try:
             self._broker = RunningBroker(**self.settings)
         except (HarebellError, OSError):
-            # The test that wants it starts another one, and gets the reason.
+            # The test that takes the spare starts another broker, and gets the reason.
             self._broker = None
 
     def broker(self) -> RunningBroker | None:
-        """Wait until it is ready; None if it has not started or has ended."""
+        """Wait until the broker is ready; None if it failed to start or has ended."""
         self._thread.join()
         broker = self._broker
         if broker is not None and broker.process.poll() is not None:

@@ -6,15 +6,16 @@ import asyncio
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import wait
 from pathlib import Path
 from typing import Any, TypeVar
 
 from harebell.base.errors import HarebellError
 from harebell.base.names import did_you_mean
+from harebell.config import Configuration, read_configuration
+from harebell.config.settings import BY_NAME
+from harebell.management.control.client import ask_command
 from harebell.server.app import App, node_name
-from harebell.server.config import Configuration, read_configuration
-from harebell.server.config.settings import BY_NAME
-from harebell.server.control.client import ask_command
 from harebell.server.logs.logger import Logger
 from harebell.testing.record import Frame, Record, Transfer
 from harebell.testing.relay import HOST, Relay
@@ -118,10 +119,10 @@ class VirtualBroker:
         self._call(self._time.advance(seconds, self._settle, self._moved))
 
     def settle(self) -> None:
-        """Wait until the broker has handled what clients have sent."""
+        """Wait until the broker has handled all input of its clients."""
         self._call(self._settle())
 
-    # --- what passed ------------------------------------------------------------------------------
+    # --- the recorded traffic ---------------------------------------------------------------------
 
     def frames(
         self, name: str | None = None, *, sender: str | None = None, connection: int | None = None
@@ -142,16 +143,16 @@ class VirtualBroker:
 
     @property
     def delivered(self) -> list[Transfer]:
-        """The messages that consumers got, and basic.get."""
+        """The messages that consumers and basic.get received."""
         return self._record.transfers("delivered")
 
     @property
     def returned(self) -> list[Transfer]:
-        """The messages that no queue took, and that came back to their publishers."""
+        """The unroutable messages that the broker returned to their publishers."""
         return self._record.transfers("returned")
 
     def forget(self) -> None:
-        """Forget what passed so far."""
+        """Forget the recorded traffic."""
         self._record.clear()
 
     def command(self, name: str, /, **fields: Any) -> Any:
@@ -190,11 +191,11 @@ class VirtualBroker:
         self._do(lambda: setattr(self._relay, "refusing", False))
 
     def stall(self) -> None:
-        """Let nothing pass between clients and broker, until `resume`."""
+        """Hold all bytes between clients and broker back, until `resume`."""
         self._do(lambda: self._relay.stall())
 
     def resume(self) -> None:
-        """Let pass what has waited since `stall`."""
+        """Forward the bytes that were held since `stall`."""
         self._do(lambda: self._relay.resume())
 
     def inject(self, data: bytes, *, sender: str = "broker", connection: int | None = None) -> None:
@@ -222,7 +223,7 @@ class VirtualBroker:
         self._do(lambda: self._limit_disk(_NO_LIMIT))
 
     def unblock_publishers(self) -> None:
-        """End what `block_publishers` began."""
+        """Let the broker have enough disk again: publishers get connection.unblocked."""
         self._do(lambda: self._limit_disk(0))
 
     def restart(self) -> None:
@@ -262,6 +263,8 @@ class VirtualBroker:
             "log_console": False,
             "log_file": str(self.log_path),
             "heartbeat": 0,
+            # The broker runs in the process of the tests: their memory must not block publishers.
+            "memory_high_watermark": 1.0,
             **settings,
         }
         return read_configuration(flags, {}, "none")
@@ -305,17 +308,17 @@ class VirtualBroker:
         await self._start()
 
     def _fail(self, code: int) -> None:
-        """Take the place of the end of a process whose disk failed."""
+        """End the broker where `harebell serve` would end its process: its disk failed."""
         self._failure = f"the broker ended with exit code {code}:\n{self.log}"
         self._ended.set()
 
     def _limit_disk(self, free_bytes: int) -> None:
         self._app.storage.free_limit = free_bytes
-        self._app.look_at_disk()
+        self._app.look_at_alarms()
         self._app.flush_soon()
 
     def _moved(self, seconds: float) -> None:
-        """Give clients that much longer to send something, as their own time has not passed."""
+        """Extend the heartbeat deadlines of clients: virtual time does not pass for them."""
         if not self._with_heartbeats:
             for connection in self._app.registry.connections:
                 connection.excuse(seconds)
@@ -335,14 +338,20 @@ class VirtualBroker:
     # --- from other threads -----------------------------------------------------------------------
 
     def _call(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine in the thread of the broker, and wait for it."""
+        """Run a coroutine in the thread of the broker; wait as long as virtual time advances."""
         if not self._thread.is_alive():
             work.close()
             raise HarebellError(self._failure or "the broker is closed")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(_CALL_SECONDS)
+        done = asyncio.run_coroutine_threadsafe(work, self._loop)
+        before = None
+        # A day has 172,800 ticks, which take a busy machine longer than any one call may.
+        while not done.done() and before != self._time.passed:
+            before = self._time.passed
+            wait([done], _CALL_SECONDS)
+        return done.result(0)
 
     def _do(self, act: Callable[[], object]) -> None:
-        """Run a function in the thread of the broker, and wait for what follows from it."""
+        """Run a function in the thread of the broker, and wait until the broker is idle."""
 
         async def work() -> None:
             act()

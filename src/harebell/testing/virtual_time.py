@@ -1,4 +1,4 @@
-"""Time that passes only when a test says so."""
+"""Time that passes only when a test advances it."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class VirtualTime:
 
         Args:
             seconds: how long.
-            settle: waits until the broker has done what is to be done at a time.
+            settle: waits until the broker is idle.
             moved: called with each step of time, in seconds, before the timers of its end run.
         """
         until = self.passed + seconds

@@ -12,7 +12,7 @@ They are "AMQP", protocol id, major, minor and revision (AMQP 0-9-1 4.2.2); the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
@@ -38,14 +38,13 @@ VERSIONS = {
 _SHOWN = {TRANSITIONAL_0_10: "AMQP 0-10 (transitional)"}
 
 
-@dataclass(frozen=True, slots=True)
-class Sniffed:
-    """What the first octets say.
+class Sniffed(Struct, frozen=True):
+    """The protocol that the first octets of a peer ask for.
 
     Args:
-        version: the protocol version, "" when it is not known.
-        incomplete: more octets are needed.
-        answer: what to write before closing, when the peer speaks nothing we know.
+        version: the protocol version; "" if it is not known.
+        incomplete: whether more octets are needed.
+        answer: the octets to write before the socket is closed, for a protocol that is not served.
     """
 
     version: str = ""
@@ -53,27 +52,33 @@ class Sniffed:
     answer: bytes = b""
 
 
+_SNIFFED = {header: Sniffed(version) for header, version in VERSIONS.items()}
+
+
 def sniff(data: bytes, dialect: str = FINAL_0_10) -> Sniffed:
-    """Look at what a peer has sent first; a header that cannot become ours is refused at once.
+    """Find the version in the first octets of a peer; an impossible header is refused at once.
 
     Args:
-        data: all that has come.
-        dialect: the version that `AMQP 1 1 0 10` means here, FINAL_0_10 or TRANSITIONAL_0_10.
+        data: all octets received so far.
+        dialect: the version that `AMQP 1 1 0 10` means on the listener, FINAL_0_10 or
+            TRANSITIONAL_0_10.
     """
     head = data[:HEADER_BYTES]
-    version = VERSIONS.get(head)
-    if version is not None:
-        return Sniffed(dialect if head == HEADER_0_10 else version)
+    sniffed = _SNIFFED.get(head)
+    if sniffed is not None:
+        return Sniffed(dialect) if head == HEADER_0_10 else sniffed
+    # A shorter beginning that fits none is answered now: an HTTP client may never send eight.
     if len(head) < HEADER_BYTES and any(header.startswith(head) for header in VERSIONS):
         return Sniffed(incomplete=True)
+    # AMQP 0-9-1 4.2.2: a server writes a header that it supports, then closes the socket.
     return Sniffed(answer=HEADER_0_9_1)
 
 
 def shown(version: str) -> str:
-    """A version as tools show it; "" before it is known."""
+    """Return a version as tools show it; "" before it is known."""
     return _SHOWN.get(version, f"AMQP {version}" if version else "")
 
 
 def as_tuple(version: str) -> str:
-    """A version as RabbitMQ's events write it, a tuple of Erlang: {0,9,1}."""
+    """Return a version as RabbitMQ's events write it, a tuple of Erlang: {0,9,1}."""
     return f"{{{version.removesuffix('t').replace('-', ',')}}}"

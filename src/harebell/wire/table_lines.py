@@ -4,25 +4,40 @@
     queue 50                     a class and its number
       delete 40 C -> delete-ok:  an entry of the class; deeper indentation continues its line
           shortstr queue
+          "Delete a queue."      what the entry is for, at its end: the docstring of its type
       - unbind                   removes entries of the class
 
-`#` begins a comment. What an entry says is read by `harebell.wire.v09.spec` and
-`harebell.wire.v010.spec`.
+`#` begins a comment. `harebell.wire.v09.spec` and `harebell.wire.v010.spec` read the entries, and
+make a type of each.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 REMOVE = "-"
 """Begins a line that removes what the version below has."""
 
 
-def table_lines(table: str) -> Iterator[tuple[str, int, str]]:
-    """Yield class name, class number and the joined line of every entry of a table.
+class Entry(NamedTuple):
+    """An entry of a table, or a line that removes some.
 
-    A line that removes entries has their class too; one that removes classes has "" and 0.
+    Args:
+        class_name: of the entry; "" in a line that removes classes.
+        class_id: the number of the class; 0 in a line that removes classes.
+        line: the entry, joined to one line.
+        purpose: its last part in quotation marks, without them; "" without one.
     """
+
+    class_name: str
+    class_id: int
+    line: str
+    purpose: str
+
+
+def table_lines(table: str) -> Iterator[Entry]:
+    """Yield every entry of a table."""
     class_name, class_id, line = "", 0, ""
     for raw in table.splitlines():
         text = raw.partition("#")[0].rstrip()
@@ -32,8 +47,9 @@ def table_lines(table: str) -> Iterator[tuple[str, int, str]]:
         if indent > 2:
             line += " " + text.strip()
             continue
+        # An entry is complete only when the next line begins another one.
         if line:
-            yield class_name, class_id, line
+            yield _entry(class_name, class_id, line)
             line = ""
         if indent:
             line = text.strip()
@@ -43,4 +59,10 @@ def table_lines(table: str) -> Iterator[tuple[str, int, str]]:
             class_name, number = text.split()
             class_id = int(number)
     if line:
-        yield class_name, class_id, line
+        yield _entry(class_name, class_id, line)
+
+
+def _entry(class_name: str, class_id: int, line: str) -> Entry:
+    # Only the first quotation mark begins the purpose: `""` may stand in it for an empty name.
+    line, _, purpose = line.partition(' "')
+    return Entry(class_name, class_id, line, purpose.removesuffix('"'))

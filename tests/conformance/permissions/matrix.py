@@ -6,8 +6,9 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from harebell.auth.permissions import ACTIONS
 from harebell.wire.v010 import commands, controls
-from harebell.wire.v010.structs import Command, Control
+from harebell.wire.v010.composites import Command, Control
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
@@ -115,6 +116,21 @@ def rows() -> list[Row]:
                 if not versions and method.startswith("exchange.") and "bind" in method:
                     continue
                 found.append(Row(operation, method, version, _needs(needs)))
+    return found
+
+
+def for_some_name() -> list[tuple[str, str, tuple[str, ...]]]:
+    """Methods that need a permission for some name: with a version, and the permissions."""
+    found: list[tuple[str, str, tuple[str, ...]]] = []
+    for _, methods, allowed in _cells(PAGE.read_text(), 3):
+        asked = re.search(r"\b(any|configure|write|read) for some name", allowed)
+        if asked is None:
+            continue
+        actions = ACTIONS if asked[1] == "any" else (asked[1],)
+        for method in re.findall("`([^`]+)`", methods):
+            found += [
+                (method, version, actions) for version in VERSIONS if method in methods_of(version)
+            ]
     return found
 
 

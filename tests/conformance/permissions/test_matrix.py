@@ -10,8 +10,16 @@ from __future__ import annotations
 import pytest
 
 from harebell.auth.permissions import ACTIONS
-from tests.conformance.permissions.matrix import VERSIONS, Need, Row, methods_of, others, rows
-from tests.conformance.permissions.uses import EXAMPLES, before, before_there, example
+from tests.conformance.permissions.matrix import (
+    VERSIONS,
+    Need,
+    Row,
+    for_some_name,
+    methods_of,
+    others,
+    rows,
+)
+from tests.conformance.permissions.uses import EXAMPLES, KEPT, before, before_there, example
 from tests.conformance.permissions.worlds import (
     KEY,
     Refused,
@@ -104,6 +112,37 @@ def test_a_user_with_no_permission_learns_nothing(row: Row) -> None:
     (answer,) = answers
     assert answer is not None
     assert answer.code == 403
+
+
+SOME = for_some_name()
+
+
+def test_everything_that_is_kept_for_some_name_has_an_example() -> None:
+    assert {method for method, _, _ in SOME} == KEPT.keys()
+
+
+@pytest.mark.parametrize(("method", "version", "actions"), SOME)
+def test_nothing_is_kept_for_a_user_without_the_permission_for_any_name(
+    method: str, version: str, actions: tuple[str, ...]
+) -> None:
+    for action in ACTIONS:
+        site = furnished()
+        session = Session(site, version)
+        allow(site, [Need(action, "exchange", "x")])
+        refused = session.do(KEPT[method](version))
+        if action in actions:
+            assert refused is None
+        else:
+            assert refused is not None
+            assert refused.code == 403
+            assert "access to some name in vhost '/': refused for user 'guest'" in refused.text
+        makes = action in actions and method in ("stage.open", "publisher.declare")
+        assert len(site.broker.publishers) == makes
+    session = Session(site, version)
+    allow(site, [])
+    refused = session.do(KEPT[method](version))
+    assert refused is not None
+    assert refused.code == 403
 
 
 TOPICS = [row for row in ROWS if any(need.topic for need in row.needs)]

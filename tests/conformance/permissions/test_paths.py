@@ -15,8 +15,8 @@ from harebell.model.settings.policy import Policy
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_older, methods_session
-from harebell.wire.v09 import methods_peers as own
+from harebell.wire.v09 import methods_older, methods_transitional
+from harebell.wire.v09 import methods_older as own
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from tests.conformance.permissions.matrix import FINAL, Need
 from tests.conformance.permissions.worlds import KEY, Content, Refused, Session, allow
@@ -194,7 +194,7 @@ def test_a_direct_reply_asks_for_the_default_exchange() -> None:
 @pytest.mark.parametrize(
     "exchange", ["amq.rabbitmq.event", "amq.rabbitmq.log", "amq.rabbitmq.trace"]
 )
-def test_what_the_broker_publishes_asks_for_read_when_it_is_bound(exchange: str) -> None:
+def test_exchanges_of_the_broker_ask_for_read_when_they_are_bound(exchange: str) -> None:
     site = _site()
     session = _user(site, [Need("write", "queue", "q")])
     _refused(session.do(m.QueueBind("q", exchange, "#")), f"read access to exchange '{exchange}'")
@@ -221,7 +221,7 @@ def test_an_error_names_other_things_only_to_users_who_may_know_them(version: st
 def test_the_default_exchange_does_not_say_which_queues_there_are() -> None:
     for version, question in (
         ("0-9", methods_older.ExchangeBound(exchange="", routing_key="got")),
-        ("transitional 0-10", methods_session.BindingQuery(exchange="", routing_key="got")),
+        ("transitional 0-10", methods_transitional.BindingQuery(exchange="", routing_key="got")),
         (FINAL, c.ExchangeBound("", "", "got")),
     ):
         session = _user(_site(), [Need("write", "exchange", "amq.default")], version)

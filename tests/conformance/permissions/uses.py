@@ -14,13 +14,19 @@ import pyarrow as pa
 
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
-from harebell.wire.v09 import lease, methods_message, methods_older, methods_session, stage
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.bulk import BulkRead, BulkSpan
+from harebell.wire.v09 import methods_older, methods_transitional, stage
 from harebell.wire.v09.domains import ABSENT
-from harebell.wire.v09.methods_file import FileConsume, FileOpen, FilePublish, FileStage
-from harebell.wire.v09.methods_peers import TunnelRequest
-from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
+from harebell.wire.v09.methods import BulkRead, BulkSpan, HistoryAsk
+from harebell.wire.v09.methods_older import (
+    FileConsume,
+    FileOpen,
+    FilePublish,
+    FileStage,
+    StreamConsume,
+    StreamPublish,
+    TunnelRequest,
+)
 from harebell.wire.v09.property_list import FILE, STREAM, TUNNEL, FileProperties, TunnelProperties
 from harebell.wire.v09.property_list import StreamProperties as PacketProperties
 from tests.conformance.permissions.matrix import FINAL, Row
@@ -116,7 +122,7 @@ _PARTS = stage.encode_parts([stage.StagePart(0, 1, 1)])
 
 
 def _commit(**fields: Any) -> Callable[[Row], list[Sent]]:
-    return _only(stage.StageCommit("p", "r", 0, "x", KEY, parts=_PARTS, **fields))
+    return _only(m.StageCommit("p", "r", 0, "x", KEY, parts=_PARTS, **fields))
 
 
 EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
@@ -149,7 +155,7 @@ EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
     "look for a binding": {
         "exchange.bound": _bound,
         "binding.query": _only(
-            methods_session.BindingQuery(exchange="x", queue="q", routing_key=KEY)
+            methods_transitional.BindingQuery(exchange="x", queue="q", routing_key=KEY)
         ),
     },
     "declare an exchange": {"exchange.declare": _exchange(exchange="x")},
@@ -158,7 +164,7 @@ EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
     },
     "look at an exchange": {
         "exchange.declare": _exchange(exchange="x", passive=True),
-        "exchange.query": _either(c.ExchangeQuery, methods_session.ExchangeQuery, name="x"),
+        "exchange.query": _either(c.ExchangeQuery, methods_transitional.ExchangeQuery, name="x"),
     },
     "delete an exchange": {
         "exchange.delete": _either(c.ExchangeDelete, m.ExchangeDelete, exchange="x")
@@ -166,8 +172,8 @@ EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
     "consume": {
         "basic.consume": _consume,
         "basic.get": _only(m.BasicGet("q")),
-        "message.consume": _only(methods_message.MessageConsume("q", "tag")),
-        "message.get": _only(methods_message.MessageGet("q")),
+        "message.consume": _only(methods_transitional.MessageConsume("q", "tag")),
+        "message.get": _only(methods_transitional.MessageGet("q")),
         "message.subscribe": _only(c.MessageSubscribe("q", "tag")),
         "file.consume": _file_consume,
         "stream.consume": _stream_consume,
@@ -175,20 +181,31 @@ EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
     "read in bulk": {
         "bulk.span": _only(BulkSpan("q")),
         "bulk.read": _only(BulkRead("q", columns=b"value")),
+        "history.ask": _only(HistoryAsk("q")),
     },
     "claim": {
-        "lease.open": _only(lease.LeaseOpen("q", "g")),
-        "lease.claim": _only(lease.LeaseClaim("q", "g", 1)),
-        "lease.commit": _only(lease.LeaseCommit("q", "g", 1)),
-        "lease.release": _only(lease.LeaseRelease("q", "g", 1)),
-        "lease.renew": _only(lease.LeaseRenew("q", "g", 1)),
-        "lease.close": _only(lease.LeaseClose("q", "g", 1)),
+        "lease.open": _only(m.LeaseOpen("q", "g")),
+        "lease.claim": _only(m.LeaseClaim("q", "g", 1)),
+        "lease.commit": _only(m.LeaseCommit("q", "g", 1)),
+        "lease.release": _only(m.LeaseRelease("q", "g", 1)),
+        "lease.renew": _only(m.LeaseRenew("q", "g", 1)),
+        "lease.close": _only(m.LeaseClose("q", "g", 1)),
     },
     "publish": _to("x", KEY),
     "publish to a queue by its name": _to("", "q") | {"tunnel.request": _only(_TUNNEL)},
     "publish a staged batch": {"stage.commit": _commit()},
     "publish rows that reach no queue": {"stage.commit": _commit(dead_letter="other")},
 }
+
+
+KEPT: dict[str, Callable[[str], Sent]] = {
+    "stage.open": lambda _: m.StageOpen("p", "r"),
+    "publisher.declare": lambda _: m.PublisherDeclare("p"),
+    "query.report": lambda _: m.QueryReport("q", {}),
+    "file.open": lambda version: c.FileOpen(_ID, 4) if version == FINAL else FileOpen(_ID, 4),
+    "message.open": lambda _: methods_transitional.MessageOpen(b"r"),
+}
+"""What makes the broker keep something for a user, for a version."""
 
 
 def example(row: Row) -> list[Sent]:
@@ -207,8 +224,8 @@ def _row() -> bytes:
 def before(row: Row) -> list[Sent]:
     """What comes ahead, in a broker that has everything."""
     if row.method == "stage.commit":
-        append = stage.StageAppend("p", "r", 0, 0, 1, 0, b"value")
-        return [stage.StageOpen("p", "r"), Content(append, stage.CLASS_ID, body=_row())]
+        append = m.StageAppend("p", "r", 0, 0, 1, 0, b"value")
+        return [m.StageOpen("p", "r"), Content(append, stage.CLASS_ID, body=_row())]
     if row.method == "file.publish":
         if row.version == FINAL:
             properties = (structs.FileProperties(),)
@@ -221,7 +238,7 @@ def before(row: Row) -> list[Sent]:
 def before_there(row: Row) -> list[Sent]:
     """What comes ahead where queue q and exchange x are."""
     if row.operation == "claim" and row.method != "lease.open":
-        return [lease.LeaseOpen("q", "g")]
+        return [m.LeaseOpen("q", "g")]
     if row.method == "exchange.unbind" and row.version == FINAL:
         return [c.ExchangeBind("q", "x", KEY)]
     if row.method == "queue.unbind":

@@ -12,9 +12,10 @@ from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
-from harebell.wire.v010.structs import Command, Composite
+from harebell.wire.v010.composites import Command, Composite
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.method import Method
+from harebell.wire.v09.methods_transitional import MessageReject
 from harebell.wire.v09.spec import ProtocolSpec
 from tests.conformance import raw
 from tests.conformance.frames import BODY, HEADER, METHOD, frame
@@ -85,13 +86,12 @@ def different() -> MemorySite:
 
 def allow(site: MemorySite, needs: list[Need]) -> None:
     """Give the user exactly these permissions, and let what was remembered go."""
-    patterns = {
-        action: "|".join(f"^{need.name}$" for need in needs if need.action == action)
-        for action in ACTIONS
-    }
+    configure, write, read = (
+        "|".join(f"^{need.name}$" for need in needs if need.action == action) for action in ACTIONS
+    )
     user = site.users.get("guest")
     assert user is not None
-    user.permissions["/"] = Permissions(**patterns)
+    user.permissions["/"] = Permissions(configure, write, read)
     site.broker.vhosts["/"].router.changed()
 
 
@@ -111,9 +111,13 @@ class Session:
     Args:
         site: the broker.
         version: see `matrix.VERSIONS`.
+
+    Attributes:
+        returned: messages that came back as unroutable, or were rejected.
     """
 
     def __init__(self, site: MemorySite, version: str) -> None:
+        self.returned = 0
         self._wire = site.connect()
         self._final = version == FINAL
         self._spec: Any = SPECS.get(version)
@@ -128,6 +132,10 @@ class Session:
             self._wire.write(self._octets(each))
         return self._refusal()
 
+    def end(self) -> None:
+        """Close the connection without a word."""
+        self._wire.drop()
+
     def _octets(self, sent: Sent) -> bytes:
         if self._final:
             return _final(sent)
@@ -137,6 +145,7 @@ class Session:
         if self._final:
             while (found := self._peer.maybe()) is not None:
                 value = found.value
+                self.returned += isinstance(value, c.MessageReject)
                 if isinstance(value, c.ExecutionException):
                     return Refused(value.error_code, value.description or "")
                 if isinstance(value, k.ConnectionClose):
@@ -147,6 +156,7 @@ class Session:
             if found.kind != METHOD:
                 continue
             method = self._spec.decode(found.payload)
+            self.returned += isinstance(method, m.BasicReturn | m.BasicReject | MessageReject)
             if isinstance(method, m.ChannelClose | m.ConnectionClose):
                 return Refused(method.reply_code, method.reply_text)
         assert not self._peer.ended, "the broker ended the connection"

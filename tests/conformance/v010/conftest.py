@@ -6,9 +6,11 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from harebell.wire.v010.commands import QueueDeclare
 from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.raw import Peer010
+from tests.conformance.v010.talk import Talk, begin
 
 Connect010 = Callable[[], Peer010]
 
@@ -29,3 +31,11 @@ def memory010(memory: MemorySite) -> Iterator[Connect010]:
 def peer010(connect010: Connect010) -> Peer010:
     """An open connection with a session on channel 1."""
     return connect010().open().attach()
+
+
+@pytest.fixture
+def talk(connect010: Connect010) -> Talk:
+    """A session with the queue `q`, which is its own."""
+    talk = begin(connect010())[0]
+    talk.do(QueueDeclare("q", exclusive=True, auto_delete=True))
+    return talk

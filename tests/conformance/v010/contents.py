@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Command, FileProperties, StreamProperties
+from harebell.wire.v010.composites import Command
+from harebell.wire.v010.structs import FileProperties, StreamProperties
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.raw import (
     BODY,
@@ -26,6 +27,7 @@ from tests.conformance.v010.raw import (
     frame,
 )
 from tests.conformance.v010.talk import Talk, begin
+from tests.patience import eventually
 
 K = TypeVar("K", bound=Command)
 
@@ -146,10 +148,7 @@ class Desk(Talk):
 
     def wait_for_count(self, queue: str, count: int) -> None:
         """The same, once what other connections do is done."""
-        until = time.monotonic() + WAIT_SECONDS
-        while (found := self.count(queue)) != count:
-            assert time.monotonic() < until, f"{found} messages, not {count}"
-            time.sleep(0.02)
+        assert eventually(lambda: self.count(queue) == count), f"{self.count(queue)} messages"
 
     def ends(self, code: int, text: str) -> None:
         """What was sent last ends the session."""

@@ -18,7 +18,7 @@ from harebell.wire import HEADER_0_10
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Command, Composite, Control
+from harebell.wire.v010.composites import Command, Composite, Control
 from tests.conformance.sites import Site, Wire
 
 WAIT_SECONDS = 60.0

@@ -13,7 +13,8 @@ from typing import Any
 
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
-from harebell.wire.v010.structs import Command, Composite, DeliveryProperties
+from harebell.wire.v010.composites import Command, Composite
+from harebell.wire.v010.structs import DeliveryProperties
 from tests.conformance.v010.raw import Arrived, Peer010, octets_of, unique
 
 EXPLICIT, NONE = 0, 1

@@ -9,8 +9,8 @@ import pytest
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.composites import Control
 from harebell.wire.v010.states import CONNECTION_SERVER
-from harebell.wire.v010.structs import Control
 from harebell.wire.v09.states import ConnectionState
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
@@ -53,7 +53,7 @@ def test_a_client_that_leaves_the_limits_to_the_broker_gets_in(connect010: Conne
         ("GSSAPI", b"", "unknown authentication mechanism 'GSSAPI'"),
     ],
 )
-def test_who_cannot_log_in_is_told(
+def test_a_refused_login_is_answered(
     connect010: Connect010, mechanism: str, response: bytes, text: str
 ) -> None:
     peer = connect010()
@@ -211,7 +211,7 @@ def test_every_control_in_every_state_does_what_the_table_says(
 
 @pytest.mark.parametrize("state", [step[0] for step in STEPS], ids=lambda state: state.value)
 @pytest.mark.parametrize("name", [n for n in OTHERS if n.startswith("connection.")])
-def test_what_only_servers_send_ends_the_connection(
+def test_methods_that_only_servers_send_end_the_connection(
     memory010: Connect010, state: ConnectionState, name: str
 ) -> None:
     peer = memory010()

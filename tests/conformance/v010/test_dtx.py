@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,8 +10,10 @@ import pytest
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Command, Xid
-from tests.conformance.sites import MemorySite, SocketSite
+from harebell.wire.v010.composites import Command
+from harebell.wire.v010.structs import Xid
+from tests.conformance.conftest import StartSite
+from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.raw import Arrived, Peer010
 from tests.conformance.v010.talk import Talk
@@ -51,7 +52,7 @@ class Worker(Talk):
     def in_doubt(self) -> list[Any]:
         """What a recovery lists."""
         found = self.ask(c.DtxRecover()).in_doubt
-        sized = [len(each.octets).to_bytes(4) + each.octets for each in found]
+        sized = [len(each.data).to_bytes(4) + each.data for each in found]
         return [AMQP_0_10.read_struct32(each, 0, len(each))[0] for each in sized]
 
     def take(self, queue: str, tag: str = "swap") -> bytes:
@@ -176,7 +177,7 @@ def test_an_xid_is_started_once(worker: Worker, other: Worker) -> None:
 
 
 @pytest.mark.parametrize("flag", ["join", "resume"])
-def test_nobody_goes_on_with_what_is_not_known(worker: Worker, flag: str) -> None:
+def test_an_unknown_branch_cannot_be_continued(worker: Worker, flag: str) -> None:
     worker.fails(c.DtxStart(new_xid(), **{flag: True}), NOT_FOUND, "is not known")
 
 
@@ -192,7 +193,7 @@ def test_flags_that_exclude_each_other_are_refused(worker: Worker, other: Worker
     )
 
 
-def test_what_is_not_associated_cannot_be_ended(worker: Worker) -> None:
+def test_a_branch_that_is_not_associated_cannot_be_ended(worker: Worker) -> None:
     worker.fails(c.DtxEnd(new_xid()), ILLEGAL_STATE, "not associated with xid")
 
 
@@ -338,8 +339,8 @@ def test_tx_commit_is_no_way_to_commit_a_branch(worker: Worker) -> None:
 
 
 @pytest.mark.parametrize("commit", [True, False])
-def test_a_prepared_branch_outlives_the_broker(tmp_path: Path, commit: bool) -> None:
-    site = SocketSite(tmp_path)
+def test_a_prepared_branch_outlives_the_broker(start_site: StartSite, commit: bool) -> None:
+    site = start_site()
     worker = Worker(Peer010(site, site.connect()).open().attach())
     worker.do(c.QueueDeclare("q", durable=True), c.DtxSelect())
     xid = new_xid()
@@ -347,7 +348,7 @@ def test_a_prepared_branch_outlives_the_broker(tmp_path: Path, commit: bool) -> 
     assert worker.status(c.DtxPrepare(xid)) == OK
     site.process.kill()
     site.process.wait()
-    again = SocketSite(tmp_path)
+    again = start_site()
     peer = Peer010(again, again.connect())
     other = Worker(peer.open().attach())
     assert other.in_doubt() == [xid]

@@ -12,14 +12,6 @@ from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.talk import Talk, begin
 
 
-@pytest.fixture
-def talk(connect010: Connect010) -> Talk:
-    """A session with the queue `q`, which is its own."""
-    talk = begin(connect010())[0]
-    talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
-    return talk
-
-
 def test_every_standard_exchange_is_there(talk: Talk) -> None:
     for kind in ("direct", "fanout", "topic", "headers"):
         found = talk.ask(c.ExchangeQuery(f"amq.{kind}"))
@@ -41,7 +33,7 @@ def test_an_exchange_is_made_asked_for_and_deleted(talk: Talk) -> None:
 
 
 @pytest.mark.parametrize("deletion", [c.ExchangeDelete("wide"), c.QueueDelete("many")])
-def test_what_has_thousands_of_bindings_is_deleted_when_the_command_is_complete(
+def test_an_exchange_with_thousands_of_bindings_is_deleted_when_the_command_is_complete(
     talk: Talk, deletion: c.ExchangeDelete | c.QueueDelete
 ) -> None:
     talk.do(c.ExchangeDeclare("wide", "topic"), c.QueueDeclare("many"))
@@ -89,7 +81,7 @@ def test_what_has_thousands_of_bindings_is_deleted_when_the_command_is_complete(
         (c.ExchangeUnbind("q", "amq.direct", "k"), 404, "not bound to exchange 'amq.direct'"),
     ],
 )
-def test_what_cannot_be_asked_for_ends_the_session(
+def test_an_impossible_command_ends_the_session(
     talk: Talk, command: Any, code: int, text: str
 ) -> None:
     talk.fails(command, code, text)
@@ -152,7 +144,7 @@ def test_an_exchange_routes_by_its_type(talk: Talk) -> None:
     assert [each.header[0].exchange for each in found] == ["amq.direct", "amq.topic", "amq.fanout"]
 
 
-def test_what_has_no_route_goes_to_the_alternate_exchange(talk: Talk) -> None:
+def test_a_message_without_a_route_goes_to_the_alternate_exchange(talk: Talk) -> None:
     talk.do(
         c.ExchangeDeclare("primary", "direct", "amq.fanout", auto_delete=True),
         c.ExchangeBind("q", "amq.fanout", ""),
@@ -163,7 +155,7 @@ def test_what_has_no_route_goes_to_the_alternate_exchange(talk: Talk) -> None:
     talk.do(c.ExchangeDelete("primary"))
 
 
-def test_what_is_bound_can_be_asked(talk: Talk) -> None:
+def test_bindings_can_be_asked_for(talk: Talk) -> None:
     arguments = {"x-match": "any", "a": 1}
     talk.do(
         c.ExchangeBind("q", "amq.direct", "k"),

@@ -86,7 +86,7 @@ def connected(tls_port: int, certificate: Path | None, site: SocketSite) -> Peer
     return Peer010(site, TlsWire(tls_port, certificate))
 
 
-def test_who_shows_a_certificate_is_whom_it_names(
+def test_a_client_with_a_certificate_is_the_user_that_it_names(
     tls_port: int, certificate: Path, broker_process: SocketSite
 ) -> None:
     peer = connected(tls_port, certificate, broker_process)
@@ -99,7 +99,9 @@ def test_who_shows_a_certificate_is_whom_it_names(
     peer.done()
 
 
-def test_who_shows_none_logs_in_otherwise(tls_port: int, broker_process: SocketSite) -> None:
+def test_a_client_without_a_certificate_logs_in_otherwise(
+    tls_port: int, broker_process: SocketSite
+) -> None:
     peer = connected(tls_port, None, broker_process)
     assert "EXTERNAL" not in peer.greet().mechanisms
     peer.send(k.ConnectionStartOk({}, "PLAIN", b"\0guest\0guest", "en_US"))

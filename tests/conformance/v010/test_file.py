@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import MESSAGE_MAX_BYTES
+from harebell.front.limits import MESSAGE_MAX_BYTES
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import DeliveryProperties, FileProperties, StreamProperties
@@ -219,7 +219,7 @@ def test_a_stage_has_the_properties_of_a_file_and_nothing_else(
     desk.ends(531, text)
 
 
-def test_who_stages_the_same_file_takes_it_over(connect010: Connect010) -> None:
+def test_a_client_that_stages_the_same_file_takes_it_over(connect010: Connect010) -> None:
     name = unique("taken")
     first, second = begin_desks(connect010(), 2)
     first.do(c.FileOpen(name, 3))
@@ -431,7 +431,7 @@ def test_the_window_of_a_connection_holds_for_all_its_sessions(
 # --- acknowledging ------------------------------------------------------------------------------
 
 
-def test_what_is_not_acknowledged_goes_back(connect010: Connect010, shared: str) -> None:
+def test_a_file_that_is_not_acknowledged_goes_back(connect010: Connect010, shared: str) -> None:
     first = begin_desks(connect010())[0]
     first.publish_file(shared, b"x")
     first.files(shared)

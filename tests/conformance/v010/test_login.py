@@ -65,14 +65,16 @@ def test_scram_refuses_a_wrong_password_as_it_does_a_wrong_user(
     peer.expect_close(320, f"Login was refused using authentication mechanism {mechanism}")
 
 
-def test_nobody_is_anonymous_unless_the_settings_say_who(memory010: Connect010) -> None:
+def test_anonymous_logins_are_refused_unless_the_settings_name_a_user(
+    memory010: Connect010,
+) -> None:
     peer = memory010()
     assert "ANONYMOUS" not in peer.greet().mechanisms
     peer.send(k.ConnectionStartOk({}, "ANONYMOUS", b"", "en_US"))
     peer.expect_close(320, "unknown authentication mechanism 'ANONYMOUS'")
 
 
-def test_who_is_anonymous_is_the_user_of_the_settings() -> None:
+def test_an_anonymous_client_is_the_user_of_the_settings() -> None:
     site = MemorySite(anonymous_user="guest")
     peer = Peer010(site, site.connect())
     assert "ANONYMOUS" in peer.greet().mechanisms

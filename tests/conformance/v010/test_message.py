@@ -34,14 +34,6 @@ from tests.conformance.v010.talk import (
 UNROUTABLE, IMMEDIATE = 1, 2
 
 
-@pytest.fixture
-def talk(connect010: Connect010) -> Talk:
-    """A session with the queue `q`, which is its own."""
-    talk = begin(connect010())[0]
-    talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
-    return talk
-
-
 def fill(talk: Talk, count: int, queue: str = "q") -> list[bytes]:
     bodies = [b"m%d" % number for number in range(count)]
     for body in bodies:
@@ -199,7 +191,7 @@ def test_a_queue_that_is_full_refuses(talk: Talk) -> None:
 # --- accept, reject, release, acquire -----------------------------------------------------------
 
 
-def test_what_is_accepted_is_gone_and_the_rest_comes_back_as_redelivered(
+def test_accepted_messages_are_gone_and_the_rest_comes_back_as_redelivered(
     connect010: Connect010,
 ) -> None:
     first, other = (begin(connect010())[0] for _ in range(2))
@@ -314,7 +306,7 @@ def test_a_new_subscription_has_no_credit(talk: Talk) -> None:
         (c.MessageStop("x"), 404, "no subscription 'x'"),
     ],
 )
-def test_what_cannot_be_asked_for_ends_the_session(
+def test_an_impossible_command_ends_the_session(
     talk: Talk, command: Any, code: int, text: str
 ) -> None:
     talk.do(c.MessageSubscribe("q", "t"))
@@ -431,7 +423,7 @@ def test_no_credit_is_left_after_stop_or_flush(talk: Talk, end: Any) -> None:
     assert talk.bodies() == bodies
 
 
-def test_what_was_sent_before_a_stop_gives_no_credit_afterwards(talk: Talk) -> None:
+def test_messages_sent_before_a_stop_give_no_credit_afterwards(talk: Talk) -> None:
     bodies = fill(talk, 5)
     talk.subscribe("q", credit=2)
     talk.do(c.MessageStop("t"), c.MessageFlow("t", OCTETS, None), c.MessageFlow("t", MESSAGES, 2))

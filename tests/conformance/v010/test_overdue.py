@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base import limits
+from harebell.front import limits
 from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
@@ -42,7 +42,7 @@ def test_a_session_that_does_not_accept_in_time_ends(
     talk.peer.close()
 
 
-def test_who_accepts_is_not_late_whatever_was_sent_since(
+def test_a_client_that_accepts_is_not_late_whatever_was_sent_since(
     memory010: Connect010, memory: MemorySite
 ) -> None:
     (talk,) = begin(memory010())
@@ -64,10 +64,10 @@ def test_beyond_so_many_sessions_none_gets_a_timeout(
     memory010: Connect010, memory: MemorySite, had: bool
 ) -> None:
     peer = memory010().open().attach(timeout=60 if had else None)
-    others = {("/", "guest", b"%d" % n): None for n in range(limits.SESSIONS_KEPT)}
-    memory.registry.named_sessions.update(others)
+    memory.registry.kept_sessions.add("guest", limits.SESSIONS_KEPT)
     peer.send(k.SessionRequestTimeout(60))
     peer.expect(k.SessionTimeout, timeout=60 if had else 0)
-    for key in others:
-        del memory.registry.named_sessions[key]
+    memory.registry.kept_sessions.remove("guest", limits.SESSIONS_KEPT)
     peer.close()
+    # A session with a timeout outlives its connection.
+    assert memory.registry.kept_sessions.used == had

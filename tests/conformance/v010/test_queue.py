@@ -16,14 +16,6 @@ from tests.conformance.v010.talk import MESSAGES, NOT_ACQUIRED, OCTETS, Talk, be
 from tests.patience import eventually
 
 
-@pytest.fixture
-def talk(connect010: Connect010) -> Talk:
-    """A session with the queue `q`, which is its own."""
-    talk = begin(connect010())[0]
-    talk.do(c.QueueDeclare("q", exclusive=True, auto_delete=True))
-    return talk
-
-
 def test_a_queue_is_what_it_was_declared_as(talk: Talk) -> None:
     talk.do(
         c.QueueDeclare(
@@ -76,7 +68,7 @@ def test_older_names_of_arguments_and_numbers_as_texts_are_understood(talk: Talk
         (c.QueuePurge("x"), 404, "no queue 'x'"),
     ],
 )
-def test_what_cannot_be_asked_for_ends_the_session(
+def test_an_impossible_command_ends_the_session(
     talk: Talk, command: Any, code: int, text: str
 ) -> None:
     talk.do(c.MessageSubscribe("q", "t"))
@@ -94,7 +86,9 @@ def test_an_exclusive_queue_is_its_sessions_alone(connect010: Connect010) -> Non
     one.do(c.QueueDelete("mine"))
 
 
-def test_it_is_anybodys_when_the_session_is_over_or_gone_with_it(connect010: Connect010) -> None:
+def test_an_exclusive_queue_is_free_or_gone_when_its_session_is_over(
+    connect010: Connect010,
+) -> None:
     one = begin(connect010())[0]
     one.do(
         c.QueueDeclare("left", durable=True, exclusive=True),
@@ -139,7 +133,7 @@ def test_a_purge_leaves_what_is_out(talk: Talk) -> None:
     assert talk.ask(c.QueueQuery("q")).message_count == 1
 
 
-def test_what_a_queue_leaves_goes_to_its_alternate_exchange(connect010: Connect010) -> None:
+def test_messages_left_by_a_queue_go_to_its_alternate_exchange(connect010: Connect010) -> None:
     one = begin(connect010())[0]
     one.do(
         c.QueueDeclare("letters", exclusive=True, auto_delete=True),
@@ -248,7 +242,7 @@ def test_a_queue_that_expires_leaves_what_is_acquired(
     assert all_of(letters) == [*LETTERS]
 
 
-def test_what_was_accepted_does_not_go_to_the_alternate_exchange(
+def test_accepted_messages_do_not_go_to_the_alternate_exchange(
     letters: Talk, connect010: Connect010
 ) -> None:
     other = begin(connect010())[0]
@@ -381,7 +375,7 @@ def test_a_browser_sees_what_was_there_when_its_credit_comes(
     assert talk.bodies() == [b"1", b"2"]
 
 
-def test_what_a_connection_publishes_may_be_kept_from_itself(connect010: Connect010) -> None:
+def test_messages_of_a_connection_may_be_kept_from_itself(connect010: Connect010) -> None:
     one, other = (begin(connect010())[0] for _ in range(2))
     one.do(c.QueueDeclare("n", exclusive=True, auto_delete=True, arguments={"no-local": "true"}))
     one.subscribe("n")

@@ -118,7 +118,7 @@ def test_the_least_urgent_packet_is_discarded_for_a_more_urgent_one(timed: Desk)
     assert got == [b"0", b"3", b"2"]
 
 
-def test_what_waits_for_a_consumer_comes_back_when_it_is_cancelled(timed: Desk) -> None:
+def test_packets_that_wait_for_a_consumer_come_back_when_it_is_cancelled(timed: Desk) -> None:
     timed.do(c.StreamQos(0, 0, 1))
     timed.packets("q")
     for _ in range(3):
@@ -168,7 +168,7 @@ def test_a_packet_has_the_properties_of_a_packet(desk: Desk, header: list[Any]) 
     desk.ends(531, "the header holds no stream-properties")
 
 
-def test_nobody_publishes_to_an_unknown_exchange(desk: Desk) -> None:
+def test_a_publish_to_an_unknown_exchange_is_refused(desk: Desk) -> None:
     desk.content(c.StreamPublish("nowhere", "q"), [StreamProperties()], b"x")
     desk.ends(404, "no exchange 'nowhere'")
 

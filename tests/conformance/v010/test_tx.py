@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.base import limits
+from harebell.model import limits
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import DeliveryProperties
 from tests.conformance.sites import MemorySite
@@ -56,7 +56,9 @@ def test_after_a_rollback_accepted_messages_are_still_held(talk: Talk) -> None:
     assert count(talk) == 0
 
 
-def test_what_is_not_committed_comes_back_when_the_session_ends(connect010: Connect010) -> None:
+def test_uncommitted_acknowledgements_come_back_when_the_session_ends(
+    connect010: Connect010,
+) -> None:
     one = begin(connect010())[0]
     one.do(c.QueueDeclare("kept"), c.TxSelect())
     one.publish("", b"x", routing_key="kept")
@@ -71,7 +73,7 @@ def test_what_is_not_committed_comes_back_when_the_session_ends(connect010: Conn
     other.do(c.QueueDelete("kept"))
 
 
-def test_what_was_accepted_can_be_released_before_the_rollback(talk: Talk) -> None:
+def test_an_accepted_message_can_be_released_before_the_rollback(talk: Talk) -> None:
     talk.subscribe("q")
     talk.do(c.MessageAccept(((0, 0),)), c.MessageCancel("t"), c.MessageRelease(((0, 0),), True))
     assert count(talk) == 1
@@ -93,7 +95,7 @@ def test_releasing_and_rejecting_do_not_wait_for_the_commit(talk: Talk) -> None:
         (c.TxSelect(), 409, "transactional already"),
     ],
 )
-def test_what_a_transaction_excludes_ends_the_session(
+def test_a_command_that_a_transaction_excludes_ends_the_session(
     talk: Talk, command: Any, code: int, text: str
 ) -> None:
     talk.do(c.MessageSubscribe("q", "browser", accept_mode=NONE, acquire_mode=NOT_ACQUIRED))
@@ -129,7 +131,7 @@ def test_a_commit_that_a_queue_would_refuse_does_nothing(connect010: Connect010)
 
 
 @pytest.mark.parametrize("end", [c.TxCommit(), c.TxRollback(), None])
-def test_what_waits_for_the_commit_counts_as_memory(
+def test_messages_that_wait_for_the_commit_count_as_memory(
     memory010: Connect010, memory: MemorySite, end: Any
 ) -> None:
     talk = begin(memory010())[0]

@@ -7,7 +7,7 @@ from typing import Any
 
 from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from tests.conformance.v010t.peer import Peer
 
 OK, ROLLED_BACK, TIMED_OUT, READ_ONLY = 0, 1, 2, 7

@@ -17,7 +17,7 @@ from collections import defaultdict
 from typing import Any, Self
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.typed_fields import encode_typed
 from tests.conformance import raw

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.typed_fields import FieldDialect, decode_typed, encode_typed
 from tests.conformance.sites import MemorySite
@@ -26,28 +26,8 @@ def count(peer: Peer, queue: str, channel: int = 1) -> int:
 # --- tags and acknowledgements ------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10t#001")
-def test_a_delivery_tag_means_nothing_in_another_session(connect: Connect, name: str):
-    peer = connect().open(channels=(1, 2))
-    peer.queue(name)
-    peer.publish("", name, b"x")
-    tag = peer.get(name).method.delivery_tag
-    peer.send(m.BasicAck(tag), 2)
-    peer.expect_channel_close(406, "basic.ack", "unknown delivery tag", channel=2)
-    peer.run(m.BasicAck(tag))
-
-
-@pytest.mark.rule("0-10t#002")
-def test_delivery_tags_begin_with_one(peer: Peer, name: str):
-    peer.queue(name)
-    for _ in range(3):
-        peer.publish("", name, b"x")
-    assert [peer.get(name).method.delivery_tag for _ in range(3)] == [1, 2, 3]
-    peer.run(m.BasicAck(0, multiple=True))
-
-
 @pytest.mark.rule("0-10t#005", "0-10t#006", "0-10t#116")
-def test_what_was_not_acknowledged_comes_again_and_says_so(connect: Connect, name: str):
+def test_unacknowledged_messages_come_again_as_redelivered(connect: Connect, name: str):
     peer = connect().open()
     peer.queue(name)
     peer.consume(name)
@@ -71,13 +51,6 @@ def test_a_consumer_without_acknowledgements_gets_everything_once(peer: Peer, na
     for number in range(20):
         peer.expect_delivery(b"%d" % number)
     assert count(peer, name) == 0
-
-
-@pytest.mark.rule("0-10t#133")
-@pytest.mark.parametrize("multiple", [True, False])
-def test_a_tag_that_was_never_delivered_closes_the_channel(peer: Peer, multiple: bool):
-    peer.send(m.BasicAck(7, multiple))
-    peer.expect_channel_close(406, "basic.ack", "unknown delivery tag 7")
 
 
 # --- keeping messages ---------------------------------------------------------------------------
@@ -164,42 +137,7 @@ def test_a_queue_s_messages_expire_whoever_published_them(memory: MemorySite, me
 # --- qos ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10t#117", "0-10t#118")
-def test_the_window_in_octets_holds_back_what_follows(peer: Peer, name: str):
-    peer.run(m.BasicQos(prefetch_size=10, prefetch_count=5))
-    peer.queue(name)
-    peer.consume(name)
-    for _ in range(3):
-        peer.publish("", name, bytes(20))
-    for number in range(3):
-        found = peer.expect_delivery(bytes(20))
-        peer.expect_silence()
-        assert found.method.delivery_tag == number + 1
-        peer.send(m.BasicAck(number + 1))
-
-
-@pytest.mark.rule("0-10t#118")
-def test_no_more_messages_are_out_than_the_window_allows(peer: Peer, name: str):
-    peer.run(m.BasicQos(prefetch_count=2))
-    peer.queue(name)
-    peer.consume(name)
-    for number in range(3):
-        peer.publish("", name, b"%d" % number)
-    first = peer.expect_delivery(b"0").method
-    peer.expect_delivery(b"1")
-    peer.settle()
-    peer.expect_silence()
-    peer.send(m.BasicAck(first.delivery_tag))
-    peer.expect_delivery(b"2")
-
-
 # --- consumers ----------------------------------------------------------------------------------
-
-
-@pytest.mark.rule("0-10t#119")
-def test_a_queue_may_have_many_consumers(peer: Peer, name: str):
-    peer.queue(name)
-    assert len({peer.consume(name) for _ in range(32)}) == 32
 
 
 @pytest.mark.rule("0-10t#121", "0-10t#132")
@@ -217,14 +155,6 @@ def test_no_name_means_the_queue_declared_last(peer: Peer, name: str):
     peer.expect_delivery(b"x")
 
 
-@pytest.mark.rule("0-10t#122")
-def test_a_tag_that_is_taken_ends_the_connection(peer: Peer, name: str):
-    peer.queue(name)
-    peer.consume(name, consumer_tag="t")
-    peer.send(m.BasicConsume(name, "t"))
-    peer.expect_connection_close(530, "basic.consume", "'t'")
-
-
 @pytest.mark.rule("0-10t#123")
 def test_a_tag_of_another_session_cancels_nothing(connect: Connect, name: str):
     peer = connect().open(channels=(1, 2))
@@ -233,24 +163,6 @@ def test_a_tag_of_another_session_cancels_nothing(connect: Connect, name: str):
     assert peer.consume(name, channel=2) != tag
     peer.ask(m.BasicCancel(tag), 2)
     assert peer.ask(m.QueueDeclare(name, passive=True)).consumer_count == 2
-
-
-@pytest.mark.rule("0-10t#124")
-def test_a_queue_with_consumers_is_not_consumed_exclusively(connect: Connect, name: str):
-    peer, other = connect().open(), connect().open()
-    peer.queue(name)
-    peer.consume(name)
-    other.send(m.BasicConsume(name, exclusive=True))
-    other.expect_channel_close(403, "basic.consume", "exclusive use")
-
-
-@pytest.mark.rule("0-10t#125")
-def test_a_consumer_whose_queue_is_gone_can_be_cancelled(connect: Connect, name: str):
-    peer, other = connect().open(), connect().open()
-    peer.queue(name)
-    tag = peer.consume(name)
-    other.ask(m.QueueDelete(name))
-    assert peer.ask(m.BasicCancel(tag)).consumer_tag == tag
 
 
 def test_deliveries_are_numbered_commands(peer: Peer, name: str):
@@ -266,25 +178,19 @@ def test_deliveries_are_numbered_commands(peer: Peer, name: str):
 # --- publishing ---------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("0-10t#128")
-def test_nobody_publishes_to_an_internal_exchange(peer: Peer):
-    peer.publish("amq.rabbitmq.trace", "k", b"x")
-    peer.expect_channel_close(403, "basic.publish", "internal")
-
-
 def test_an_exchange_that_there_is_not_closes_the_channel(peer: Peer, name: str):
     peer.publish(name, "k", b"x")
     peer.expect_channel_close(404, "basic.publish", name)
 
 
-def test_what_must_be_routed_and_cannot_is_rejected_by_its_number(peer: Peer, name: str):
+def test_a_mandatory_message_without_a_queue_is_rejected_by_its_number(peer: Peer, name: str):
     peer.queue(name)
     number = peer.publish("", f"{name}-none", b"x", mandatory=True)
     peer.expect(m.BasicReject, delivery_tag=number, requeue=False)
     assert peer.settle().cumulative_execution_mark == number
 
 
-def test_what_must_be_delivered_at_once_and_cannot_is_rejected(peer: Peer, name: str):
+def test_an_immediate_message_without_a_consumer_is_rejected(peer: Peer, name: str):
     peer.queue(name)
     number = peer.publish("", name, b"x", immediate=True)
     peer.expect(m.BasicReject, delivery_tag=number)
@@ -364,20 +270,6 @@ def test_without_another_consumer_a_requeued_message_is_dead_lettered(peer: Peer
     peer.publish("", name, b"x")
     peer.run(m.BasicReject(peer.get(name).method.delivery_tag, requeue=True))
     assert peer.get(dead, no_ack=True).body == b"x"
-
-
-@pytest.mark.rule("0-10t#138")
-@pytest.mark.parametrize("requeue", [True, False])
-def test_recovered_messages_say_that_they_were_delivered(peer: Peer, name: str, requeue: bool):
-    peer.queue(name)
-    peer.consume(name)
-    for body in (b"one", b"two"):
-        peer.publish("", name, body)
-    for body in (b"one", b"two"):
-        peer.expect_delivery(body, redelivered=False)
-    peer.send(m.BasicRecover(requeue))
-    for body in (b"one", b"two"):
-        peer.expect_delivery(body, redelivered=True)
 
 
 @pytest.mark.rule("0-10t#138")

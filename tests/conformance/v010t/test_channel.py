@@ -77,7 +77,7 @@ def test_after_our_close_nothing_but_its_end_counts(peer: Peer, name: str):
     peer.expect_channel_close(404, "queue.declare")
 
 
-def test_what_a_closed_channel_held_goes_back(peer: Peer, name: str):
+def test_deliveries_held_by_a_closed_channel_go_back(peer: Peer, name: str):
     peer.queue(name)
     peer.publish("", name, b"back")
     peer.get(name)

@@ -1,64 +1,38 @@
-"""The classes file and stream: what 0-8 has to do with them, transitional 0-10 has to do, too.
+"""Classes file and stream where transitional 0-10 differs from 0-8, or has more.
 
-Both documents say the same of them, rule by rule, so the tests of 0-8 run here once more, with a
-peer that speaks this version. Where this one differs a test stands at the end of this file.
+What both share is in `tests/conformance/file_stream`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import partial
-from types import FunctionType
-from typing import Any
 
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
-from harebell.wire.v09.methods_file import FileConsume, FilePublish
-from harebell.wire.v09.methods_session import (
+from harebell.wire.v09.methods_older import FileConsume, FilePublish, StreamConsume, StreamPublish
+from harebell.wire.v09.methods_transitional import (
     ExecutionComplete,
     ExecutionFlush,
     SessionClose,
     SessionFlow,
     SessionOpen,
 )
-from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import FileProperties
 from tests.conformance.conftest import delete_declared
+from tests.conformance.file_stream.versions import Peer10t
 from tests.conformance.frames import METHOD, frame
 from tests.conformance.peers import peers_of
 from tests.conformance.sites import MemorySite, Site
-from tests.conformance.v010t.peer import HEADER_PREVIEW
 from tests.conformance.v010t.transfers import encoded
-from tests.conformance.v08 import test_file, test_overflow, test_stream
-from tests.conformance.v08.contents import Peer08
-
-_FIRST, _QOS, _LAST = 119, 146, 158
-"""The rules of 0-8 for both classes; from stream.qos on, this version has one more."""
-_APART = 21
-
-
-class Peer10t(Peer08):
-    """The same peer in transitional 0-10."""
-
-    SPEC = AMQP_0_10_TRANSITIONAL
-    GREETING = HEADER_PREVIEW
-
-    def ask(self, method: m.Method, channel: int = 1) -> Any:
-        """A method and its reply, or that it is complete where it has none."""
-        if self.SPEC.spec_of(method).responses:
-            return super().ask(method, channel)
-        self.send(method, ExecutionFlush(), channel=channel)
-        return self.expect(ExecutionComplete, channel)
-
 
 Connect = Callable[[], Peer10t]
 
 
 @pytest.fixture
 def connect08(site: Site) -> Iterator[Connect]:
-    """Makes peers of this version for the tests of 0-8."""
+    """Makes peers of this version ."""
     yield from peers_of(site, Peer10t, partial(delete_declared, site))
 
 
@@ -78,61 +52,6 @@ def peer08(connect08: Connect) -> Peer10t:
 def other08(connect08: Connect) -> Peer10t:
     """Another one."""
     return connect08().open()
-
-
-def _here(rule: str) -> list[str]:
-    """The rules of this version that say what one of 0-8 says."""
-    number = int(rule.removeprefix("0-8#"))
-    assert _FIRST <= number <= _LAST, rule
-    shifts = (_APART, _APART + 1) if number == _QOS else (_APART + (number > _QOS),)
-    return [f"0-10t#{number + shift:03}" for shift in shifts]
-
-
-def _once_more(test: FunctionType) -> FunctionType:
-    """A test of 0-8 that shows the rules of this version."""
-    copied = FunctionType(
-        test.__code__, test.__globals__, test.__name__, test.__defaults__, test.__closure__
-    )
-    copied.__kwdefaults__ = test.__kwdefaults__
-    copied.__annotations__ = test.__annotations__
-    marks = []
-    for mark in getattr(test, "pytestmark", []):
-        if mark.name == "rule":
-            marks.append(pytest.mark.rule(*(h for each in mark.args for h in _here(each))).mark)
-        else:
-            marks.append(mark)
-    copied.pytestmark = marks  # type: ignore[attr-defined]
-    return copied
-
-
-_APART_FROM = {"test_nobody_publishes_to_an_internal_exchange"}
-"""Tests that declare what this version cannot declare."""
-
-for _module in (test_file, test_overflow, test_stream):
-    for _name, _test in vars(_module).items():
-        if _name in _APART_FROM or not _name.startswith("test_"):
-            continue
-        if isinstance(_test, FunctionType):
-            globals()[f"{_name}_{_module.__name__.rpartition('_')[2]}"] = _once_more(_test)
-
-
-# --- where the versions differ ------------------------------------------------------------------
-
-LOG = "amq.rabbitmq.log"
-"""An internal exchange."""
-
-
-@pytest.mark.rule("0-10t#155")
-def test_nobody_publishes_a_file_to_an_internal_exchange(peer08: Peer10t) -> None:
-    peer08.stage("internal", b"x")
-    peer08.send(FilePublish(LOG, "k", identifier="internal"))
-    peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
-
-
-@pytest.mark.rule("0-10t#177")
-def test_nobody_publishes_a_packet_to_an_internal_exchange(peer08: Peer10t) -> None:
-    peer08.packet("k", b"x", LOG)
-    peer08.refused(403, f"cannot publish to internal exchange '{LOG}'")
 
 
 def _ticket(peer: Peer10t, *rights: str) -> int:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
 from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
-from tests.conformance.sites import MemorySite, SocketSite
+from harebell.wire.v09 import methods_transitional as s
+from tests.conformance.conftest import StartSite
+from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.branches import (
     HEURISTIC_COMMIT,
     HEURISTIC_ROLLBACK,
@@ -114,7 +114,7 @@ def test_after_a_prepare_the_commit_must_not_be_in_one_phase(peer: Peer, name: s
 
 @pytest.mark.rule("0-10t#215", "0-10t#208")
 @pytest.mark.parametrize("what", ["prepare", "forget"])
-def test_what_is_prepared_is_neither_prepared_again_nor_forgotten(
+def test_a_prepared_branch_is_neither_prepared_again_nor_forgotten(
     peer: Peer, name: str, what: str
 ) -> None:
     peer.queue(name, exclusive=True)
@@ -131,10 +131,10 @@ def test_what_is_prepared_is_neither_prepared_again_nor_forgotten(
 @pytest.mark.rule("0-10t#216", "0-10t#217")
 @pytest.mark.parametrize("what", ["commit", "rollback"])
 def test_a_prepared_branch_outlives_the_broker_and_completes_either_way(
-    tmp_path: Path, what: str
+    start_site: StartSite, what: str
 ) -> None:
     xid = new_xid()
-    site = SocketSite(tmp_path)
+    site = start_site()
     peer = Peer(site, site.connect()).open()
     peer.queue("q", durable=True)
     selected(peer)
@@ -151,7 +151,7 @@ def test_a_prepared_branch_outlives_the_broker_and_completes_either_way(
     peer.drop()
     site.process.kill()
     site.process.wait()
-    again = SocketSite(tmp_path)
+    again = start_site()
     peer = Peer(again, again.connect()).open()
     assert in_doubt(peer) == [xid.encode()]
     assert bodies(peer, "q") == []

@@ -8,8 +8,8 @@ import pytest
 
 from harebell.model.xa.xid import Xid
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
-from harebell.wire.v09.methods_message import MessageGet
+from harebell.wire.v09 import methods_transitional as s
+from harebell.wire.v09.methods_transitional import MessageGet
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.branches import (
     END,
@@ -52,7 +52,9 @@ def test_work_between_start_and_end_is_the_branchs_and_other_work_is_nobodys(
     assert bodies(peer, name) == [b"in the branch"]
 
 
-def test_what_a_branch_takes_and_brings_takes_effect_with_the_commit(peer: Peer, name: str) -> None:
+def test_acknowledgements_and_messages_of_a_branch_take_effect_with_the_commit(
+    peer: Peer, name: str
+) -> None:
     peer.queue(name, exclusive=True)
     selected(peer)
     xid = new_xid()
@@ -140,7 +142,7 @@ def test_join_is_supported_so_it_is_not_refused(connect: Connect, name: str) -> 
     assert bodies(peer, name) == [b"1", b"2"]
 
 
-def test_nobody_joins_what_is_not_known(peer: Peer) -> None:
+def test_an_unknown_branch_cannot_be_joined(peer: Peer) -> None:
     selected(peer)
     peer.send(s.DtxDemarcationStart(new_xid().encode(), join=True))
     peer.expect_channel_close(404, START, "is not known")
@@ -260,7 +262,7 @@ def test_a_failure_rolls_the_branch_back_and_says_so(peer: Peer, name: str) -> N
 
 
 @pytest.mark.rule("0-10t#198")
-def test_what_is_suspended_is_resumed(peer: Peer, name: str) -> None:
+def test_a_suspended_branch_is_resumed(peer: Peer, name: str) -> None:
     peer.queue(name, exclusive=True)
     selected(peer)
     xid, other = new_xid(), new_xid()
@@ -284,7 +286,7 @@ def test_what_is_suspended_is_resumed(peer: Peer, name: str) -> None:
 
 
 @pytest.mark.rule("0-10t#198")
-def test_what_is_suspended_is_not_prepared(peer: Peer) -> None:
+def test_a_suspended_branch_is_not_prepared(peer: Peer) -> None:
     selected(peer)
     xid = new_xid()
     start(peer, xid)
@@ -369,7 +371,9 @@ def test_an_unroutable_message_of_a_branch_comes_back_at_once(peer: Peer) -> Non
     coordinate(peer, "rollback", xid)
 
 
-def test_what_a_branch_settles_does_not_count_against_the_prefetch(peer: Peer, name: str) -> None:
+def test_deliveries_that_a_branch_settles_do_not_count_against_the_prefetch(
+    peer: Peer, name: str
+) -> None:
     peer.queue(name, exclusive=True)
     for body in (b"1", b"2", b"3"):
         peer.publish("", name, body)

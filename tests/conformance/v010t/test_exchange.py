@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from tests.conformance.v010t.peer import Peer
 
 KINDS = ("direct", "fanout", "topic", "headers")
@@ -41,30 +41,11 @@ def test_the_default_exchange_is_neither_declared_nor_deleted(peer: Peer, method
     peer.expect_connection_close(530, method.NAME, "name of the exchange is empty")
 
 
-@pytest.mark.rule("0-10t#044")
-def test_there_may_be_many_exchanges(memory_peer: Peer):
-    for number in range(40):
-        memory_peer.send(m.ExchangeDeclare(f"e{number}", "fanout"))
-    assert memory_peer.settle().cumulative_execution_mark == 40
-
-
-@pytest.mark.rule("0-10t#046")
-def test_a_reserved_name_closes_the_channel(peer: Peer):
-    peer.send(m.ExchangeDeclare("amq.mine", "direct"))
-    peer.expect_channel_close(403, "exchange.declare", "amq.")
-
-
 @pytest.mark.rule("0-10t#048")
 def test_another_type_ends_the_connection(peer: Peer, name: str):
     peer.run(m.ExchangeDeclare(name, "direct"))
     peer.send(m.ExchangeDeclare(name, "fanout"))
     peer.expect_connection_close(530, "exchange.declare", "'direct'", "'fanout'")
-
-
-@pytest.mark.rule("0-10t#049")
-def test_a_type_that_there_is_not_ends_the_connection(peer: Peer, name: str):
-    peer.send(m.ExchangeDeclare(name, "wonder"))
-    peer.expect_connection_close(503, "exchange.declare", "wonder")
 
 
 @pytest.mark.rule("0-10t#050")
@@ -75,7 +56,7 @@ def test_without_an_alternate_what_finds_no_queue_is_dropped(peer: Peer, name: s
     peer.expect_silence()
 
 
-def test_what_finds_no_queue_goes_to_the_alternate_exchange(peer: Peer, name: str):
+def test_a_message_without_a_queue_goes_to_the_alternate_exchange(peer: Peer, name: str):
     peer.run(m.ExchangeDeclare(f"{name}-ae", "fanout"))
     peer.queue(name)
     peer.run(m.QueueBind(name, f"{name}-ae"))
@@ -94,7 +75,7 @@ def test_another_alternate_exchange_is_an_error_of_the_channel(peer: Peer, name:
 
 
 @pytest.mark.rule("0-10t#052")
-def test_what_the_alternate_exchange_cannot_route_is_dropped(peer: Peer, name: str):
+def test_a_message_that_the_alternate_exchange_cannot_route_is_dropped(peer: Peer, name: str):
     last, middle = f"{name}-last", f"{name}-middle"
     peer.queue(name)
     peer.run(m.ExchangeDeclare(last, "fanout"))
@@ -106,17 +87,6 @@ def test_what_the_alternate_exchange_cannot_route_is_dropped(peer: Peer, name: s
     assert peer.get(name, no_ack=True).body == b"kept"
     peer.send(m.BasicGet(name))
     peer.expect(m.BasicGetEmpty)
-
-
-@pytest.mark.rule("0-10t#053")
-def test_a_passive_declaration_of_what_there_is_not_closes_the_channel(peer: Peer, name: str):
-    peer.send(m.ExchangeDeclare(name, "direct", passive=True))
-    peer.expect_channel_close(404, "exchange.declare", name)
-
-
-@pytest.mark.rule("0-10t#053")
-def test_a_passive_declaration_of_what_there_is_is_complete(peer: Peer):
-    peer.run(m.ExchangeDeclare("amq.topic", "", passive=True))
 
 
 @pytest.mark.rule("0-10t#054", "0-10t#055", "0-10t#056")
@@ -131,20 +101,6 @@ def test_durable_and_auto_delete_of_an_existing_exchange_do_not_count(
     peer.run(m.QueueBind(name, name, "k"))
     peer.run(m.QueueUnbind(name, name, "k"))
     assert peer.ask(s.ExchangeQuery(name)).not_found == durable
-
-
-@pytest.mark.rule("0-10t#058")
-def test_an_exchange_that_there_is_not_cannot_be_deleted(peer: Peer, name: str):
-    peer.send(m.ExchangeDelete(name))
-    peer.expect_channel_close(404, "exchange.delete", name)
-
-
-def test_an_exchange_with_bindings_is_not_deleted_when_it_shall_be_unused(peer: Peer, name: str):
-    peer.run(m.ExchangeDeclare(name, "direct"))
-    peer.queue(name)
-    peer.run(m.QueueBind(name, name, "k"))
-    peer.send(m.ExchangeDelete(name, if_unused=True))
-    peer.expect_channel_close(406, "exchange.delete", "in use")
 
 
 def test_query_tells_what_an_exchange_is(peer: Peer, name: str):

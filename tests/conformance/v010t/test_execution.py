@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from tests.conformance.v010t.peer import Peer
 
 Connect = Callable[[], Peer]

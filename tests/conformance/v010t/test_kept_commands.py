@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.sites import Site, SocketWire
 from tests.conformance.v010t.peer import Peer

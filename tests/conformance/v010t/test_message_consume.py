@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_message import (
+from harebell.wire.v09.method import METHODS
+from harebell.wire.v09.methods_transitional import (
     MessageCancel,
     MessageConsume,
     MessageEmpty,
@@ -233,7 +234,7 @@ def test_a_get_brings_one_message_and_then_says_that_there_is_none(peer: Peer, n
     peer.expect(MessageEmpty)
 
 
-def test_what_was_got_is_acknowledged_by_its_number(peer: Peer, name: str) -> None:
+def test_a_message_that_was_got_is_acknowledged_by_its_number(peer: Peer, name: str) -> None:
     """The moves of the client of 2007: 11 to 13 together, 15, 17 and 19 alone."""
     peer.queue(name)
     arrived = {}
@@ -257,7 +258,7 @@ def test_what_was_got_is_acknowledged_by_its_number(peer: Peer, name: str) -> No
 
 @pytest.mark.rule("0-10t#262")
 @pytest.mark.parametrize("requeue", [True, False])
-def test_what_is_delivered_again_says_so(peer: Peer, name: str, requeue: bool) -> None:
+def test_a_repeated_delivery_is_marked_as_redelivered(peer: Peer, name: str, requeue: bool) -> None:
     peer.queue(name)
     consume(peer, name)
     for body in (b"1", b"2"):
@@ -380,7 +381,7 @@ def test_other_reject_codes_close_the_connection(peer: Peer, name: str) -> None:
 
 @pytest.mark.parametrize("name_of", ["message.empty", "message.offset"])
 def test_answers_to_what_was_not_asked_close_the_connection(peer: Peer, name_of: str) -> None:
-    peer.send(m.METHODS[name_of]())
+    peer.send(METHODS[name_of]())
     peer.expect_connection_close(503, name_of, "answers nothing")
 
 

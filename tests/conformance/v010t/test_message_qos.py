@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.wire.v09.methods_message import MessageQos
+from harebell.wire.v09.methods_transitional import MessageQos
 from tests.conformance.v010t.branches import OK, end, new_xid, selected, start
 from tests.conformance.v010t.conftest import Connect
 from tests.conformance.v010t.peer import Peer

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_message import (
+from harebell.wire.v09.methods_transitional import (
+    ExecutionComplete,
+    ExecutionFlush,
     MessageAppend,
     MessageCheckpoint,
     MessageClose,
@@ -15,7 +17,6 @@ from harebell.wire.v09.methods_message import (
     MessageOpen,
     MessageResume,
 )
-from harebell.wire.v09.methods_session import ExecutionComplete, ExecutionFlush
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.conftest import Connect
 from tests.conformance.v010t.peer import Peer
@@ -172,7 +173,7 @@ def test_a_transfer_goes_on_from_its_last_checkpoint(connect: Connect, name: str
     expect_transfer(peer, b"abcdefghijklmnopqrstuvwxyz")
 
 
-def test_what_was_never_marked_begins_at_nought(peer: Peer, name: str) -> None:
+def test_a_reference_without_a_mark_begins_at_zero(peer: Peer, name: str) -> None:
     peer.queue(name)
     assert peer.ask(MessageResume(reference=REF, identifier=name)).value == 0
     append(peer, b"all of it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_message import (
+from harebell.wire.v09.methods_transitional import (
     MessageCancel,
     MessageConsume,
     MessageEmpty,
@@ -31,7 +31,7 @@ def test_persistent_messages_are_not_lost_in_an_overflow() -> None:
     consumer.queue("q", durable=True)
     for number in range(100):
         transfer(publisher, "q", b"%03d" % number + bytes(1_000), delivery_mode=2)
-    assert site.gauge.exceeded()
+    assert site.gauge.over
     for number in range(100):
         consumer.send(MessageGet(queue="q", no_ack=True))
         expect_transfer(consumer, b"%03d" % number + bytes(1_000))
@@ -127,7 +127,7 @@ def test_a_consumer_without_acknowledgements_gets_every_message(peer: Peer, name
 
 
 @pytest.mark.rule("0-10t#246")
-def test_what_was_not_acknowledged_comes_to_the_next_consumer(connect: Connect, name: str) -> None:
+def test_an_unacknowledged_message_comes_to_the_next_consumer(connect: Connect, name: str) -> None:
     """Acknowledge only half of the messages, disconnect, reconnect: the others are received."""
     peer = connect().open()
     peer.queue(name)
@@ -221,9 +221,7 @@ def test_a_destination_is_valid_in_its_own_session_only(connect: Connect, name: 
 
 
 @pytest.mark.rule("0-10t#258")
-def test_nobody_gets_exclusive_access_to_a_queue_with_consumers(
-    connect: Connect, name: str
-) -> None:
+def test_exclusive_access_to_a_queue_with_consumers_is_refused(connect: Connect, name: str) -> None:
     """Consume a shared queue in one connection; ask for it exclusively in a second."""
     first, second = connect().open(), connect().open()
     first.queue(name)
@@ -233,7 +231,7 @@ def test_nobody_gets_exclusive_access_to_a_queue_with_consumers(
     second.expect_channel_close(403, "message.consume", name)
 
 
-def test_nobody_consumes_what_another_has_exclusively(connect: Connect, name: str) -> None:
+def test_a_queue_consumed_exclusively_has_no_other_consumer(connect: Connect, name: str) -> None:
     first, second = connect().open(), connect().open()
     first.queue(name)
     consume(first, name, exclusive=True)

@@ -13,8 +13,9 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_message as mm
-from harebell.wire.v09.methods_session import SessionOpen, SessionSuspend
+from harebell.wire.v09 import methods_transitional as mm
+from harebell.wire.v09.method import METHODS
+from harebell.wire.v09.methods_transitional import SessionOpen, SessionSuspend
 from tests.conformance.v010t.conftest import Connect
 from tests.conformance.v010t.peer import SPEC, Peer
 from tests.conformance.v010t.transfers import encoded, transfer
@@ -45,7 +46,7 @@ def payload(name: str) -> bytes:
     """The method with a queue that there is not."""
     if name == "message.transfer":
         return encoded("nowhere", b"body")
-    kind = m.METHODS[name]
+    kind = METHODS[name]
     fields = {"queue": "nowhere"} if "queue" in kind.__struct_fields__ else {}
     return SPEC.encode(kind(**fields))
 

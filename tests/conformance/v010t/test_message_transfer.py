@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_message import (
+from harebell.wire.v09.methods_transitional import (
     MessageEmpty,
     MessageGet,
     MessageRecover,
@@ -21,6 +21,7 @@ from tests.conformance.v010t.transfers import (
     transfer,
     transferred,
 )
+from tests.unit.model.queue.features.test_large_messages import SpilledLog, filled
 
 FULL = {
     "priority": 5,
@@ -299,3 +300,18 @@ def test_an_immediate_publish_of_class_basic_that_nobody_takes_is_rejected(
     number = peer.publish("", name, b"body", mandatory=mandatory, immediate=True)
     peer.expect(m.BasicReject, delivery_tag=number)
     peer.settle()
+
+
+def test_a_large_message_on_disk_is_read_in_slices_before_message_get(
+    memory: MemorySite, memory_peer: Peer
+) -> None:
+    log = SpilledLog(0)
+    memory.broker.vhosts["/"].queues["q"] = filled(log)
+    memory_peer.send(MessageGet(queue="q", destination="g", no_ack=True))
+    memory_peer.send(MessageGet(queue="q", destination="g", no_ack=True))
+    assert list(log.fetching) == [0]
+    log.fetched(0)
+    memory.registry.turns.next_turn()
+    memory.turn()
+    expect_transfer(memory_peer, b"0", destination="g")
+    expect_transfer(memory_peer, b"1", destination="g")

@@ -47,7 +47,7 @@ def limited(memory: MemorySite, connect_memory: Connect) -> Peer:
     ],
     ids=str,
 )
-def test_what_a_user_may_not_do_closes_the_channel(limited: Peer, method: m.Method, action: str):
+def test_an_act_without_permission_closes_the_channel(limited: Peer, method: m.Method, action: str):
     limited.send(method)
     limited.expect_channel_close(403, method.NAME, f"{action} access to")
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
-from harebell.wire.v09.methods_file import FileOpen, FilePublish, FileStage
-from harebell.wire.v09.methods_message import (
+from harebell.wire.v09.methods_older import FileOpen, FilePublish, FileStage
+from harebell.wire.v09.methods_transitional import (
     MessageAppend,
     MessageClose,
     MessageEmpty,
@@ -18,6 +17,7 @@ from harebell.wire.v09.methods_message import (
     MessageOpen,
 )
 from harebell.wire.v09.property_list import FILE, FileProperties
+from tests.conformance.conftest import StartSite
 from tests.conformance.frames import BODY, HEADER, frame
 from tests.conformance.sites import SocketSite
 from tests.conformance.v010t.peer import Peer
@@ -27,7 +27,7 @@ Restart = Callable[[], Peer]
 
 
 @pytest.fixture
-def restart(tmp_path: Path) -> Iterator[Restart]:
+def restart(start_site: StartSite) -> Iterator[Restart]:
     """Each call stops the broker, if it runs, and gives a peer of a new one on the same data."""
     running: list[SocketSite] = []
     peers: list[Peer] = []
@@ -37,7 +37,7 @@ def restart(tmp_path: Path) -> Iterator[Restart]:
             peers.pop().drop()
         if running:
             running.pop().close()
-        running.append(SocketSite(tmp_path))
+        running.append(start_site())
         peers.append(Peer(running[-1], running[-1].connect()).open())
         return peers[-1]
 

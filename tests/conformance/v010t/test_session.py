@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.base.limits import SESSION_LIFETIME_SECONDS, SESSION_REPLAY_BYTES, SESSIONS_KEPT
+from harebell.front.limits import SESSION_LIFETIME_SECONDS, SESSION_REPLAY_BYTES, SESSIONS_KEPT
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from tests.conformance.frames import METHOD, content_header, frame
 from tests.conformance.frames import body as body_frame
 from tests.conformance.sites import MemorySite
@@ -270,7 +270,7 @@ def test_a_lifetime_without_end_has_one(bare: Peer):
 
 
 def test_beyond_so_many_sessions_none_gets_a_lifetime(memory: MemorySite, memory_bare: Peer):
-    memory.registry.sessions.update({n.to_bytes(16): None for n in range(SESSIONS_KEPT)})
+    memory.registry.kept_sessions.add("guest", SESSIONS_KEPT)
     assert memory_bare.attach(60).detached_lifetime == 0
 
 

@@ -17,8 +17,9 @@ from collections.abc import Callable
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_session as s
+from harebell.wire.v09 import methods_transitional as s
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
+from harebell.wire.v09.method import METHODS
 from tests.conformance.frames import METHOD, frame
 from tests.conformance.raw import ids
 from tests.conformance.v010t.peer import Peer
@@ -53,7 +54,7 @@ EXPECTED_ON_ZERO = {
 
 def payload(name: str) -> bytes:
     """A method of zeros, which every state can decode."""
-    return SPEC.encode(m.METHODS[name]())
+    return SPEC.encode(METHODS[name]())
 
 
 def closed_with(peer: Peer) -> m.ConnectionClose:

@@ -7,7 +7,7 @@ from uuid import UUID
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.content import decode_properties
-from harebell.wire.v09.methods_peers import TunnelRequest
+from harebell.wire.v09.methods_older import TunnelRequest
 from harebell.wire.v09.property_list import TUNNEL, TunnelProperties
 from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 from tests.conformance.frames import body as body_frame

@@ -15,7 +15,7 @@ def count(peer: Peer, queue: str) -> int:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_what_is_published_is_there_after_the_commit(peer: Peer, name: str, durable: bool):
+def test_published_messages_are_there_after_the_commit(peer: Peer, name: str, durable: bool):
     peer.run(m.TxSelect())
     peer.queue(name, durable=durable)
     peer.publish("", name, b"one")
@@ -26,7 +26,7 @@ def test_what_is_published_is_there_after_the_commit(peer: Peer, name: str, dura
     assert count(peer, name) == 2
 
 
-def test_what_is_published_is_forgotten_by_a_rollback(peer: Peer, name: str):
+def test_a_rollback_forgets_published_messages(peer: Peer, name: str):
     peer.run(m.TxSelect())
     peer.queue(name)
     peer.publish("", name, b"one")
@@ -35,7 +35,7 @@ def test_what_is_published_is_forgotten_by_a_rollback(peer: Peer, name: str):
     assert count(peer, name) == 0
 
 
-def test_what_is_acknowledged_is_outstanding_again_after_a_rollback(peer: Peer, name: str):
+def test_an_acknowledged_message_is_outstanding_again_after_a_rollback(peer: Peer, name: str):
     peer.queue(name)
     peer.publish("", name, b"one")
     peer.run(m.TxSelect())
@@ -53,10 +53,3 @@ def test_what_is_acknowledged_is_outstanding_again_after_a_rollback(peer: Peer, 
 def test_commit_and_rollback_need_select(peer: Peer, method: m.Method):
     peer.send(method)
     peer.expect_channel_close(406, method.NAME, "not transactional")
-
-
-@pytest.mark.rule("0-10t#139")
-def test_recover_is_not_for_transactions(peer: Peer):
-    peer.run(m.TxSelect())
-    peer.send(m.BasicRecover(True))
-    peer.expect_channel_close(406, "basic.recover", "transactions")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from harebell.wire.v09 import methods_message as m
+from harebell.wire.v09 import methods_transitional as m
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
 from harebell.wire.v09.transfer import (
     Transfer,

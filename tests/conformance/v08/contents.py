@@ -17,15 +17,16 @@ from msgspec import Struct
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.method import Method
-from harebell.wire.v09.methods_file import (
+from harebell.wire.v09.methods_older import (
     FileConsume,
     FileDeliver,
     FileOpen,
     FileOpenOk,
     FilePublish,
     FileStage,
+    StreamDeliver,
+    StreamPublish,
 )
-from harebell.wire.v09.methods_stream import StreamDeliver, StreamPublish
 from harebell.wire.v09.property_list import (
     FILE,
     OTHER_LISTS,
@@ -35,9 +36,9 @@ from harebell.wire.v09.property_list import (
     StreamProperties,
 )
 from tests.conformance.frames import BODY, HEADER, METHOD, Frame, frame
-from tests.conformance.raw import WAIT_SECONDS
 from tests.conformance.sites import MemorySite
 from tests.conformance.v08.peer import Peer8
+from tests.patience import eventually
 
 MEMORY_TURNS = 50
 """How often a tenth of a second passes for a broker in memory, before nothing comes."""
@@ -198,10 +199,7 @@ class Peer08(Peer8):
 
     def wait_for_count(self, queue: str, count: int) -> None:
         """Ready messages in a queue, once what other connections do is done."""
-        until = time.monotonic() + WAIT_SECONDS
-        while (found := self.count(queue)) != count:
-            assert time.monotonic() < until, f"{found} messages, not {count}"
-            time.sleep(0.02)
+        assert eventually(lambda: self.count(queue) == count), f"{self.count(queue)} messages"
 
     def files(self, queue: str, channel: int = 1, **options: Any) -> str:
         """Start a consumer of files."""

@@ -41,15 +41,6 @@ def test_the_realm_admin_is_for_administrators(memory: MemorySite) -> None:
     peer.expect_connection_close(403, text, (30, 10))
 
 
-@pytest.mark.rule("0-8#037", "0-8#038")
-def test_a_ticket_on_another_channel_ends_the_connection(older: Peer8, name: str) -> None:
-    older.ask(m.ChannelOpen(), 2)
-    ticket = older.ticket("active")
-    older.send(m.QueueDeclare(name, ticket=ticket), channel=2)
-    text = f"NOT_ALLOWED - ticket {ticket} was granted to another channel"
-    older.expect_connection_close(530, text, (50, 10))
-
-
 def test_a_ticket_ends_with_its_channel(older: Peer8) -> None:
     ticket = older.ticket("active")
     older.ask(m.ChannelClose())
@@ -89,46 +80,6 @@ def test_a_client_that_never_asks_needs_no_ticket(older: Peer8, name: str, ticke
     older.ask(m.QueueDeclare(name, exclusive=True, ticket=ticket))
     older.publish("", name, b"one", ticket=ticket)
     assert older.get(name).body == b"one"
-
-
-CHECKED = {
-    "exchange.declare": ("active", lambda t: m.ExchangeDeclare("x", "direct", ticket=t)),
-    "exchange.declare, passive": (
-        "passive",
-        lambda t: m.ExchangeDeclare("amq.direct", passive=True, ticket=t),
-    ),
-    "exchange.delete": ("active", lambda t: m.ExchangeDelete("x", ticket=t)),
-    "queue.declare": ("active", lambda t: m.QueueDeclare("q", ticket=t)),
-    "queue.declare, passive": (
-        "passive",
-        lambda t: m.QueueDeclare("q", passive=True, ticket=t),
-    ),
-    "queue.bind": ("active", lambda t: m.QueueBind("q", "amq.direct", "ticket", ticket=t)),
-    "queue.unbind": ("active", lambda t: m.QueueUnbind("q", "amq.direct", "ticket", ticket=t)),
-    "queue.purge": ("read", lambda t: m.QueuePurge("q", ticket=t)),
-    "queue.delete": ("active", lambda t: m.QueueDelete("q", ticket=t)),
-    "basic.consume": ("read", lambda t: m.BasicConsume("q", ticket=t)),
-    "basic.get": ("read", lambda t: m.BasicGet("q", no_ack=True, ticket=t)),
-}
-
-
-@pytest.mark.rule("0-8#044", "0-8#053", "0-8#082", "0-8#098", "0-8#110")
-@pytest.mark.parametrize("what", CHECKED)
-def test_a_ticket_has_to_give_the_right_that_a_method_needs(memory: MemorySite, what: str) -> None:
-    right, method = CHECKED[what]
-    peer = Peer8(memory, memory.connect()).open()
-    peer.queue("q")
-    peer.ask(m.ExchangeDeclare("x", "direct"))
-    others = {"passive", "active", "write", "read"} - {right}
-    wrong = method(peer.ticket(*others))
-    peer.send(wrong)
-    close = peer.expect(m.ChannelClose, reply_code=403)
-    assert close.reply_text.endswith(f"for realm '/data' does not give {right} access")
-    peer.send(m.ChannelCloseOk())
-    peer.ask(m.ChannelOpen())
-    peer.send(method(peer.ticket(right)))
-    answers = peer.SPEC.spec_of(wrong).responses
-    peer.expect(m.METHODS[answers[-1]])
 
 
 @pytest.mark.rule("0-8#103")

@@ -6,7 +6,6 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_older as old
-from tests.conformance.sites import MemorySite
 from tests.conformance.v08.conftest import Connect
 from tests.conformance.v08.peer import Peer8
 
@@ -21,12 +20,6 @@ def test_open_ok_has_a_long_string_in_0_9(connect_0_9: Connect) -> None:
     peer = connect_0_9().open(channels=())
     peer.send(m.ChannelOpen())
     assert peer.next_frame("channel.open-ok").payload == b"\0\x14\0\x0b\0\0\0\0"
-
-
-@pytest.mark.rule("0-8#026")
-def test_a_channel_cannot_be_opened_twice(older: Peer8) -> None:
-    older.send(m.ChannelOpen())
-    older.expect_connection_close(504, "CHANNEL_ERROR - second 'channel.open' seen", (20, 10))
 
 
 @pytest.mark.rule("0-8#027", "0-8#028", "0-8#029")
@@ -84,15 +77,6 @@ def test_after_its_own_close_the_broker_ignores_the_channel_until_close_ok(older
     older.send(m.ChannelCloseOk())
 
 
-@pytest.mark.rule("0-8#032", "0-8#033")
-def test_a_client_lost_before_close_ok_is_logged(memory: MemorySite) -> None:
-    peer = Peer8(memory, memory.connect()).open()
-    peer.send(m.QueueDeclare("missing", passive=True))
-    peer.expect(m.ChannelClose)
-    peer.wire.end()
-    assert memory.logged("lost before channel.close-ok on channel 1")
-
-
 def test_pings_are_answered_in_0_9(connect_0_9: Connect) -> None:
     peer = connect_0_9().open()
     for method in (old.ChannelPing(), old.ChannelPong()):
@@ -121,10 +105,3 @@ def test_tags_mean_something_on_their_own_channel_only(older: Peer8, name: str) 
     found = older.expect_delivery(b"one", 1)
     older.send(m.BasicAck(found.method.delivery_tag), channel=2)
     older.expect_channel_close(406, "PRECONDITION_FAILED - unknown delivery tag 1", (60, 80), 2)
-
-
-@pytest.mark.rule("0-8#003")
-def test_delivery_tags_begin_above_zero(older: Peer8, name: str) -> None:
-    older.queue(name, exclusive=True)
-    older.publish("", name, b"one")
-    assert older.get(name, no_ack=False).method.delivery_tag == 1

@@ -7,6 +7,7 @@ import pytest
 from harebell.client.errors import ConnectionFailed, ProtocolMismatch
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
+from harebell.wire.v09.methods_older import ConnectionRedirect
 from tests.conformance.raw import encoded
 from tests.conformance.test_client_side import NOW, Broker
 
@@ -57,7 +58,7 @@ def test_a_client_that_is_sent_elsewhere_says_where() -> None:
     broker = Broker8()
     broker.introduce()
     broker.say(m.ConnectionTune(0, 4_096, 0))
-    broker.say(m.ConnectionRedirect("other:5672", "third:5672"))
+    broker.say(ConnectionRedirect("other:5672", "third:5672"))
     assert broker.client.finished
     with pytest.raises(ConnectionFailed, match="sends its clients to other:5672: connect there"):
         broker.client.opened.value()

@@ -9,7 +9,7 @@ import pytest
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
 from harebell.wire.v09.method import METHODS
-from harebell.wire.v09.methods_stream import StreamPublish
+from harebell.wire.v09.methods_older import StreamPublish
 from harebell.wire.v09.property_list import TEST
 from harebell.wire.v09.spec import MethodSpec
 from tests.conformance.frames import BODY, HEADER, METHOD, frame
@@ -93,7 +93,7 @@ def test_a_header_that_is_cut_off_ends_the_connection(peer08: Peer08):
     peer08.cut_off(503, "content header is too short")
 
 
-def test_what_follows_a_closed_channel_is_ignored(peer08: Peer08):
+def test_frames_behind_a_closed_channel_are_ignored(peer08: Peer08):
     peer08.send_bytes(
         frame(METHOD, 1, AMQP_0_8.encode(StreamPublish("missing", "q"))),
         frame(HEADER, 1, STREAM_HEADER),

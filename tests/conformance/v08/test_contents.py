@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.content import BasicProperties, decode_properties
-from harebell.wire.v09.methods_file import (
+from harebell.wire.v09.methods_older import (
     FileAck,
     FileConsume,
     FileOpen,
     FileOpenOk,
     FilePublish,
     FileReject,
+    StreamConsume,
+    StreamPublish,
 )
-from harebell.wire.v09.methods_stream import StreamConsume, StreamPublish
 from harebell.wire.v09.property_list import STREAM, FileProperties, StreamProperties
+from tests.conformance.conftest import StartSite
 from tests.conformance.raw import Peer
-from tests.conformance.sites import MemorySite, Site, SocketSite
+from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v08.contents import Connect08, Peer08
 
 rule = pytest.mark.rule
@@ -97,9 +98,9 @@ def test_files_have_levels_where_the_queue_was_declared_with_them(
 
 @rule("0-8#119")
 @pytest.mark.parametrize("way", [signal.SIGTERM, signal.SIGKILL])
-def test_a_file_that_was_published_survives_the_broker(tmp_path: Path, way: signal.Signals):
+def test_a_file_that_was_published_survives_the_broker(start_site: StartSite, way: signal.Signals):
     body = bytes(range(256)) * 1_000
-    site = SocketSite(tmp_path)
+    site = start_site()
     peer = Peer08(site, site.connect())
     peer.open()
     peer.ask(m.QueueDeclare("kept", durable=True))
@@ -114,20 +115,18 @@ def test_a_file_that_was_published_survives_the_broker(tmp_path: Path, way: sign
     site.process.wait(60)
     peer.lose()
 
-    site = SocketSite(tmp_path)
-    try:
-        peer = Peer08(site, site.connect())
-        peer.open()
-        assert peer.count("kept") == 1
-        assert peer.stage("whole", body) == len(body)
-        peer.send(FilePublish("", "kept", identifier="whole"))
-        peer.files("kept", no_ack=True)
-        assert peer.take_file().body == body
-        found = peer.take_file()
-        assert found.body == body
-        peer.done()
-    finally:
-        site.close()
+    site = start_site()
+    peer = Peer08(site, site.connect())
+    peer.open()
+    assert peer.count("kept") == 1
+    assert peer.stage("whole", body) == len(body)
+    peer.send(FilePublish("", "kept", identifier="whole"))
+    peer.files("kept", no_ack=True)
+    assert peer.take_file().body == body
+    found = peer.take_file()
+    assert found.body == body
+    peer.done()
+    site.close()
 
 
 # --- transactions -----------------------------------------------------------------------------
@@ -228,7 +227,7 @@ def test_copies_go_to_the_keys_in_the_headers(peer08: Peer08):
     assert decode_properties(raw).headers == {"CC": {"0": "two"}}
 
 
-def test_nobody_speaks_for_another_user_in_a_header(peer08: Peer08):
+def test_a_header_with_another_user_is_refused(peer08: Peer08):
     headers = {"x-amqp-user-id": "somebody"}
     peer08.send_content(StreamPublish("", "q"), STREAM, StreamProperties(headers=headers), b"x")
     peer08.refused(406, "user_id property set to 'somebody' but authenticated user was 'guest'")

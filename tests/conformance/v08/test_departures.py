@@ -20,7 +20,7 @@ def test_an_auto_delete_queue_goes_at_once_with_its_last_consumer(older: Peer8, 
 
 
 @pytest.mark.departs("0-8#085")
-def test_what_is_left_in_a_deleted_queue_is_gone(older: Peer8, name: str) -> None:
+def test_messages_left_in_a_deleted_queue_are_gone(older: Peer8, name: str) -> None:
     older.queue(f"{name}-dead", exclusive=True)
     arguments = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": f"{name}-dead"}
     older.queue(name, exclusive=True, arguments=arguments)

@@ -12,8 +12,8 @@ from harebell.model.xa.branch import OPERATOR
 from harebell.model.xa.states import State
 from harebell.model.xa.xid import FORMAT_0_8, Xid
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import methods_peers as own
-from harebell.wire.v09.methods_file import FileAck, FileQos, FileReject
+from harebell.wire.v09 import methods_older as own
+from harebell.wire.v09.methods_older import FileAck, FileQos, FileReject
 from tests.conformance.sites import MemorySite
 from tests.conformance.v08.contents import Peer08
 from tests.conformance.v08.peer import Peer8
@@ -36,7 +36,7 @@ def _count(peer: Peer8, queue: str, channel: int = 1) -> int:
     return declared.message_count
 
 
-def test_what_a_channel_does_waits_for_the_coordinator(
+def test_work_of_a_channel_waits_for_the_coordinator(
     connect_memory: Connect, memory: MemorySite
 ) -> None:
     peer = connect_memory().open()

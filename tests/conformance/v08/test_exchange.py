@@ -39,32 +39,6 @@ def test_a_bind_to_an_internal_exchange_ends_the_connection(peer: Peer8, name: s
     peer.expect_connection_close(530, text, (50, 20))
 
 
-@pytest.mark.rule("0-8#105")
-def test_a_publish_to_an_internal_exchange_closes_the_channel(peer: Peer8, name: str) -> None:
-    peer.ask(m.ExchangeDeclare(name, "direct", internal=True))
-    peer.publish(name, "k", b"refused")
-    text = f"ACCESS_REFUSED - cannot publish to internal exchange '{name}' in vhost '/'"
-    peer.expect_channel_close(403, text, (60, 40))
-    peer.ask(m.ChannelOpen())
-    peer.ask(m.ExchangeDelete(name))
-
-
-@pytest.mark.rule("0-8#043")
-def test_many_exchanges_fit_in_a_virtual_host(older: Peer8, name: str) -> None:
-    names = [f"{name}-{number}" for number in range(32)]
-    for each in names:
-        older.ask(m.ExchangeDeclare(each, "fanout"))
-    for each in names:
-        older.ask(m.ExchangeDelete(each))
-
-
-@pytest.mark.rule("0-8#045")
-def test_names_that_begin_with_amq_are_the_brokers(older: Peer8) -> None:
-    older.send(m.ExchangeDeclare("amq.mine", "direct"))
-    text = "ACCESS_REFUSED - exchange name 'amq.mine' contains reserved prefix 'amq.*'"
-    older.expect_channel_close(403, text, (40, 10))
-
-
 @pytest.mark.rule("0-8#046")
 def test_another_type_ends_the_connection_with_507_and_in_0_9_with_530(older: Peer8) -> None:
     older.send(m.ExchangeDeclare("amq.direct", "fanout"))
@@ -89,22 +63,6 @@ def test_qpids_clients_get_530_for_another_type_as_from_qpid(connect_older: Conn
     peer.expect_connection_close(530, text, (40, 10))
 
 
-@pytest.mark.rule("0-8#047")
-def test_an_unknown_type_ends_the_connection_with_503(older: Peer8, name: str) -> None:
-    older.send(m.ExchangeDeclare(name, "x-no-such-type"))
-    text = "COMMAND_INVALID - unknown exchange type 'x-no-such-type'"
-    older.expect_connection_close(503, text, (40, 10))
-
-
-@pytest.mark.rule("0-8#048")
-def test_a_passive_declare_of_a_missing_exchange_closes_the_channel(
-    older: Peer8, name: str
-) -> None:
-    older.send(m.ExchangeDeclare(name, "direct", passive=True))
-    text = f"NOT_FOUND - no exchange '{name}' in vhost '/'"
-    older.expect_channel_close(404, text, (40, 10))
-
-
 @pytest.mark.rule("0-8#049", "0-8#050", "0-8#052")
 @pytest.mark.parametrize("durable", [False, True])
 def test_of_a_second_declare_only_the_type_counts(older: Peer8, name: str, durable: bool) -> None:
@@ -121,27 +79,6 @@ def test_an_auto_delete_exchange_waits_for_its_first_binding(older: Peer8, name:
     older.ask(m.QueueBind(name, name, "k"))
     older.publish(name, "k", b"routed")
     assert older.get(name).body == b"routed"
-
-
-@pytest.mark.rule("0-8#054")
-def test_a_missing_exchange_cannot_be_deleted(older: Peer8, name: str) -> None:
-    older.send(m.ExchangeDelete(name))
-    text = f"NOT_FOUND - no exchange '{name}' in vhost '/'"
-    older.expect_channel_close(404, text, (40, 20))
-
-
-@pytest.mark.rule("0-8#055", "0-8#056")
-def test_an_exchange_in_use_stays_if_unused_is_asked_for(older: Peer8, name: str) -> None:
-    older.queue(name, exclusive=True)
-    older.ask(m.ExchangeDeclare(name, "direct"))
-    older.ask(m.QueueBind(name, name, "k"))
-    older.send(m.ExchangeDelete(name, if_unused=True))
-    text = f"PRECONDITION_FAILED - exchange '{name}' in vhost '/' in use"
-    older.expect_channel_close(406, text, (40, 20))
-    older.ask(m.ChannelOpen())
-    older.ask(m.ExchangeDeclare(name, passive=True))
-    older.ask(m.QueueDelete(name))
-    older.ask(m.ExchangeDelete(name, if_unused=True))
 
 
 def test_bound_says_what_is_bound(older: Peer8, name: str) -> None:

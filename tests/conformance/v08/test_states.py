@@ -118,7 +118,7 @@ def test_a_channel_that_is_not_open_can_only_be_opened(case: Case) -> None:
         assert close.reply_text == "CHANNEL_ERROR - expected 'channel.open'"
 
 
-def test_what_only_a_server_says_has_no_place_on_an_open_channel(case: Case) -> None:
+def test_methods_of_servers_have_no_place_on_an_open_channel(case: Case) -> None:
     _, peer, name = case
     if peer.SPEC.named(name).from_client:
         return

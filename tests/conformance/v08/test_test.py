@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_peers import (
+from harebell.wire.v09.methods_older import (
     TestContent,
     TestContentOk,
     TestInteger,

@@ -6,7 +6,7 @@ from typing import Any
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import decode_properties
-from harebell.wire.v09.methods_peers import TunnelRequest
+from harebell.wire.v09.methods_older import TunnelRequest
 from harebell.wire.v09.property_list import TUNNEL, TunnelProperties
 from tests.conformance.v08.contents import Connect08, Peer08
 

@@ -48,10 +48,9 @@ async def take(consumer: Any, limit: int | None = None) -> list[Any]:
 
 async def take_just(consumer: Any, count: int) -> list[Any]:
     """So many messages of a consumer of either API, after which no more come for a while."""
-    name = "_idle_seconds" if isinstance(consumer, aio.Consumer) else "_timeout"
-    setattr(consumer, name, SECONDS)
+    consumer._idle_seconds = SECONDS
     taken = await take(consumer, count)
-    setattr(consumer, name, QUIET_SECONDS)
+    consumer._idle_seconds = QUIET_SECONDS
     return taken + await take(consumer)
 
 

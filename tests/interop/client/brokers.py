@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import signal
 from pathlib import Path
 from typing import Protocol
 
-from harebell.client import aio, blocking
 from tests.interop.rabbitmq import RabbitNode, all_stopped
 from tests.patience import eventually
 from tests.ports import free_port
-from tests.running import RunningBroker
+from tests.running import RunningBroker, set_watermark
 
 # Several, for a queue alone goes to disk before it fills so much memory.
-_BALLAST = [f"ballast-{number}" for number in range(4)]
-_MEBIBYTE = 1 << 20
-_WATERMARK_MEBIBYTES = 48
 
 
 class Broker(Protocol):
@@ -78,7 +73,6 @@ class HarebellBroker:
         self._running = RunningBroker(
             *("--port", str(self.port), "--tls-port", str(self._tls_port)),
             *("--tls-cert", str(where / "server.pem"), "--tls-key", str(where / "server.key")),
-            *("--memory-high-watermark", f"{_WATERMARK_MEBIBYTES}MiB"),
         )
 
     def freeze(self) -> None:
@@ -100,25 +94,14 @@ class HarebellBroker:
         self.kill()
 
     def block_publishers(self) -> None:
-        """Fill queues with more than the watermark allows."""
-        asyncio.run(self._fill())
-
-    async def _fill(self) -> None:
-        async with aio.connect(self.url) as connection:
-            channel = await connection.channel(confirms=False)
-            for queue in _BALLAST:
-                await channel.declare_queue(queue)
-            for number in range(_WATERMARK_MEBIBYTES + 1):
-                # Without waiting for the socket: the last ones are not read any more.
-                queue = _BALLAST[number % len(_BALLAST)]
-                channel.publish_nowait(bytes(_MEBIBYTE), routing_key=queue)
-            await connection.blocked.wait()
+        """Lower the watermark below what the process uses."""
+        assert self._running is not None
+        set_watermark(self._running, 0)
 
     def unblock_publishers(self) -> None:
-        """Delete those queues; a connection that does not publish is not blocked."""
-        with blocking.connect(self.url) as connection:
-            for queue in _BALLAST:
-                connection.channel().delete_queue(queue)
+        """Raise it again."""
+        assert self._running is not None
+        set_watermark(self._running, 0.9)
 
 
 class RabbitBroker(RabbitNode):

@@ -81,7 +81,7 @@ def test_large_messages_cross_in_many_frames(channel: blocking.Channel) -> None:
     assert sum(len(batch.data) for batch in compressed) < 100_000
 
 
-def test_what_is_refused_raises_what_it_is(running: RunningBroker) -> None:
+def test_a_refused_read_raises_its_error(running: RunningBroker) -> None:
     with blocking.connect(running.address()) as connection:
         channel = connection.channel()
         queue = channel.declare_queue("again").name

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from harebell.client import blocking
+from harebell.client import aio, blocking
 from harebell.client.errors import (
     AccessRefused,
     AuthenticationFailed,
@@ -32,6 +32,8 @@ from tests.interop.client.brokers import Broker
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
+from tests.relay import relay
+from tests.running import running_broker
 
 pytestmark = pytest.mark.asyncio
 
@@ -171,7 +173,7 @@ async def test_a_hard_error_closes_the_connection_with_its_code(broker: Broker, 
     assert not connection.is_open
 
 
-async def test_nobody_listening_is_said_with_the_address(api: Api) -> None:
+async def test_a_refused_connection_names_the_address(api: Api) -> None:
     port = free_port()
     with pytest.raises(ConnectionFailed, match=rf"127\.0\.0\.1:{port}"):
         await api.connect(f"amqp://127.0.0.1:{port}")
@@ -226,6 +228,15 @@ async def test_calls_of_a_closed_connection_say_so(broker: Broker, api: Api) -> 
         await do(connection.channel())
 
 
+async def test_a_consumer_of_a_closed_connection_says_so_each_time(broker: Broker) -> None:
+    async with aio.connect(broker.url) as connection:
+        consumer = (await connection.channel()).consume("jobs")
+    async with asyncio.timeout(SECONDS):
+        for _ in range(2):
+            with pytest.raises(ClientClosed):
+                await anext(consumer)
+
+
 async def test_an_answer_that_does_not_come_in_time_is_a_timeout(broker: Broker) -> None:
     connection = blocking.connect(broker.url, call_timeout=SECONDS)
     with connection:
@@ -240,6 +251,25 @@ async def test_an_answer_that_does_not_come_in_time_is_a_timeout(broker: Broker)
             connection.finish(call)
         connection._call_timeout = SECONDS
         del channel.core.send
+
+
+async def test_a_message_that_a_timed_out_get_brings_later_is_requeued() -> None:
+    with running_broker() as server, relay(server.port) as between:
+        url = f"amqp://guest:guest@127.0.0.1:{between.port}/%2F"
+        with blocking.connect(url, call_timeout=SECONDS) as connection:
+            channel = connection.channel()
+            queue = channel.declare_queue("", exclusive=True).name
+            channel.publish(b"one", routing_key=queue)
+            between.silent = True
+            connection._call_timeout = 0.1
+            with pytest.raises(CallTimeout):
+                channel.get(queue)
+            between.silent = False
+            connection._call_timeout = SECONDS
+            assert eventually(lambda: channel.declare_queue(queue, passive=True).message_count)
+            again = channel.get(queue)
+            assert again is not None
+            assert (again.body, again.redelivered) == (b"one", True)
 
 
 async def test_blocked_publishers_are_told_and_confirmed_when_there_is_room_again(
@@ -267,6 +297,55 @@ async def test_blocked_publishers_are_told_and_confirmed_when_there_is_room_agai
     assert not is_blocked(connection)
     assert connection.blocked_reason is None
     await do(channel.publish(b"after", routing_key=name))
+
+
+async def test_consumer_and_channel_end_although_the_broker_blocks_publishers(
+    broker: Broker,
+) -> None:
+    other = await aio.connect(broker.url)
+    name = (await (await other.channel()).declare_queue("", exclusive=False)).name
+    connection = await aio.connect(broker.url)
+    try:
+        async with asyncio.timeout(SECONDS):
+            async with await connection.channel() as channel, channel.consume(name) as consumer:
+                await channel.publish(b"first", routing_key=name)
+                await channel.publish(b"prefetched", routing_key=name)
+                assert (await anext(consumer)).body == b"first"
+                await asyncio.to_thread(broker.block_publishers)
+                channel.publish_nowait(bytes(25_000_000), routing_key=name)
+                await connection.blocked.wait()
+            assert not channel.is_open
+            assert [message async for message in consumer] == []
+    finally:
+        await asyncio.to_thread(broker.unblock_publishers)
+    await connection.close()
+    # The closed channel has requeued what was not acknowledged.
+    channel = await other.channel()
+    async with channel.consume(name, prefetch=2) as second:
+        assert [(await anext(second)).body for _ in range(2)] == [b"first", b"prefetched"]
+    await channel.delete_queue(name)
+    await other.close()
+
+
+async def test_a_cancelled_consumer_requeues_its_messages_when_the_broker_reads_again(
+    harebell: Broker,
+) -> None:
+    async with aio.connect(harebell.url) as connection, aio.connect(harebell.url) as other:
+        channel = await connection.channel()
+        name = (await channel.declare_queue("", auto_delete=False)).name
+        consumer = await channel.consume(name, prefetch=1).start()
+        await asyncio.to_thread(harebell.block_publishers)
+        try:
+            held = channel.publish_nowait(b"held", routing_key=name)
+            await connection.blocked.wait()
+            async with asyncio.timeout(SECONDS):
+                await consumer.cancel()
+        finally:
+            await asyncio.to_thread(harebell.unblock_publishers)
+        await held
+        async with (await other.channel()).consume(name) as second:
+            assert (await anext(second)).body == b"held"
+        await channel.delete_queue(name)
 
 
 async def test_a_publish_to_a_broker_that_does_not_read_ends_with_its_timeout(

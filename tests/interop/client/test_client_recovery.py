@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import random
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -22,7 +22,9 @@ from harebell.client.errors import (
 )
 from tests.interop.client.apis import Api, do, pause, take, unique
 from tests.interop.client.brokers import Broker
-from tests.patience import SECONDS
+from tests.patience import SECONDS, reached
+from tests.relay import relay
+from tests.running import running_broker
 
 pytestmark = pytest.mark.asyncio
 
@@ -41,13 +43,6 @@ async def restarted(broker: Broker) -> AsyncIterator[None]:
         yield
     finally:
         await asyncio.to_thread(broker.start)
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for something that announces itself to nobody."""
-    async with asyncio.timeout(SECONDS):
-        while not condition():
-            await asyncio.sleep(0.02)
 
 
 async def back(channel: Any) -> None:
@@ -128,7 +123,7 @@ async def test_a_consumer_that_waits_while_the_broker_is_away_goes_on(
         await asyncio.to_thread(harebell.start)
         async with aio.connect(harebell.url) as other:
             publisher = await other.channel()
-            await until(lambda: not connection.recovering and queue.name != first_name)
+            await reached(lambda: not connection.recovering and queue.name != first_name)
             await publisher.publish(b"after", routing_key=queue.name, mandatory=True)
 
     first_name = queue.name
@@ -226,7 +221,7 @@ async def test_calls_made_while_the_broker_is_away_wait_for_it(harebell: Broker)
         channel = await connection.channel()
         queue = await channel.declare_queue("", exclusive=True)
         await asyncio.to_thread(harebell.kill)
-        await until(lambda: connection.recovering)
+        await reached(lambda: connection.recovering)
         assert not connection.is_open
         waiting = asyncio.gather(
             channel.publish(b"waited", exchange="amq.fanout"),
@@ -260,7 +255,7 @@ async def test_closing_while_recovering_ends_it(harebell: Broker) -> None:
         channel = await connection.channel()
         await asyncio.to_thread(harebell.kill)
         try:
-            await until(lambda: connection.recovering)
+            await reached(lambda: connection.recovering)
             waiting = asyncio.ensure_future(channel.qos(1))
             await asyncio.sleep(0)
             await connection.close()
@@ -268,6 +263,37 @@ async def test_closing_while_recovering_ends_it(harebell: Broker) -> None:
                 await waiting
         finally:
             await asyncio.to_thread(harebell.start)
+
+
+async def test_a_consumer_whose_start_was_cancelled_during_a_recovery_starts_after_it(
+    harebell: Broker,
+) -> None:
+    async with aio.connect(harebell.url, recover=QUICK) as connection:
+        channel = await connection.channel()
+        queue = await channel.declare_queue(unique())
+        consumer = channel.consume(queue.name, timeout=SECONDS)
+        async with restarted(harebell):
+            await reached(lambda: connection.recovering)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(anext(consumer), 0.1)
+        await channel.publish(b"one", routing_key=queue.name)
+        assert (await anext(consumer)).body == b"one"
+        await channel.delete_queue(queue.name)
+
+
+async def test_a_consumer_whose_connection_was_lost_before_it_had_begun_says_so_each_time() -> None:
+    with running_broker() as server, relay(server.port) as between:
+        url = f"amqp://guest:guest@127.0.0.1:{between.port}/%2F"
+        async with aio.connect(url, recover=QUICK) as connection:
+            channel = await connection.channel()
+            queue = await channel.declare_queue(unique())
+            consumer = channel.consume(queue.name)
+            between.cut_at = b"\0\x3c\0\x14"  # basic.consume
+            async with asyncio.timeout(SECONDS):
+                for _ in range(2):
+                    with pytest.raises(ConnectionLost):
+                        await anext(consumer)
+            await back(channel)
 
 
 async def test_a_refused_login_is_not_something_to_recover_from(harebell: Broker, api: Api) -> None:
@@ -295,7 +321,7 @@ async def pause_until_lost(channel: Any) -> None:
         await pause(channel.connection, 0.1)
 
 
-async def test_what_the_program_gave_up_while_the_broker_was_away_does_not_come_back(
+async def test_consumers_given_up_while_the_broker_was_away_do_not_come_back(
     harebell: Broker, api: Api
 ) -> None:
     connection = await api.connect(harebell.url, recover=QUICK)
@@ -308,7 +334,7 @@ async def test_what_the_program_gave_up_while_the_broker_was_away_does_not_come_
     assert (await do(kept.declare_queue(queue.name, passive=True))).consumer_count == 3
     async with restarted(harebell):
         if api.name == "asyncio":
-            await until(lambda: connection.recovering)
+            await reached(lambda: connection.recovering)
         else:
             # This API hears of the loss when it reads; do not let it wait for the broker here.
             connection._link.pump(0.5)

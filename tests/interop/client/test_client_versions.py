@@ -90,7 +90,7 @@ async def test_a_message_goes_through_an_exchange_and_comes_back(
     assert await do(channel.delete_queue(queue)) == 0
 
 
-async def test_what_is_given_back_comes_again(broker: Broker, api: Api, version: str) -> None:
+async def test_a_requeued_message_comes_again(broker: Broker, api: Api, version: str) -> None:
     connection = await api.connect(broker.url, version=version)
     channel = await do(connection.channel())
     queue = unique()

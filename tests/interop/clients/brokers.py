@@ -11,9 +11,6 @@ from pathlib import Path
 
 from tests.running import RunningBroker, running_broker
 
-WATERMARK_BYTES = 1_000_000
-"""The memory that `tiny_broker` lets messages take."""
-
 _OUR_FAULT = re.compile(r"internal error|INTERNAL_ERROR|Traceback|\[CRITICAL\]")
 
 
@@ -28,13 +25,6 @@ def own_broker(*flags: str, env: Mapping[str, str] | None = None) -> Iterator[Ru
     with running_broker(*flags, env=env) as started:
         yield started
         assert faults_in(started.log) == []
-
-
-@contextmanager
-def tiny_broker() -> Iterator[RunningBroker]:
-    """A broker that holds publishers back above `WATERMARK_BYTES` of messages."""
-    with own_broker("--memory-high-watermark", str(WATERMARK_BYTES)) as started:
-        yield started
 
 
 def make_certificate(directory: Path) -> tuple[Path, Path]:

@@ -6,25 +6,18 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.patience import eventually
 from tests.running import environment
 
 ROOT = Path(__file__).parents[3]
 PATIENCE_SECONDS = 60.0
 MARKS_VARIABLE = "HAREBELL_TEST_MARKS"
 URL_VARIABLE = "HAREBELL_TEST_URL"
-
-
-def until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait until something is true, and fail with what `otherwise` tells if it never is."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, otherwise()
-        time.sleep(0.02)
 
 
 def mark(name: str, text: str) -> None:
@@ -98,5 +91,5 @@ class Application:
 
     def wait_for_marks(self, name: str, count: int) -> list[str]:
         """The lines, when there are so many."""
-        until(lambda: len(self.marks(name)) >= count, lambda: self.log)
+        assert eventually(lambda: len(self.marks(name)) >= count), self.log
         return self.marks(name)

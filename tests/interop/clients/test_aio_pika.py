@@ -6,7 +6,7 @@ import asyncio
 import datetime
 import random
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -30,6 +30,7 @@ from aiormq.exceptions import ChannelLockedResource, InvalidFrameError
 from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
+from tests.patience import reached
 from tests.ports import free_port
 from tests.running import RunningBroker
 
@@ -43,12 +44,6 @@ async def _channel(broker: RunningBroker, **more: Any) -> AsyncIterator[Abstract
     connection = await aio_pika.connect(host="127.0.0.1", port=broker.port)
     async with connection:
         yield await connection.channel(**more)
-
-
-async def _until(condition: Callable[[], bool]) -> None:
-    async with asyncio.timeout(_PATIENCE_SECONDS):
-        while not condition():
-            await asyncio.sleep(0.01)
 
 
 async def test_iterating_a_queue_yields_its_messages_in_order(broker: RunningBroker) -> None:
@@ -270,7 +265,7 @@ async def test_rpc_over_a_reply_queue_of_its_own(broker: RunningBroker, name: Na
         for number in range(10):
             request = Message(b"%d" % number, correlation_id=str(number), reply_to=replies.name)
             await asking.default_exchange.publish(request, work)
-        await _until(lambda: len(got) == 10)
+        await reached(lambda: len(got) == 10)
         assert got == {str(number): number**2 for number in range(10)}
 
 
@@ -288,7 +283,7 @@ async def test_master_pattern_shares_work_and_puts_back(broker: RunningBroker, n
         worker = await master.create_worker(task, work, auto_delete=True)
         for number in range(6):
             await master.create_task(task, kwargs={"number": number})
-        await _until(lambda: len(done) == 6)
+        await reached(lambda: len(done) == 6)
         await worker.close()
     assert sorted(done) == list(range(6))
     assert refused == [3]
@@ -314,7 +309,7 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
         await queue.bind(exchange, "a.*")
         await queue.consume(collect)
         await exchange.publish(Message(b"before"), "a.b")
-        await _until(lambda: got == [b"before"])
+        await reached(lambda: got == [b"before"])
         reconnected = asyncio.Event()
         connection.reconnect_callbacks.add(lambda *_: reconnected.set())
         first.process.kill()
@@ -323,7 +318,7 @@ async def test_robust_connection_declares_and_consumes_again_after_a_restart(
             await asyncio.wait_for(reconnected.wait(), _PATIENCE_SECONDS)
             # The exchange, the queue, the binding and the consumer are all made again.
             await exchange.publish(Message(b"after"), "a.b")
-            await _until(lambda: got == [b"before", b"after"])
+            await reached(lambda: got == [b"before", b"after"])
 
 
 async def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker) -> None:

@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
-from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker
+from tests.interop.clients.brokers import own_broker
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.running import RunningBroker
+from tests.running import command as harebell_command
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(1_200)]
 
@@ -60,11 +61,12 @@ def results(shared_broker: RunningBroker) -> dict[str, dict[str, Any]]:
     _install()
     command = [node, "--test", f"--test-reporter={NODE / 'report.mjs'}"]
     command += ["--test-reporter-destination=stdout", "--test-concurrency=1", *map(str, FILES)]
-    with tiny_broker() as tiny:
+    with own_broker() as own:
         about = {
             "HAREBELL_TEST_URL": f"amqp://guest:guest@127.0.0.1:{shared_broker.port}",
-            "HAREBELL_TEST_TINY_URL": f"amqp://guest:guest@127.0.0.1:{tiny.port}",
-            "HAREBELL_TEST_WATERMARK": str(WATERMARK_BYTES),
+            "HAREBELL_TEST_OWN_URL": f"amqp://guest:guest@127.0.0.1:{own.port}",
+            "HAREBELL_TEST_OWN_COMMAND": harebell_command(),
+            "HAREBELL_TEST_OWN_DATA_DIR": str(own.data_dir),
             "HAREBELL_TEST_BEAT": str(BEAT_SECONDS),
             "HAREBELL_TEST_IDLE": str(IDLE_SECONDS),
         }

@@ -15,10 +15,11 @@ import amqpstorm
 import pytest
 from amqpstorm import AMQPChannelError, AMQPConnectionError, AMQPMessageError, Message
 
-from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
+from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
-from tests.running import RunningBroker
+from tests.patience import eventually
+from tests.running import RunningBroker, set_watermark
 
 pytestmark = pytest.mark.interop
 
@@ -43,13 +44,6 @@ def channel(connection: amqpstorm.Connection) -> amqpstorm.Channel:
 
 def _queue(channel: amqpstorm.Channel) -> str:
     return str(channel.queue.declare(exclusive=True)["queue"])
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, "what was waited for did not happen"
-        time.sleep(0.01)
 
 
 @contextmanager
@@ -144,7 +138,7 @@ def test_start_consuming_runs_until_stopped_from_another_thread(
     thread.start()
     for number in range(5):
         publishing.basic.publish(str(number), queue)
-    _until(lambda: len(got) == 5)
+    assert eventually(lambda: len(got) == 5)
     channel.stop_consuming()
     thread.join(_PATIENCE_SECONDS)
     assert not thread.is_alive()
@@ -228,7 +222,7 @@ def test_deleted_queue_cancels_the_consumer(connection: amqpstorm.Connection, na
     tag = channel.basic.consume(lambda _: None, queue)
     assert channel.consumer_tags == [tag]
     connection.channel().queue.delete(queue)
-    _until(lambda: channel.consumer_tags == [])
+    assert eventually(lambda: channel.consumer_tags == [])
     assert channel.is_open
 
 
@@ -247,14 +241,20 @@ def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:
 
 
 def test_connection_knows_that_it_is_blocked() -> None:
-    with tiny_broker() as own, _connect(own) as other, _connect(own) as publisher:
+    with own_broker() as own, _connect(own) as other, _connect(own) as publisher:
         taking = other.channel()
         taking.queue.declare("backlog")
-        publisher.channel().basic.publish(bytes(WATERMARK_BYTES + 1), "backlog")
-        _until(lambda: publisher.is_blocked)
+        set_watermark(own, 0)
+        sending = publisher.channel()
+        sending.basic.publish(b"one more", "backlog")
+        assert eventually(lambda: publisher.is_blocked)
         assert not other.is_blocked
-        assert taking.queue.purge("backlog")["message_count"] == 1
-        _until(lambda: not publisher.is_blocked)
+        # The broker blocks the publisher with the first frame of the message, so that it waits if
+        # its other frames came later.
+        purged = taking.queue.purge("backlog")["message_count"]
+        set_watermark(own, 0.9)
+        assert eventually(lambda: not publisher.is_blocked)
+        assert purged + sending.queue.declare("backlog", passive=True)["message_count"] == 1
 
 
 def test_tls_connection_carries_messages(tmp_path: Path) -> None:

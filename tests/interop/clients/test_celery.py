@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +31,7 @@ from tests.interop.clients.celery_app import (
     KINDS,
     MARKS_VARIABLE,
 )
+from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import RunningBroker, environment
 
@@ -144,15 +145,8 @@ class Worker:
 
     def wait_for_marks(self, name: str, count: int) -> list[float]:
         """The marks, when there are so many."""
-        _until(lambda: len(self.marks(name)) >= count, lambda: self.log)
+        assert eventually(lambda: len(self.marks(name)) >= count), self.log
         return self.marks(name)
-
-
-def _until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while not condition():
-        assert time.monotonic() < deadline, otherwise()
-        time.sleep(0.02)
 
 
 @contextmanager
@@ -306,7 +300,7 @@ def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) 
             worker.close()
             first.process.kill()
         with own_broker("--port", str(port)):
-            _until(lambda: worker.log.count("Connected to amqp") >= 2, lambda: worker.log)
+            assert eventually(lambda: worker.log.count("Connected to amqp") >= 2), worker.log
             asking = Worker(port, tmp_path, "rpc://")
             assert _get(asking.task("add", 20, 22).delay()) == 42
             asking.close()
@@ -319,7 +313,7 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
     """With them a worker sets no prefetch for all its consumers, and holds nothing back itself."""
     with own_broker() as own, _working(own.port, tmp_path, "rpc://", "quorum") as worker:
         assert _get(worker.task("add", 2, 3).delay()) == 5
-        assert "Global QoS is disabled" in worker.log
+        assert eventually(lambda: "Global QoS is disabled" in worker.log), worker.log
         started = time.time()
         worker.task("touch", "late").apply_async(countdown=3)
         # Ten minutes are 512 seconds in one queue before they are anything else.
@@ -332,7 +326,7 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
                 count: int = queue.method.message_count
                 return count
 
-            _until(lambda: waiting() == 1, lambda: worker.log)
+            assert eventually(lambda: waiting() == 1), worker.log
         assert _get(worker.task("add", 1, 1).delay()) == 2
         assert worker.wait_for_marks("late", 1)[0] - started >= 2.99
         assert worker.stop() == 0
@@ -346,7 +340,7 @@ def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
             for number, priority in enumerate((1, 5, 9, 5, 1)):
                 worker.task("note", "order", number).apply_async(priority=priority)
             worker.start()
-            _until(lambda: len(worker.lines("order")) == 5, lambda: worker.log)
+            assert eventually(lambda: len(worker.lines("order")) == 5), worker.log
             assert worker.lines("order") == ["2", "1", "3", "0", "4"]
             assert worker.stop() == 0
         finally:
@@ -363,7 +357,7 @@ def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) ->
             worker.task(name, "order", number).apply_async(ignore_result=True)
         try:
             worker.start()
-            _until(lambda: len(worker.lines("order")) == 1_001, lambda: worker.log)
+            assert eventually(lambda: len(worker.lines("order")) == 1_001), worker.log
             order = worker.lines("order")
             assert order.index("-1") - order.index("100") < 150
             assert worker.stop() == 0

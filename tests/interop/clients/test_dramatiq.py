@@ -13,10 +13,11 @@ import pika
 import pytest
 from dramatiq.brokers.rabbitmq import RabbitmqBroker
 
-from tests.interop.clients.processes import Application, until
+from tests.interop.clients.processes import Application
+from tests.patience import eventually
 from tests.running import RunningBroker
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 _MODULE = "tests.interop.clients.dramatiq_app"
 
@@ -100,7 +101,7 @@ def test_a_task_that_never_succeeds_is_retried_and_then_buried(
                 buried.append(body)
             return bool(buried)
 
-        until(dug, lambda: worker.log)
+        assert eventually(dug), worker.log
         assert dramatiq.get_encoder().decode(buried[0])["args"] == ["hopeless"]
         connection.close()
         assert worker.marks("hopeless") == ["tried"] * 3

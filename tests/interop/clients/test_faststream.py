@@ -12,7 +12,7 @@ from faststream.rabbit import RabbitBroker
 from tests.interop.clients.processes import Application
 from tests.running import RunningBroker
 
-pytestmark = [pytest.mark.interop, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
 _MODULE = "tests.interop.clients.faststream_app"
 _PATIENCE_SECONDS = 60.0
@@ -60,7 +60,7 @@ def test_a_request_is_checked_and_answered(broker: RunningBroker, service: Appli
     assert _with_client(broker, ask) == {"cup": 42}
 
 
-def test_what_one_handler_returns_goes_on_to_the_next(
+def test_the_result_of_one_handler_goes_on_to_the_next(
     broker: RunningBroker, service: Application
 ) -> None:
     async def send(client: RabbitBroker) -> None:
@@ -87,7 +87,7 @@ def test_topic_and_headers_exchanges_choose_the_handler(
     assert service.wait_for_marks("headers", 1) == ["red"]
 
 
-def test_what_a_handler_rejects_goes_to_the_dead_letter_queue(
+def test_a_message_that_a_handler_rejects_goes_to_the_dead_letter_queue(
     broker: RunningBroker, service: Application
 ) -> None:
     async def send(client: RabbitBroker) -> None:

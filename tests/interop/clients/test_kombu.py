@@ -352,7 +352,8 @@ def test_consumer_mixin_serves_again_after_a_restart_of_the_broker(name: Names) 
             adder.connection.release()
     finally:
         adder.should_stop = True
-    assert adder.revived == 2
+    # It may have lost its connection once more on a machine that left it no time to beat.
+    assert adder.revived >= 2
 
 
 def test_a_backlog_does_not_use_up_the_prefetch_that_queues_share(

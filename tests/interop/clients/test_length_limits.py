@@ -73,7 +73,7 @@ def test_a_quorum_queue_takes_one_too_many_before_it_refuses(
     assert bodies(channel, queue) == [b"1", b"2", b"3"]
 
 
-def test_what_was_dropped_lies_in_the_dead_letter_queue_in_order(
+def test_dropped_messages_are_in_the_dead_letter_queue_in_order(
     channel: BlockingChannel, name: Names
 ) -> None:
     queue, dead = name("limited"), name("dead")
@@ -105,7 +105,7 @@ def test_a_transaction_with_a_full_queue_fails(broker: RunningBroker, name: Name
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_out_when_the_broker_ended_counts_after_the_restart(
+def test_messages_out_when_the_broker_ended_count_after_the_restart(
     kind: dict[str, object],
 ) -> None:
     with own_broker() as first:

@@ -19,12 +19,12 @@ from pika.exceptions import (
     StreamLostError,
 )
 
-from tests.interop.clients.brokers import WATERMARK_BYTES, own_broker, tiny_broker, tls_broker
+from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected, parameters
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
 from tests.patience import eventually
-from tests.running import RunningBroker
+from tests.running import RunningBroker, set_watermark
 
 pytestmark = pytest.mark.interop
 
@@ -186,30 +186,30 @@ def test_client_may_close_channel_and_connection_with_a_reason(broker: RunningBr
 
 
 def test_publisher_is_blocked_above_the_watermark_and_released_below_it() -> None:
-    body = bytes(100_000)
     heard: list[str] = []
-    with tiny_broker() as own, connected(own) as publisher, connected(own) as consumer:
+    with own_broker() as own, connected(own) as publisher, connected(own) as consumer:
         publisher.add_on_connection_blocked_callback(
             lambda _, frame: heard.append(frame.method.reason)
         )
         publisher.add_on_connection_unblocked_callback(lambda *_: heard.append("unblocked"))
         sending, taking = publisher.channel(), consumer.channel()
         queue = taking.queue_declare("backlog").method.queue
-        for _ in range(WATERMARK_BYTES // len(body)):
-            sending.basic_publish("", queue, body)
+        sending.basic_publish("", queue, b"before")
+        sending.queue_declare(queue, passive=True)
+        set_watermark(own, 0)
+        sending.basic_publish("", queue, b"the last")
         _await(publisher, heard, 1)
         assert heard == ["low on memory"]
-        # A connection that only consumes is not held back.
-        held = taking.queue_declare(queue, passive=True).method.message_count
-        assert held * len(body) < WATERMARK_BYTES + 2 * len(body)
+        # A connection that only consumes is not held back. The broker blocks the publisher with
+        # the first frame of "the last", which waits, too, if its other frames came later.
         sending.basic_publish("", queue, b"waits")
-        for _ in range(held):
-            method, _, _ = taking.basic_get(queue)
-            taking.basic_ack(method.delivery_tag)
+        taken = bodies(taking, queue)
+        assert taken in ([b"before"], [b"before", b"the last"])
+        set_watermark(own, 0.9)
         _await(publisher, heard, 2)
         assert heard == ["low on memory", "unblocked"]
         sending.queue_declare(queue, passive=True)
-        assert bodies(taking, queue) == [b"waits"]
+        assert taken + bodies(taking, queue) == [b"before", b"the last", b"waits"]
 
 
 def _await(connection: pika.BlockingConnection, heard: list[str], count: int) -> None:

@@ -17,10 +17,10 @@ import amqp
 import pytest
 from amqp import exceptions, sasl
 
-from tests.interop.clients.brokers import WATERMARK_BYTES, tiny_broker, tls_broker
+from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
-from tests.running import RunningBroker
+from tests.running import RunningBroker, set_watermark
 
 pytestmark = pytest.mark.interop
 
@@ -340,13 +340,19 @@ def test_blocked_and_unblocked_are_called() -> None:
         "on_blocked": lambda reason: heard.append(reason),
         "on_unblocked": lambda: heard.append("unblocked"),
     }
-    with tiny_broker() as own, _connected(own) as other, _connected(own, **callbacks) as blocked:
+    with own_broker() as own, _connected(own) as other, _connected(own, **callbacks) as blocked:
         queue = other.channel().queue_declare("backlog", auto_delete=False).queue
         sending = blocked.channel()
-        sending.basic_publish(amqp.Message(bytes(WATERMARK_BYTES + 1)), "", queue)
+        set_watermark(own, 0)
+        sending.basic_publish(amqp.Message("one more"), "", queue)
         _drain(blocked, lambda: len(heard) == 1)
-        assert other.channel().queue_purge(queue) == 1
+        # The broker blocks the publisher with the first frame of the message, so that it waits if
+        # its other frames came later.
+        purged = other.channel().queue_purge(queue)
+        set_watermark(own, 0.9)
         _drain(blocked, lambda: len(heard) == 2)
+        sending.queue_declare(queue, passive=True)
+        assert purged + sending.queue_purge(queue) == 1
         # py-amqp does not pass the reason on.
         assert heard == ["connection blocked, see broker logs", "unblocked"]
 

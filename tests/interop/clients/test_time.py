@@ -38,7 +38,7 @@ def dead_letters(channel: BlockingChannel, name: Names) -> tuple[str, dict[str, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_expires_becomes_a_dead_letter(
+def test_an_expired_message_becomes_a_dead_letter(
     channel: BlockingChannel, name: Names, kind: dict[str, Any]
 ) -> None:
     dead, arguments = dead_letters(channel, name)
@@ -117,7 +117,7 @@ def test_a_delayed_message_comes_when_it_is_time(channel: BlockingChannel, name:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_rejected_is_tried_again_and_dies_at_last(
+def test_a_rejected_message_is_tried_again_and_dies_at_last(
     channel: BlockingChannel, name: Names, kind: dict[str, Any]
 ) -> None:
     dead, arguments = dead_letters(channel, name)

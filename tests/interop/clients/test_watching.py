@@ -10,6 +10,7 @@ import pytest
 from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.pikas import PATIENCE_SECONDS, connected, take
+from tests.patience import SECONDS
 from tests.running import RunningBroker, command, environment, running_broker
 
 pytestmark = pytest.mark.interop
@@ -19,6 +20,7 @@ def _harebell(broker: RunningBroker, *arguments: str) -> None:
     """Run a verb on a running broker."""
     subprocess.run(
         [command(), *arguments, "--data-dir", str(broker.data_dir)],
+        timeout=SECONDS,
         check=True,
         env=environment(),
         capture_output=True,
@@ -42,7 +44,7 @@ def _keys(deliveries: list[tuple[Any, ...]]) -> list[str]:
     return [method.routing_key for method, _, _ in deliveries]
 
 
-def test_what_a_client_and_an_administrator_do_is_told() -> None:
+def test_acts_of_clients_and_administrators_are_published_as_events() -> None:
     with running_broker() as broker, connected(broker) as connection:
         channel = connection.channel()
         users = _watching(channel, "amq.rabbitmq.event", "user.#")
@@ -99,8 +101,8 @@ def test_parameters_and_operator_policies_are_told_with_their_values() -> None:
         policies = _watching(channel, "amq.rabbitmq.event", "#.policy.*")
         channel.queue_bind(policies, "amq.rabbitmq.event", "policy.*")
         _harebell(broker, "limits", "set", "--vhost", "/", "--max-queues", "9")
-        _harebell(broker, "parameters", "set", "shovel", "s", '{"a": 1}')
-        _harebell(broker, "parameters", "clear", "shovel", "s")
+        _harebell(broker, "parameters", "set", "tool", "s", '{"a": 1}')
+        _harebell(broker, "parameters", "clear", "tool", "s")
         _harebell(broker, "global-parameters", "set", "g", "[2]")
         _harebell(broker, "global-parameters", "clear", "g")
         _harebell(broker, "operator-policies", "set", "p", "^q", '{"max-length": 3}')
@@ -112,8 +114,8 @@ def test_parameters_and_operator_policies_are_told_with_their_values() -> None:
             for key, headers in zip(_keys(deliveries), about, strict=True)
         ] == [
             ("set", "vhost-limits", "limits", "/"),
-            ("set", "shovel", "s", "/"),
-            ("cleared", "shovel", "s", "/"),
+            ("set", "tool", "s", "/"),
+            ("cleared", "tool", "s", "/"),
             ("set", "global", "g", None),
             ("cleared", "global", "g", None),
             ("set", "operator_policy", "p", "/"),

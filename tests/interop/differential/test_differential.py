@@ -32,6 +32,7 @@ from tests.interop.differential.richer import (
     maker_for,
 )
 from tests.interop.rabbitmq import RabbitNode
+from tests.patience import SECONDS
 from tests.running import RunningBroker, command, environment, running_broker
 
 _GROUPS = 4
@@ -52,7 +53,9 @@ def harebell() -> Iterator[RunningBroker]:
 
         def manage(*words: str) -> None:
             where = ["--data-dir", str(broker.data_dir)]
-            subprocess.run([command(), *words, *where], check=True, env=environment())
+            subprocess.run(
+                [command(), *words, *where], timeout=SECONDS, check=True, env=environment()
+            )
 
         manage("users", "add", LIMITED_USER, LIMITED_PASSWORD)
         manage("permissions", "set", LIMITED_USER, *LIMITED_PERMISSIONS)
@@ -158,7 +161,7 @@ def test_both_brokers_say_the_same_to_generated_operations(
 
 
 @pytest.mark.parametrize("seed", _ONCE_DIFFERENT)
-def test_what_once_differed_is_a_difference_that_is_meant(
+def test_sequences_that_once_differed_differ_only_as_intended(
     seed: int, harebell: RunningBroker, rabbitmq: RabbitNode
 ) -> None:
     compare(seed, harebell.port, rabbitmq.port)
@@ -238,7 +241,7 @@ def test_no_other_delivery_is_left_out() -> None:
     assert not sent_after_the_end([_CLOSE], [_CLOSE])
 
 
-def test_what_an_ended_channel_gives_back_may_come_in_another_order() -> None:
+def test_messages_requeued_by_an_ended_channel_may_come_in_another_order() -> None:
     back = [_ONE_BY_ONE[0], _ONE_BY_ONE[2].replace("tag=7", "tag=6")]
     other = [back[0].replace("first", "third"), back[1].replace("third", "first")]
     assert came_back_in_another_order([*back, _CLOSE], [*other, _CLOSE])
@@ -248,7 +251,7 @@ def test_what_an_ended_channel_gives_back_may_come_in_another_order() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("third", "first"), ("True", "False"), ("'x'", "'t'"), ("tag=5", "tag=9")]
 )
-def test_what_came_back_is_the_same_then(before: str, after: str) -> None:
+def test_messages_requeued_in_another_order_are_the_same_messages(before: str, after: str) -> None:
     back = [_ONE_BY_ONE[0], _ONE_BY_ONE[2]]
     changed = [note.replace(before, after) for note in back]
     assert not came_back_in_another_order([*back, _CLOSE], [*changed, _CLOSE])

@@ -1,5 +1,6 @@
 // What the amqplib tests share: where the broker is, and connections that end with their test.
 
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import amqp from "amqplib";
@@ -11,13 +12,18 @@ function variable(name) {
 }
 
 export const url = variable("HAREBELL_TEST_URL");
-export const tinyUrl = variable("HAREBELL_TEST_TINY_URL");
-export const watermarkBytes = Number(variable("HAREBELL_TEST_WATERMARK"));
+export const ownUrl = variable("HAREBELL_TEST_OWN_URL");
 export const beatSeconds = Number(variable("HAREBELL_TEST_BEAT"));
 export const idleSeconds = Number(variable("HAREBELL_TEST_IDLE"));
 
 const PATIENCE_MS = 60_000;
 let numbers = 0;
+
+/** Set the memory watermark of the broker at `ownUrl`: 0 blocks publishers. */
+export const setWatermark = (value) => execFileSync(variable("HAREBELL_TEST_OWN_COMMAND"), [
+  "config", "set", "memory_high_watermark", value,
+  "--data-dir", variable("HAREBELL_TEST_OWN_DATA_DIR"),
+]);
 
 /** A name that no other test uses. */
 export const unique = (kind) => `${kind}-node-${process.pid}-${++numbers}`;

@@ -165,7 +165,7 @@ def test_qpid_and_a_modern_client_read_each_other(broker: RunningBroker, qpid: P
     modern.close()
 
 
-def test_what_was_complete_survives_a_kill(tmp_path: Path, qpid: Path) -> None:
+def test_completed_transfers_survive_a_kill(tmp_path: Path, qpid: Path) -> None:
     begin = """
         import sys
         from qpid.messaging import Connection, Message

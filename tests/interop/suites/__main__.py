@@ -20,6 +20,7 @@ from tests.interop.suites.catalogue import SUITES, Suite
 from tests.interop.suites.fetch import fetch
 from tests.interop.suites.outcomes import Outcomes
 from tests.interop.suites.page import Comparison, reason, render
+from tests.patience import SECONDS
 
 PAGE = ROOT / "docs" / "reference" / "interop.md"
 
@@ -36,7 +37,7 @@ def measure(kind: str, suites: list[Suite]) -> dict[str, Outcomes]:
     alone = ["unshare", "--net", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     inside = [sys.executable, "-m", "tests.interop.suites.inside", kind, str(results)]
     command = [*alone, *inside, *(suite.label for suite in suites)]
-    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, timeout=None, check=False)
     if done.returncode != 0 or not results.exists():
         sys.exit(f"make interop: the suites could not be run on {kind}")
     found: dict[str, Outcomes] = json.loads(results.read_text())
@@ -57,10 +58,12 @@ def _last(kind: str) -> dict[str, Outcomes]:
 
 def versions() -> dict[str, str]:
     """What took part, beside the clients."""
-    node = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True)
+    node = subprocess.run(
+        ["node", "--version"], timeout=SECONDS, capture_output=True, text=True, check=True
+    )
     debian = subprocess.run(
         ["dpkg-query", "--show", "--showformat=${Version}", "rabbitmq-server"],
-        capture_output=True, text=True, check=False,
+        timeout=SECONDS, capture_output=True, text=True, check=False,
     )  # fmt: skip
     rabbitmq = re.match(r"[\d.]+", debian.stdout)
     return {

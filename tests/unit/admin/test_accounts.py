@@ -8,6 +8,7 @@ from harebell.admin.accounts import load_users, make_default_user, save_user
 from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.users import Users
 from harebell.base.errors import StoreError
+from harebell.base.hash_names import SCRYPT, SHA256, SHA512
 from harebell.base.ports import Definitions
 from harebell.store.log.memory import MemoryDefinitions
 
@@ -38,6 +39,30 @@ def test_guest_comes_from_this_machine_only_after_a_restart_too() -> None:
         users = loaded(definitions)
         assert users.authenticate("guest", "guest", "127.0.0.1") is not None
         assert users.authenticate("guest", "guest", "192.0.2.1") is None
+
+
+@pytest.mark.parametrize(
+    ("name", "password", "algorithm"),
+    [("guest", "guest", SHA256), ("guest", "a secret", SCRYPT), ("orders", "guest", SCRYPT)],
+)
+def test_only_the_well_known_login_is_fast_to_compare(
+    name: str, password: str, algorithm: str
+) -> None:
+    (made,) = loaded(MemoryDefinitions(), name, password).all()
+    assert made.algorithm == algorithm
+
+
+def test_the_well_known_login_has_a_configured_fast_hash() -> None:
+    users = Users(lambda size: b"s" * size, algorithm=SHA512)
+    make_default_user(users, MemoryDefinitions(), "guest", "guest")
+    assert [user.algorithm for user in users.all()] == [SHA512]
+
+
+def test_a_new_password_of_guest_is_slow_to_compare() -> None:
+    users = loaded(MemoryDefinitions())
+    (guest,) = users.all()
+    users.set_password(guest, "a secret")
+    assert guest.algorithm == SCRYPT
 
 
 def test_no_password_is_written_down() -> None:
@@ -75,7 +100,7 @@ def test_a_damaged_pattern_is_told_with_its_user_and_vhost() -> None:
         loaded(definitions)
 
 
-def test_what_cram_md5_needs_comes_back_while_it_is_offered_and_goes_with_it() -> None:
+def test_secrets_for_cram_md5_come_back_while_it_is_offered_and_go_with_it() -> None:
     definitions = MemoryDefinitions()
     save_user(Users(lambda size: b"s" * size, cram=True).add("ann", "secret"), definitions)
     for offered, kept in ((True, True), (False, False), (True, False)):

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import BROWSE_PAYLOAD_BYTES, BROWSE_SLICE_UNITS, WORK_USER_UNITS
+from harebell.admin.limits import BROWSE_PAYLOAD_BYTES, BROWSE_SLICE_UNITS
 from harebell.front.convert import composed
-from harebell.server.control.row_reader import RowReader
+from harebell.management.control.row_reader import RowReader
+from harebell.server.limits import WORK_USER_UNITS
+from tests.unit.management.control.test_dispatcher import World
 from tests.unit.model.things import Taker
-from tests.unit.server.control.test_dispatcher import World
 from tests.unit.store.stores import Bench
 
 KINDS: dict[str, dict[str, Any]] = {
@@ -120,7 +121,7 @@ async def test_browsing_changes_neither_order_nor_marks_nor_counts(kind: str) ->
 
 @pytest.mark.asyncio
 @pytest.mark.parametrize("kind", TAKING)
-async def test_what_is_unacknowledged_is_shown_only_if_asked_for(kind: str) -> None:
+async def test_unacknowledged_messages_are_shown_only_if_asked_for(kind: str) -> None:
     world = World()
     queue = filled(world, kind)
     taken = queue.get()
@@ -161,7 +162,7 @@ async def test_browsing_begins_at_a_time_or_so_long_ago() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_cannot_be_is_refused_with_a_way_out() -> None:
+async def test_an_impossible_browse_is_refused_with_a_way_out() -> None:
     world = World()
     filled(world, "priority")
     assert "no queue 'missing' in vhost '/'" in await refusal(world, "missing")
@@ -175,7 +176,7 @@ async def test_what_cannot_be_is_refused_with_a_way_out() -> None:
 
 
 @pytest.mark.asyncio
-async def test_what_is_published_meanwhile_is_not_shown_and_what_goes_is_left_out() -> None:
+async def test_messages_published_meanwhile_are_not_shown_and_those_that_go_are_left_out() -> None:
     world = World()
     queue = filled(world, "classic", 2_000)
     answer = await world.dispatcher.serve("queues.browse", {"name": "classic"})

@@ -20,7 +20,7 @@ from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, MONITORING, POLICY
 from harebell.cli.main import harebell as harebell_verb
 from harebell.cli.nouns import group_of
 from harebell.cli.verbs.config import ACTIONS as LOCAL_ACTIONS
-from tests.unit.server.control.test_dispatcher import World
+from tests.unit.management.control.test_dispatcher import World
 
 FILE = '''
 """Commands for parrots."""
@@ -161,11 +161,16 @@ def test_every_command_has_an_action_a_permission_and_routes_that_name_its_argum
         assert command.tag in (MANAGEMENT, MONITORING, POLICYMAKER, ADMINISTRATOR)
         assert command.summary, command.name
         names = {parameter.name for parameter in command.parameters}
-        for route in command.http:
-            method, path = route.split()
-            assert method in ("GET", "PUT", "POST", "DELETE")
-            assert path.startswith("/api/")
-            assert set(re.findall(r"{(\w+)}", path)) <= names, route
+        for route in command.routes:
+            assert route.method in ("GET", "PUT", "POST", "DELETE")
+            assert route.path.startswith("/api/")
+            assert set(re.findall(r"{(\w+)}", route.path)) <= names, route
+
+
+def test_a_route_says_what_it_does_without_words_of_the_command_line() -> None:
+    words = re.compile(r"\b(NAME|FILE|EXCHANGE|Print|standard input|`list`)(?!\w)")
+    said = {each.summary for command in commands() for each in command.routes}
+    assert [summary for summary in said if words.search(summary)] == []
 
 
 def test_counts_have_their_plural() -> None:

@@ -69,6 +69,25 @@ def test_the_answer_of_one_owner_stays_as_it_is() -> None:
             [{"sample": 5, "timestamp": 21}, {"sample": 4, "timestamp": 11}],
             [{"sample": 6, "timestamp": 20}, {"sample": 4, "timestamp": 11}],
         ),
+        (
+            [{"sample": 3, "timestamp": 30}, {"sample": 2, "timestamp": 25}],
+            [
+                {"sample": 40, "timestamp": 36},
+                {"sample": 30, "timestamp": 31},
+                {"sample": 20, "timestamp": 26},
+                {"sample": 10, "timestamp": 21},
+            ],
+            [
+                {"sample": 33, "timestamp": 30},
+                {"sample": 22, "timestamp": 25},
+                {"sample": 10, "timestamp": 21},
+            ],
+        ),
+        (
+            [{"sample": 3, "timestamp": 30}, {"sample": 2, "timestamp": 25}],
+            [{"sample": 4, "timestamp": 31}],
+            [{"sample": 7, "timestamp": 30}, {"sample": 2, "timestamp": 25}],
+        ),
         ([], [], []),
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.unit.admin.test_jobs import act
-from tests.unit.server.control.test_dispatcher import World
+from tests.unit.management.control.test_dispatcher import World
 
 
 @pytest.mark.asyncio

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.unit.admin.test_jobs import act
-from tests.unit.server.control.test_dispatcher import World
+from tests.unit.management.control.test_dispatcher import World
 
 
 @pytest.mark.asyncio
@@ -59,7 +59,7 @@ async def test_a_super_stream_can_be_added_again_and_deleted() -> None:
     ],
 )
 @pytest.mark.asyncio
-async def test_what_cannot_be_made_is_named_and_nothing_is_left(
+async def test_a_super_stream_that_cannot_be_made_is_named_and_nothing_is_left(
     fields: dict[str, Any], sentence: str
 ) -> None:
     world = World()

@@ -35,9 +35,9 @@ def test_a_pattern_is_searched_for_anywhere_and_an_empty_one_matches_no_name(
             assert not held.allow(other, "x" + name)
 
 
-@pytest.mark.parametrize("pattern", ["(", "[a", "*", "[[:alpha:]]"])
+@pytest.mark.parametrize("pattern", ["(", "[a", "*", "[[:alphabet:]]"])
 @pytest.mark.parametrize("action", ACTIONS)
-def test_what_is_no_regular_expression_is_refused_by_name(action: str, pattern: str) -> None:
+def test_an_invalid_regular_expression_is_refused_by_name(action: str, pattern: str) -> None:
     with pytest.raises(PatternError) as caught:
         Permissions(**{action: pattern})
     assert str(caught.value).startswith(
@@ -45,7 +45,7 @@ def test_what_is_no_regular_expression_is_refused_by_name(action: str, pattern: 
     )
 
 
-def test_what_is_remembered_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remembered_answers_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(permissions, "PERMISSION_CACHE_ENTRIES", 3)
     held = everything()
     for number in range(10):

@@ -77,7 +77,7 @@ def test_variables_stand_for_claims_without_wildcards() -> None:
     "scope",
     ["read:a", "read:a/b/c/d", "own:a/b", "read", "", ":", "READ:*/*", "read:", " read:*/*"],
 )
-def test_what_is_no_scope_grants_nothing(scope: str) -> None:
+def test_an_invalid_scope_grants_nothing(scope: str) -> None:
     assert granted([scope], {}) == ()
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.auth.limits import PERMISSION_CACHE_ENTRIES
 from harebell.auth.permissions import READ, WRITE, PatternError
 from harebell.auth.topics import TopicPermission
-from harebell.base.limits import PERMISSION_CACHE_ENTRIES
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_names_stand_for_themselves_in_a_pattern(
 
 
 @pytest.mark.parametrize("action", [WRITE, READ])
-def test_what_is_no_regular_expression_is_refused_as_it_was_written(action: str) -> None:
+def test_an_invalid_regular_expression_is_refused_as_it_was_written(action: str) -> None:
     patterns = {WRITE: "", READ: "", action: "({username}"}
     with pytest.raises(PatternError, match=rf"the {action} pattern '\(\{{username\}}' is not a"):
         TopicPermission(**patterns, username="ann", vhost="/")

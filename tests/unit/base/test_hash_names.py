@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.auth.passwords import known_algorithm
+from harebell.auth.password_hashes import known_algorithm
 from harebell.base import hash_names
 
 

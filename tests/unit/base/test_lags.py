@@ -29,7 +29,7 @@ def test_everything_has_the_common_lag_until_a_directory_has_its_own() -> None:
     assert lags.of("queues/b/1.seg") == 7
 
 
-def test_what_has_no_lag_of_its_own_follows_the_strictest() -> None:
+def test_a_directory_without_a_lag_of_its_own_follows_the_strictest() -> None:
     lags = Lags(NEVER)
     lags.put("queues/a", 50)
     assert lags.of("queues") == 50

@@ -146,7 +146,7 @@ def test_a_directory_may_have_a_lag_of_its_own(tmp_path: Path) -> None:
     assert files.owed() == [20]
 
 
-def test_what_was_put_off_in_a_directory_is_owed_when_it_becomes_stricter(
+def test_syncs_put_off_in_a_directory_are_owed_when_it_becomes_stricter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []

@@ -10,7 +10,7 @@ from harebell.base.printable import printable
 
 
 @pytest.mark.parametrize("text", ["", "orders", "Grüße 你好 🐇", "a b"])
-def test_what_prints_stays(text: str) -> None:
+def test_printable_characters_stay(text: str) -> None:
     assert printable(text) == text
 
 
@@ -25,7 +25,7 @@ def test_what_prints_stays(text: str) -> None:
         ("\U000e0001", "\\udb40\\udc01"),
     ],
 )
-def test_what_does_not_print_is_escaped(text: str, shown: str) -> None:
+def test_characters_that_do_not_print_are_escaped(text: str, shown: str) -> None:
     assert printable(text) == shown
     assert json.loads(f'"{shown}"') == text
 

@@ -19,7 +19,7 @@ def test_a_number_comes_when_its_time_has_come() -> None:
     assert (schedule.due, len(schedule)) == (NEVER, 0)
 
 
-def test_what_is_due_at_the_same_time_comes_in_the_order_of_the_numbers() -> None:
+def test_tasks_due_at_the_same_time_come_in_the_order_of_their_numbers() -> None:
     schedule = Schedule()
     for number in (3, 1, 2):
         schedule.add(1_000, number)

@@ -9,7 +9,7 @@ from harebell.base.slices import Slices, at_once, emptied, gathered, in_pieces, 
 from harebell.base.work import Work
 
 
-def test_what_is_gathered_is_a_list_with_a_pause_after_each() -> None:
+def test_gathered_items_are_a_list_with_a_pause_after_each() -> None:
     slices = gathered(iter("abc"))
     for _ in range(3):
         next(slices)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.clock import Clock
+from harebell.base.limits import TIMER_AGAIN_MS
 from harebell.base.timers import NEVER, Timers
 
 
@@ -72,7 +74,7 @@ def test_a_timer_that_sets_itself_again_does_not_keep_a_run_going() -> None:
     assert calls == [5, 5]
 
 
-def test_whoever_runs_the_timers_is_told_when_the_next_one_is_earlier_than_known() -> None:
+def test_an_earlier_next_timer_is_announced() -> None:
     timers = Timers(Clock())
     told: list[int] = []
     timers.wake = told.append
@@ -142,3 +144,43 @@ def test_a_timer_that_spends_the_budget_every_time_does_not_keep_the_others_wait
         timers.run()
         timers.work.end()
     assert called == ["busy", "other", "busy"]
+
+
+def test_a_timer_that_raises_is_called_again_and_stops_no_other() -> None:
+    clock = Clock(0)
+    timers, told = Timers(clock), []
+    timers.failures.report = lambda name, text: told.append((name, text))
+    called: list[str] = []
+
+    def broken() -> None:
+        called.append("broken")
+        raise ValueError("of one message")
+
+    for call in (broken, lambda: called.append("other")):
+        timers.timer(call).set(10)
+    clock.advance(10)
+    timers.run()
+    assert called == ["broken", "other"]
+    clock.advance(TIMER_AGAIN_MS)
+    timers.run()
+    assert called == ["broken", "other", "broken"]
+    [(name, text)] = told
+    assert name.endswith("broken")
+    assert "ValueError: of one message (test_timers.py:" in text
+    assert timers.failures.counts == {name: 2}
+
+
+def test_without_a_reporter_a_timer_raises_and_the_rest_is_called_next() -> None:
+    clock = Clock(0)
+    timers, called = Timers(clock), []
+
+    def broken() -> None:
+        raise ValueError
+
+    for call in (broken, lambda: called.append("other")):
+        timers.timer(call).set(10)
+    clock.advance(10)
+    with pytest.raises(ValueError):
+        timers.run()
+    timers.run()
+    assert called == ["other"]

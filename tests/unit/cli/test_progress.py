@@ -28,7 +28,9 @@ def screen_of(monkeypatch: pytest.MonkeyPatch, after: float) -> Screen:
     return shown
 
 
-def test_it_is_shown_after_a_while_and_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_is_shown_after_a_while_and_gone_at_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     screen = screen_of(monkeypatch, 0.0)
     with Progress("reading \x1b[31mx") as shown:
         shown.at(12_000, 24_000)
@@ -37,7 +39,7 @@ def test_it_is_shown_after_a_while_and_gone_at_the_end(monkeypatch: pytest.Monke
     assert screen.getvalue().endswith("\r\x1b[K")
 
 
-def test_what_is_done_soon_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_that_is_done_soon_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     screen = screen_of(monkeypatch, 60.0)
     with Progress("reading") as shown:
         shown.at(1)

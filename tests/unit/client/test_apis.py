@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from harebell.client import aio, blocking
+from tests.running import running_broker
 
 ASYNCIO_ONLY = {
     # It waits for the socket separately, and belongs to an event loop.
-    "Channel": {"ready_to_publish", "written"},
     "Connection": {
         *("open", "wait_closed", "waiting", "taken", "touch", "congested", "drain", "later"),
         "check_thread",
@@ -23,7 +23,7 @@ ASYNCIO_ONLY = {
 BLOCKING_ONLY = {
     # It reads and writes inside calls, and hands deliveries to sinks.
     "Channel": {"arrow_batches", "consume_into", "drop_sink"},
-    "Connection": {"abort", "flush", "flush_some", "pump"},
+    "Connection": {"abort", "flush_some", "pump"},
     # Under asyncio these objects and calls are awaited.
     "PendingConfirm": {"wait"},
     "Requester": {"send"},
@@ -34,8 +34,9 @@ EVENTS = {"blocked"}
 OTHER_TYPES = {("Channel", "publish_many", "items")}
 """Under asyncio also an asynchronous iterable."""
 OWN_WORDS = {
-    *(("Channel", "consume"), ("Channel", "publish_nowait")),
-    *(("Connection", "finish"), ("Connection", "requester"), ("Connection", "usable")),
+    *(("Channel", "consume"), ("Channel", "publish_nowait"), ("Channel", "ready_to_publish")),
+    *(("Connection", "finish"), ("Connection", "finish_end"), ("Connection", "flush")),
+    *(("Connection", "requester"), ("Connection", "usable")),
 }
 """Methods whose descriptions name the ways to wait."""
 
@@ -92,3 +93,41 @@ def test_a_method_is_described_in_the_same_words_in_both(name: str) -> None:
 
 def test_connect_takes_the_same_arguments_in_both() -> None:
     assert parameters(aio.connect, set()) == parameters(blocking.connect, CONNECT_BLOCKING_ONLY)
+
+
+@pytest.mark.parametrize("api", [aio, blocking])
+def test_help_says_what_a_method_takes_and_returns(api: Any) -> None:
+    found = inspect.signature(api.Channel.declare_queue)
+    assert list(found.parameters)[:3] == ["self", "name", "durable"]
+    assert str(found.return_annotation) == "QueueInfo"
+    for name in public(api.Channel):
+        method = getattr(api.Channel, name)
+        if inspect.isfunction(method):
+            assert "Call[" not in str(inspect.signature(method)), name
+
+
+def test_completion_and_repr_show_what_programs_use() -> None:
+    with running_broker() as broker:
+        with blocking.connect(broker.address()) as connection:
+            channel = connection.channel()
+            shown = set(dir(channel))
+            assert {"publish", "consume", "declare_queue", "lease_open", "transaction"} <= shown
+            internal = {"adopt", "span", "core", "speaks_for", "inboxes", "ended"}
+            assert not shown & internal
+            assert not [name for name in shown if name.startswith("stage_")]
+            assert {"channel", "close", "is_open", "heartbeat"} <= set(dir(connection))
+            assert not {"finish", "usable", "forget_channel"} & set(dir(connection))
+            where = f"127.0.0.1:{broker.port}"
+            assert repr(connection) == f"<Connection guest@{where}, vhost '/', AMQP 0-9-1, open>"
+            assert repr(channel) == f"<Channel 1 on {where}, open>"
+            queue = channel.declare_queue("q", durable=True)
+            assert repr(queue) == "QueueInfo(name='q', message_count=0, consumer_count=0)"
+            channel.publish(b"one", routing_key="q", persistent=True)
+            message = channel.get("q")
+            assert message is not None
+            assert (message.delivery_mode, message.persistent) == (2, True)
+            assert repr(message) == (
+                "<Delivery exchange='' routing_key='q' 3 bytes delivery_tag=1>"
+            )
+        assert repr(connection).endswith("closed>")
+        assert "closed" in repr(channel)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -13,6 +14,7 @@ from harebell.client.message import (
     Delivered,
     Message,
     encode_arguments,
+    encode_once,
     outgoing,
     outgoing_item,
 )
@@ -122,3 +124,17 @@ def test_a_delivery_knows_where_it_came_from() -> None:
     assert (delivered.consumer_tag, delivered.message_count) == ("tag", 3)
     assert "3 bytes" in repr(delivered)
     assert "abc" not in repr(delivered)
+
+
+@pytest.mark.parametrize(("persistent", "mode"), [(True, 2), (False, 1)])
+def test_persistent_stands_for_the_delivery_mode(persistent: bool, mode: int) -> None:
+    assert encode_arguments({"persistent": persistent}) == encode_arguments({"delivery_mode": mode})
+    assert encode_once({"persistent": persistent}) == encode_once({"delivery_mode": mode})
+    message = Message(b"", persistent=persistent, headers={"a": 1})
+    assert (message.delivery_mode, message.persistent) == (mode, persistent)
+
+
+@pytest.mark.parametrize("wrong", [{"persistent": 2}, {"persistent": True, "delivery_mode": 2}])
+def test_persistent_is_a_boolean_and_has_no_delivery_mode_beside_it(wrong: dict[str, Any]) -> None:
+    with pytest.raises(TypeError, match="persistent"):
+        encode_arguments(wrong)

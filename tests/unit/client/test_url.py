@@ -70,7 +70,7 @@ def test_parameters_set_what_they_name() -> None:
     assert url.server_name_indication == "other"
 
 
-def test_what_is_not_given_is_left_to_the_broker() -> None:
+def test_missing_parts_of_a_url_are_left_to_the_broker() -> None:
     url = URL.parse("amqp://host")
     assert url.heartbeat is None
     assert url.channel_max is None

@@ -25,7 +25,7 @@ def test_the_connection_that_follows_takes_the_place_of_the_arrival() -> None:
     assert [type(method) for method in peer.methods()] == [m.ConnectionStart]
 
 
-def test_what_comes_with_the_header_is_read_by_the_connection_that_follows() -> None:
+def test_octets_that_come_with_the_header_are_read_by_the_connection_that_follows() -> None:
     world = World()
     peer = world.connect()
     peer.give(HEADER_0_9_1 + b"\x08\x00\x00\x00\x00\x00\x00\xce")
@@ -74,3 +74,45 @@ def test_a_version_that_nothing_serves_is_answered_with_the_best_one(
     peer.give(b"AMQP\x01\x01\x00\x09")
     assert peer.connection.take_output(world.now) == HEADER_0_9_1
     assert peer.connection.closing
+
+
+def test_a_hundred_headers_at_once_are_answered_in_many_turns() -> None:
+    world = World()
+    # From many addresses: none of them has done much.
+    peers = [world.connect(f"10.0.0.{each}") for each in range(100)]
+    world.limit(1_000)
+    for peer in peers:
+        peer.give(HEADER_0_9_1)
+    assert sum(peer.connection.version == "0-9-1" for peer in peers) <= 10
+    assert world.turns() >= 10
+    for peer in peers:
+        assert [type(method) for method in peer.methods()] == [m.ConnectionStart]
+
+
+def test_octets_behind_a_header_that_waits_for_its_turn_are_read_after_it() -> None:
+    world = World()
+    first, second, third = world.connect(), world.connect(), world.connect()
+    world.limit(100)
+    first.give(HEADER_0_9_1)
+    second.give(HEADER_0_9_1[:4])
+    second.give(HEADER_0_9_1[4:] + b"\x09\x00\x00\x00")
+    second.give(b"\x00\x00\x00\xce")
+    third.give(b"no AMQP at all")
+    assert second.connection.version == ""
+    assert second.connection.held_back
+    assert not third.connection.closing
+    world.turns()
+    assert second.connection.version == "0-9-1"
+    assert second.connection.closing
+    assert third.connection.closing
+
+
+def test_a_peer_that_leaves_before_the_turn_of_its_header_leaves_nothing() -> None:
+    world = World()
+    peers = [world.connect() for _ in range(3)]
+    world.limit(100)
+    for peer in peers:
+        peer.give(HEADER_0_9_1)
+    peers[2].connection.eof()
+    world.turns()
+    assert len(world.registry.connections) == 2

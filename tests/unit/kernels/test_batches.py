@@ -10,7 +10,7 @@ import pytest
 
 from harebell.base.message import FAMILY_010, Message, Properties
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.records import RecordBuffer, pour
+from harebell.kernels.records import RecordBuffer, append_to
 from harebell.wire.arrow.columns import COLUMNS, FIELDS, selection
 from harebell.wire.arrow.encode import record_batch, schema_message
 from harebell.wire.v09.content import BasicProperties, encode_properties
@@ -99,7 +99,7 @@ def test_a_message_becomes_a_row_of_every_column() -> None:
     }
 
 
-def test_what_a_message_does_not_have_is_null() -> None:
+def test_fields_that_a_message_lacks_are_null() -> None:
     to = builder()
     to.message(message(b"", time=0), 0)
     [row] = rows(to)
@@ -218,7 +218,7 @@ def test_a_filter_passes_by_key_and_time() -> None:
     assert passed(b"a", False, 20, 0) == [4]
 
 
-def test_what_counts_as_delivered_before_is_told_by_positions() -> None:
+def test_positions_decide_which_messages_count_as_delivered_before() -> None:
     to = builder("redelivered,delivery_count")
     to.marks(3, 5, {8}, {1}, None)
     for position in range(10):
@@ -233,7 +233,7 @@ def test_what_counts_as_delivered_before_is_told_by_positions() -> None:
     assert found == [*((each, int(each)) for each in again), (True, 4)]
 
 
-def test_somebody_else_may_know_what_was_delivered_before() -> None:
+def test_a_caller_may_say_which_messages_were_delivered_before() -> None:
     to = builder("redelivered")
     to.marks(100, 100, None, None, lambda position: position == 1)
     for position in range(3):
@@ -261,7 +261,7 @@ def test_messages_of_other_families_are_converted() -> None:
     to.message(other, 0)
     records = RecordBuffer(0, 7)
     records.message(1, NOON_MS, other, True)
-    assert records.pour(0, 1, to)
+    assert records.append_to(0, 1, to)
     assert [row["value"] for row in rows(to, "value")] == [b"basic", b"basic"]
 
 
@@ -270,39 +270,39 @@ def test_records_become_the_rows_that_their_messages_become() -> None:
         message(b"x" * number, f"k{number % 3}", app_id="a", headers={"n": number})
         for number in range(50)
     ]
-    direct, poured, read = builder(), builder(), builder()
+    direct, from_buffer, read = builder(), builder(), builder()
     records = RecordBuffer(0, 7)
     places = []
     for position, each in enumerate(messages):
         direct.message(each, position)
         places.append(records.message(position, NOON_MS, each, True))
-        assert records.pour(places[-1], position, poured)
+        assert records.append_to(places[-1], position, from_buffer)
     data = records.take()
     for position, place in enumerate(places):
-        assert pour(data, place, position, 7, read)
-    assert direct.finish() == poured.finish() == read.finish()
+        assert append_to(data, place, position, 7, read)
+    assert direct.finish() == from_buffer.finish() == read.finish()
 
 
-def test_what_is_no_whole_right_record_becomes_no_row() -> None:
+def test_an_incomplete_or_damaged_record_becomes_no_row() -> None:
     records = RecordBuffer(0, 7)
     records.message(0, NOON_MS, message(), True)
     size = records.size
     note = records.note(2, 1, NOON_MS, b"what is settled")
     to = builder()
-    assert not records.pour(note, 0, to)
-    assert not records.pour(-8, 0, to)
-    assert not records.pour(10_000, 0, to)
+    assert not records.append_to(note, 0, to)
+    assert not records.append_to(-8, 0, to)
+    assert not records.append_to(10_000, 0, to)
     data = records.take()
     damaged = data[:40] + b"!" + data[41:]
-    assert not pour(damaged, 0, 0, 7, to)
-    assert not pour(data[: size - 16], 0, 0, 7, to)
-    assert not pour(data, 0, 0, 8, to)
-    assert not pour(b"", 0, 0, 7, to)
+    assert not append_to(damaged, 0, 0, 7, to)
+    assert not append_to(data[: size - 16], 0, 0, 7, to)
+    assert not append_to(data, 0, 0, 8, to)
+    assert not append_to(b"", 0, 0, 7, to)
     assert to.rows == 0
-    assert pour(data, 0, 0, 7, to)
+    assert append_to(data, 0, 0, 7, to)
 
 
-def test_what_cannot_be_read_ends_the_batch_or_is_passed_over() -> None:
+def test_a_damaged_record_ends_the_batch_or_is_passed_over() -> None:
     to = builder()
     assert not to.damaged(5)
     assert (to.full, to.bad, to.lost) == (True, 5, 0)
@@ -371,7 +371,7 @@ for position in range(3000):
     else:
         records = RecordBuffer(0, 1)
         records.message(position, rng.randrange(1000), made, True)
-        assert records.pour(0, position, builder)
+        assert records.append_to(0, position, builder)
     if builder.full:
         made = builder.finish()
         rows += made[0]

@@ -38,7 +38,7 @@ def test_a_body_is_its_pieces_side_by_side(kernel: Any, sizes: list[int]) -> Non
 
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("expected", [0, 1, 3_000_000, 9_000_000, 2**40])
-def test_what_is_announced_need_not_come(kernel: Any, expected: int) -> None:
+def test_announced_bodies_need_not_come(kernel: Any, expected: int) -> None:
     body = kernel.GatheredBody(expected)
     pieces = [bytes([at]) * 500_000 for at in range(12)]
     for piece in pieces:

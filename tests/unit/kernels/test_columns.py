@@ -112,7 +112,7 @@ def test_a_delivery_becomes_a_row_of_every_column() -> None:
     }
 
 
-def test_what_a_message_does_not_have_is_null() -> None:
+def test_fields_that_a_message_lacks_are_null() -> None:
     to = sink()
     deliver(to, 1, b"")
     to.stamp(0)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import FRAME_FUDGE_BYTES, HANDSHAKE_FRAME_BYTES
+from harebell.base.limits import HANDSHAKE_FRAME_BYTES
+from harebell.kernels.limits import FRAME_FUDGE_BYTES
 from harebell.kernels.properties import parse_properties
 from tests.unit.kernels import octets as o
 from tests.unit.kernels.twins import outcome, recorder, twin, used
@@ -278,7 +279,7 @@ def test_a_wrong_frame_end_is_named(module: Any) -> None:
 
 
 @BOTH
-def test_what_follows_a_stop_is_ignored(module: Any) -> None:
+def test_frames_behind_a_stop_are_ignored(module: Any) -> None:
     for first in (o.publish(), o.ack(1), o.frame(8, 0, b"")):
         scan, sink = scanner(module)
 
@@ -294,7 +295,7 @@ def test_what_follows_a_stop_is_ignored(module: Any) -> None:
 
 @BOTH
 @pytest.mark.parametrize("first", [o.publish(), o.ack(1), o.frame(8, 0, b"")])
-def test_what_follows_a_hold_is_kept_in_order(module: Any, first: bytes) -> None:
+def test_frames_behind_a_hold_are_kept_in_order(module: Any, first: bytes) -> None:
     scan, sink = scanner(module)
 
     def hold(_: Any) -> None:
@@ -376,7 +377,7 @@ def test_deliveries_with_names_that_are_no_utf8_are_refused_every_time(module: A
 
 
 @BOTH
-def test_what_was_remembered_of_the_last_publish_is_not_mixed_up(module: Any) -> None:
+def test_the_remembered_last_publish_is_not_mixed_up(module: Any) -> None:
     scan, sink = scanner(module)
     routes = [(b"x", b"k"), (b"xk", b""), (b"", b"xk"), (b"x", b"kk"), (b"x", b"k")]
     for exchange, key in routes:

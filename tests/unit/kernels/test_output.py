@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.body_frames import encoded
-from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import Message, Properties
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.wire.v09.content import decode_properties
 from tests.unit.kernels import octets as o
 from tests.unit.kernels.twins import twin, used
@@ -130,7 +130,7 @@ def test_an_ack_is_a_frame_of_its_own(module: Any) -> None:
 
 
 @BOTH
-def test_what_was_taken_is_gone_and_stays_as_it_was(module: Any) -> None:
+def test_taken_output_is_gone_and_stays_as_it_was(module: Any) -> None:
     out = module.OutBuffer()
     out.raw(b"first")
     taken = out.take()
@@ -212,7 +212,7 @@ def test_offset_and_count_can_both_be_told(module: Any) -> None:
 
 @BOTH
 @pytest.mark.parametrize("raw", LISTS)
-def test_what_is_added_reads_like_any_header(module: Any, raw: bytes) -> None:
+def test_an_added_header_reads_like_any_other(module: Any, raw: bytes) -> None:
     found = decode_properties(told(module, raw, 2**40, 2))
     before = decode_properties(raw)
     added = {"x-stream-offset": 2**40, "x-delivery-count": 2, "x-acquired-count": 2}

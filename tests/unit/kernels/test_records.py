@@ -152,7 +152,7 @@ def test_rows_become_the_records_that_their_messages_become(
 
 
 @given(messages)
-def test_what_was_written_is_read(message: Message) -> None:
+def test_written_values_are_read(message: Message) -> None:
     for kernel in KERNELS:
         buffer = kernel.RecordBuffer(64, SEED)
         offset = buffer.message(7, TIME, message, True)

@@ -12,8 +12,8 @@ import pyarrow as pa
 import pytest
 
 from harebell.base.errors import BatchError
-from harebell.base.limits import LARGE_RECORD_BYTES
 from harebell.base.row_columns import FIELDS
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.output import OutBuffer
 from harebell.kernels.publishing import publishing_id
 from harebell.wire.arrow.decode import DecodedBatch, decode_batch
@@ -130,7 +130,7 @@ def test_every_column_reaches_the_message(kernel: ModuleType) -> None:
 
 
 @EACH
-def test_what_is_null_is_left_out_or_has_its_default(kernel: ModuleType) -> None:
+def test_a_null_value_is_left_out_or_has_its_default(kernel: ModuleType) -> None:
     rows = [
         {"value": b"1"},
         {"value": b"2", "properties": {}},

@@ -59,7 +59,7 @@ def test_a_whole_transfer_is_one_call(module: Any) -> None:
         ({"sync": True, "accept_mode": 1, "acquire_mode": 1}, {"immediate": True}, 29),
     ],
 )
-def test_what_a_transfer_asks_for_is_in_its_flags(
+def test_options_of_a_transfer_are_in_its_flags(
     module: Any, modes: Any, properties: Any, flags: int
 ) -> None:
     ((_, _, found, *_), _) = scan(module, [transfer(b"", header(**properties), **modes)])
@@ -89,7 +89,7 @@ def test_an_accept_mode_that_is_not_there_is_neither(module: Any) -> None:
         (MessageProperties(content_type="CC"), False),
     ],
 )
-def test_what_publishing_has_to_look_into_is_suspect(
+def test_properties_that_publishing_has_to_check_are_suspect(
     module: Any, struct: Any, suspect: bool
 ) -> None:
     ((*_, properties, _, _), _) = scan(module, [transfer(raw=AMQP_0_10.encode_struct(struct))])
@@ -155,7 +155,7 @@ LONG_WAY = {
 
 @BOTH
 @pytest.mark.parametrize("data", LONG_WAY.values(), ids=LONG_WAY.keys())
-def test_what_is_not_one_whole_transfer_comes_frame_by_frame(module: Any, data: bytes) -> None:
+def test_an_incomplete_transfer_comes_frame_by_frame(module: Any, data: bytes) -> None:
     *calls, _ = scan(module, [data])
     assert calls
     assert {call[0] for call in calls} == {"frame"}

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.body_frames import encoded
-from harebell.base.limits import LONG_BODY_BYTES
 from harebell.base.message import FAMILY_010, Message, Properties
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
 from tests.unit.kernels.segment_frames import command, header, scan
@@ -77,7 +77,7 @@ def test_a_delivery_without_header_gets_one(module: Any) -> None:
 
 
 @BOTH
-def test_what_came_as_redelivered_stays_so(module: Any) -> None:
+def test_a_redelivered_message_stays_redelivered(module: Any) -> None:
     raw = AMQP_0_10.encode_struct(DeliveryProperties(redelivered=True))
     (found,) = delivered(module, message(raw))
     assert found.redelivered
@@ -88,7 +88,7 @@ def test_what_came_as_redelivered_stays_so(module: Any) -> None:
     "properties",
     [None, MessageProperties(content_type="t"), MessageProperties(application_headers={"a": 1})],
 )
-def test_what_only_the_consumer_is_told_is_in_the_application_headers(
+def test_fields_for_the_consumer_alone_are_in_the_application_headers(
     module: Any, properties: MessageProperties | None
 ) -> None:
     raw = b"" if properties is None else AMQP_0_10.encode_struct(properties)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.message import FAMILY_09, FAMILY_09_BCC, Properties
+from harebell.base.message import FAMILY_09, FAMILY_09_BCC, Message, Properties
 from harebell.model.bcc import BccMessage, hidden, revealed, whole
 from tests.unit.model.things import message
 
@@ -10,7 +10,7 @@ SEEN, WHOLE = Properties(b"seen"), Properties(b"whole", 2)
 
 
 def test_queues_see_the_message_without_and_who_asks_gets_it_whole() -> None:
-    blind = BccMessage("e", "k", SEEN, WHOLE, b"body")
+    blind = BccMessage(Message("e", "k", WHOLE, b"body"), SEEN, WHOLE)
     assert (blind.exchange, blind.routing_key, blind.raw, blind.body) == (
         "e",
         "k",

@@ -33,11 +33,11 @@ def test_values_are_the_same_when_value_and_type_are(one: Any, other: Any, same:
 def test_ends_key_and_arguments_make_a_binding() -> None:
     exchange, destination = DirectExchange("e"), queue("q")
     binding = Binding(exchange, destination, "k", {})
-    assert binding.identity == Binding(exchange, destination, "k", {}).identity
+    assert binding == Binding(exchange, destination, "k", {})
     for other in (
         Binding(exchange, queue("q"), "k", {}),
         Binding(exchange, destination, "K", {}),
         Binding(exchange, destination, "k", {"a": 1}),
     ):
-        assert binding.identity != other.identity
+        assert binding != other
     assert repr(binding) == "Binding('e' -> 'q', 'k')"

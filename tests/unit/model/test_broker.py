@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from harebell.base.gauge import Gauge
 from harebell.model.broker import DEFAULT_VHOST, Broker
+from harebell.model.limits import QUEUES_PER_TICK
+from harebell.model.queue.contract import Queue
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, headers_of, message
 
@@ -43,3 +47,29 @@ def test_totals_count_over_all_vhosts() -> None:
         "messages_unacknowledged": 2,
         "messages_leased": 0,
     }
+
+
+class Ticking(Queue):
+    """Notes its ticks."""
+
+    ticked: ClassVar[list[str]] = []
+
+    def tick(self) -> None:
+        self.ticked.append(self.name)
+
+
+def test_the_periodic_work_of_very_many_queues_takes_several_ticks() -> None:
+    made, ticked = broker(), Ticking.ticked
+    vhosts = (made.vhosts[DEFAULT_VHOST], made.add_vhost("other"))
+    for number in range(2 * QUEUES_PER_TICK + 1):
+        vhost = vhosts[number % 2]
+        vhost.ticking[f"q-{number}"] = Ticking(f"q-{number}", vhost.name)
+    made.tick()
+    assert len(ticked) == QUEUES_PER_TICK
+    gone = vhosts[1].ticking.pop("q-1")
+    gone.deleted = True
+    made.tick()
+    made.tick()
+    assert sorted(ticked) == sorted({f"q-{n}" for n in range(2 * QUEUES_PER_TICK + 1)} - {"q-1"})
+    made.tick()
+    assert len(ticked) == 3 * QUEUES_PER_TICK

@@ -131,7 +131,7 @@ def test_blind_keys_count_at_every_death_and_nobody_sees_them() -> None:
     assert (newest["queue"], newest["routing-keys"]) == ("again", ["q"])
 
 
-def test_what_nobody_takes_is_told_apart() -> None:
+def test_unroutable_dead_letters_are_told_apart() -> None:
     where = place()
     dying = source(where)
     where.unbind("dlx", where.queues["dead"], "")

@@ -8,10 +8,10 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
-from harebell.base.limits import CHAINED_PER_TURN, LETTERS_PER_TURN, REFUSED_PER_TURN
 from harebell.base.timers import Timers
 from harebell.front.convert import EDITOR
 from harebell.model.dead_letter import DeadLetters
+from harebell.model.limits import CHAINED_PER_TURN, LETTERS_PER_TURN, REFUSED_PER_TURN
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import message, rest
@@ -173,3 +173,30 @@ def test_a_letter_that_cannot_be_sent_keeps_no_other_back(
     net.come_to_rest()
     assert net.turns[0] > 0
     assert [queue.ready_count() for queue in queues] == [1] * 3
+
+
+def test_a_dead_letter_that_cannot_be_made_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    timers = Timers(clock)
+    told: list[str] = []
+    timers.failures.report = lambda name, text: told.append(name)
+    host = VHost("/", MemoryStore(Gauge()), EDITOR, clock, timers=timers)
+    dead = host.declare_queue("dead")
+    arguments = {
+        "x-max-length": 1,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "dead",
+    }
+    queue = host.declare_queue("q", arguments=arguments)
+    events = DeadLetters._events
+
+    def broken(letters: DeadLetters, message: Any, *args: Any) -> Any:
+        if message.body == b"bad":
+            raise ValueError("cannot be encoded")
+        return events(letters, message, *args)
+
+    monkeypatch.setattr(DeadLetters, "_events", broken)
+    for body in (b"bad", b"good", b"last"):
+        queue.publish(message(body))
+    assert rest(dead) == [b"good"]
+    assert told == ["DeadLetters.send"]

@@ -89,7 +89,7 @@ def test_a_restored_topology_routes_and_can_be_taken_apart() -> None:
     assert store.rows() == 0
 
 
-def test_what_is_not_durable_leaves_nothing_behind() -> None:
+def test_transient_definitions_leave_nothing_behind() -> None:
     store = RestartedStore()
     vhost = store.broker().vhosts["/"]
     vhost.declare_exchange("e", "direct")
@@ -171,7 +171,7 @@ def test_a_binding_without_its_ends_is_told_and_left_out() -> None:
         ("exchange", {"type": "x-ring", "internal": False}, "exchange 'x' in vhost '/' of type"),
     ],
 )
-def test_what_this_version_does_not_know_stops_the_start(
+def test_definitions_unknown_to_this_version_stop_the_start(
     kind: str, fields: dict[str, Any], named: str
 ) -> None:
     store = RestartedStore()

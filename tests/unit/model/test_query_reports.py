@@ -8,14 +8,12 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.errors import Refusal
-from harebell.base.limits import (
-    QUERY_ERROR_CHARACTERS,
-    QUERY_REPORT_MS,
-    QUERY_REPORTS,
-    QUERY_REPORTS_PER_USER,
-    QUERY_SOURCES,
-)
+from harebell.base.limits import QUERY_ERROR_CHARACTERS, QUERY_SOURCES
+from harebell.base.share import FREE_PARTS, PARTS
+from harebell.model.limits import QUERY_REPORT_MS, QUERY_REPORTS
 from harebell.model.query_reports import QueryReports
+
+SHARE = QUERY_REPORTS // PARTS
 
 
 def names(reports: QueryReports) -> list[tuple[str, str]]:
@@ -61,39 +59,38 @@ def test_a_report_is_dropped_after_a_day_though_the_wall_clock_is_set_back() -> 
     assert names(reports) == [("ann", "a")]
 
 
-def test_a_full_vhost_drops_the_oldest_report_of_a_query_that_has_ended() -> None:
+def test_a_full_vhost_has_room_for_a_few_reports_of_everybody() -> None:
     clock = Clock()
     reports = QueryReports(clock)
     for number in range(QUERY_REPORTS):
-        state = "failed" if number in (3, 5) else "running"
-        reports.add(f"user {number // QUERY_REPORTS_PER_USER}", f"{number:04}", {"state": state})
-    reports.add("ann", "x", {})
-    reports.add("ann", "y", {})
-    assert ("user 0", "0003") not in names(reports)
-    assert ("user 0", "0005") not in names(reports)
-    with pytest.raises(Refusal, match="1000 queries report in this vhost, which is the most"):
+        reports.add(f"user {number // SHARE}", f"{number:04}", {})
+    for number in range(QUERY_REPORTS // FREE_PARTS):
+        reports.add("ann", str(number), {})
+    with pytest.raises(Refusal, match="1015 queries that report in this vhost, of which user 'ann"):
         reports.add("ann", "z", {})
-    reports.add("ann", "x", {"batch": 1})
+    reports.add("ann", "0", {"batch": 1})
     clock.advance(90_001)
     reports.add("ann", "z", {})
-    assert len(names(reports)) == QUERY_REPORTS
-    assert ("user 0", "0000") not in names(reports)
+    assert ("ann", "1") not in names(reports)
+    assert len(names(reports)) == QUERY_REPORTS + QUERY_REPORTS // FREE_PARTS
 
 
 def test_one_user_cannot_keep_others_from_reporting() -> None:
     clock = Clock()
     reports = QueryReports(clock)
     reports.add("bob", "ended", {"state": "stopped"})
-    for number in range(QUERY_REPORTS_PER_USER):
+    for number in range(SHARE):
         reports.add("ann", f"{number:04}", {"state": "failed" if number == 7 else "running"})
     # She makes room among her own reports, and not among those of others.
     reports.add("ann", "x", {})
     assert ("ann", "0007") not in names(reports)
-    with pytest.raises(Refusal, match="250 queries of user 'ann' report in this vhost"):
+    with pytest.raises(
+        Refusal, match="user 'ann' has 250 queries that report in this vhost, and one"
+    ):
         reports.add("ann", "y", {})
     reports.add("ann", "x", {"batch": 1})
     reports.add("bob", "running", {})
-    assert len(names(reports)) == QUERY_REPORTS_PER_USER + 2
+    assert len(names(reports)) == SHARE + 2
     # A day later those that nobody has repeated are gone.
     clock.advance(QUERY_REPORT_MS + 1)
     reports.add("ann", "y", {})

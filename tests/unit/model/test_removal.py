@@ -17,7 +17,7 @@ class Turns:
     """Does what is put off slice by slice, each of so many units."""
 
     def __init__(self, where: VHost, units: int = 200) -> None:
-        self._work = where._context.timers.work
+        self._work = where.context.timers.work
         self._work.later = self._later
         self._units = units
         self._steps: list[Step] = []
@@ -137,7 +137,7 @@ def test_an_exchange_that_goes_with_its_last_binding_may_have_many_to_it() -> No
     assert not where.exchanges["amq.direct"].bindings
 
 
-def test_what_goes_later_was_done_by_who_made_it_go() -> None:
+def test_a_later_removal_is_attributed_to_the_user_who_caused_it() -> None:
     where = vhost()
     turns = Turns(where)
     events = where.recorder.events

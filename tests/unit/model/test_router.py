@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harebell.base.limits import ROUTE_CACHE_ENTRIES
+from harebell.model.limits import ROUTE_CACHE_ENTRIES
 from harebell.model.vhost import VHost
 from tests.unit.model.things import message, vhost, with_headers
 
@@ -110,7 +110,7 @@ steps = st.lists(
 
 @settings(max_examples=80, deadline=None)
 @given(steps)
-def test_what_is_remembered_is_never_older_than_the_bindings(
+def test_remembered_routes_are_never_older_than_the_bindings(
     script: list[tuple[str, str, str]],
 ) -> None:
     where = vhost()

@@ -11,11 +11,11 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import STAGED_CHUNK_BYTES, STAGED_KEEP_SECONDS
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import Commit, Files
 from harebell.base.timers import Timers
 from harebell.model import staging
+from harebell.model.limits import STAGED_CHUNK_BYTES, STAGED_KEEP_SECONDS
 from harebell.model.staging import DIRECTORY, Staging
 from harebell.store.memory_files import MemoryFiles
 from tests.sim.disk import SimDisk, error
@@ -78,7 +78,7 @@ def test_a_file_of_no_octets_is_whole_when_its_properties_are_there(area: Area):
     assert area.staging.body(staged) == b""
 
 
-def test_who_comes_again_goes_on_where_it_broke_off(area: Area):
+def test_a_client_that_comes_again_goes_on_where_it_broke_off(area: Area):
     area.stage(BODY[:100_000])
     staged = area.staging.open(KEY, len(BODY), area)
     assert staged.staged == 100_000
@@ -131,7 +131,7 @@ def test_a_newcomer_takes_a_file_over_from_who_held_it(area: Area):
     assert (staged.holder, staged.staged) == (second, 3)
 
 
-def test_who_waits_for_a_file_is_called_when_its_holder_lets_go(area: Area):
+def test_a_waiting_client_is_called_when_the_holder_of_a_file_lets_go(area: Area):
     staged = area.staging.open(KEY, 3, area)
     area.staging.describe(staged, RAW)
     seen: list[bool] = []
@@ -169,7 +169,7 @@ def test_a_file_published_and_staged_again_is_not_removed(area: Area):
     assert len(area.files.names(DIRECTORY)) == 1
 
 
-def test_what_nobody_goes_on_with_is_removed_in_time(area: Area):
+def test_an_abandoned_batch_is_removed_in_time(area: Area):
     area.stage(BODY[:500], 1_000)
     area.pass_time(STAGED_KEEP_SECONDS - 10)
     assert len(area.staging) == 1
@@ -178,7 +178,7 @@ def test_what_nobody_goes_on_with_is_removed_in_time(area: Area):
     assert area.files.names(DIRECTORY) == []
 
 
-def test_what_was_touched_meanwhile_stays(area: Area):
+def test_a_batch_touched_meanwhile_stays(area: Area):
     area.stage(BODY[:500], 1_000)
     area.pass_time(STAGED_KEEP_SECONDS - 10)
     area.stage(BODY[:600], 1_000)
@@ -188,21 +188,21 @@ def test_what_was_touched_meanwhile_stays(area: Area):
     assert len(area.staging) == 0
 
 
-def test_what_is_held_stays_however_long_it_takes(area: Area):
+def test_a_held_batch_stays_however_long_it_takes(area: Area):
     area.staging.open(KEY, 10, area)
     for _ in range(3):
         area.pass_time(STAGED_KEEP_SECONDS)
     assert len(area.staging) == 1
 
 
-def test_what_was_there_before_the_start_goes_in_time_too(area: Area):
+def test_batches_from_before_the_start_go_in_time_too(area: Area):
     area.stage(BODY[:500], 1_000)
     after = Area(area.files)
     after.pass_time(STAGED_KEEP_SECONDS + 1)
     assert area.files.names(DIRECTORY) == []
 
 
-def test_what_was_staged_in_a_vhost_goes_with_it(area: Area):
+def test_batches_staged_in_a_vhost_go_with_it(area: Area):
     area.stage(b"a", 1, ("gone", "guest", "id"))
     area.stage(b"a", 1, ("kept", "guest", "id"))
     area.staging.vhost_gone("gone")
@@ -211,12 +211,25 @@ def test_what_was_staged_in_a_vhost_goes_with_it(area: Area):
     assert len(area.files.names(DIRECTORY)) == 1
 
 
-def test_there_is_a_limit_of_files(area: Area, monkeypatch: pytest.MonkeyPatch):
+def test_there_is_a_limit_of_files_for_each_user(files: Files, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(staging, "STAGED_FILES_COUNT", 1)
+    area = Area(files)
     area.stage(b"a", 1)
-    with pytest.raises(Refusal, match="cannot stage 'more': 1 files are staged") as caught:
+    with pytest.raises(Refusal, match=r"cannot stage 'more': .* one user may have 1: p") as caught:
         area.staging.open(("/", "guest", "more"), 1, area)
     assert caught.value.kind is ErrorKind.RESOURCE_ERROR
+    area.staging.open(("/", "another", "more"), 1, area)
+
+
+def test_one_user_may_stage_a_part_of_the_disk(area: Area):
+    half = area.files.free() // 2
+    area.staging.open(("/", "guest", "large"), half - 10, area)
+    with pytest.raises(Refusal, match=r"cannot stage 'more': it has 11 bytes, .* one user may"):
+        area.staging.open(("/", "guest", "more"), 11, area)
+    area.staging.open(("/", "another", "more"), 11, area)
+    area.staging.floor = area.files.free()
+    with pytest.raises(Refusal, match=r"0 are free above disk_free_limit"):
+        area.staging.open(("/", "third", "more"), 11, area)
 
 
 def test_a_file_that_cannot_fit_is_refused_before_it_is_sent(area: Area):

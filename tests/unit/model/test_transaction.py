@@ -8,10 +8,11 @@ from itertools import pairwise
 
 import pytest
 
-from harebell.base.limits import TRANSACTION_AT_ONCE, TRANSACTION_SLICE
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import Commit
 from harebell.base.slices import at_once
+from harebell.model.limits import TRANSACTION_AT_ONCE
 from harebell.model.queue.contract import PENDING, REJECTED, Queue
 from harebell.model.transaction import (
     ACCEPT,
@@ -102,7 +103,7 @@ def test_a_rejection_may_move_a_message_so_it_counts_twice() -> None:
     assert commit.joint
 
 
-def test_what_is_forgotten_is_given_back_to_who_settled_it() -> None:
+def test_forgotten_acknowledgements_go_back_to_their_channel() -> None:
     here = vhost()
     queue = here.declare_queue("q")
     work: Transaction[Out] = Transaction()

@@ -178,7 +178,7 @@ def test_a_shared_queue_does_not_become_exclusive() -> None:
     )
 
 
-def test_who_is_exclusive_is_alone() -> None:
+def test_an_exclusive_consumer_excludes_others_until_it_goes() -> None:
     where = vhost()
     queue = where.declare_queue("q")
     alone = Taker(queue, exclusive=True)

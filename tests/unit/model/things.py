@@ -24,11 +24,13 @@ def message(body: bytes = b"", key: str = "", exchange: str = "") -> Message:
     return Message(exchange, key, NO_PROPERTIES, body)
 
 
-def with_headers(headers: dict[str, Any], key: str = "") -> Message:
+def with_headers(
+    headers: dict[str, Any], key: str = "", exchange: str = "", body: bytes = b""
+) -> Message:
     """A message whose encoded properties stand for these headers."""
     raw = repr(sorted(headers.items(), key=repr)).encode()
     HEADERS[raw] = headers
-    return Message("", key, Properties(raw, has_headers=True), b"")
+    return Message(exchange, key, Properties(raw, has_headers=True), body)
 
 
 def headers_of(routed: Message) -> Mapping[str, Any]:

@@ -140,6 +140,12 @@ sinks: [{console: , from: source}, {console: , from: a}]
             "there is no type BIGIT: did you mean BIGINT?",
         ),
         ("source:\n  queue: q\n  body: {schema: a INT}", 3, "of the format binary have no schema"),
+        ("source:\n  queue: q\n  body: {objects: many}", 3, "of the format binary have no objects"),
+        (
+            "source:\n  queue: q\n  body: {format: json, schema: a INT, objects: all}",
+            3,
+            "objects is one or many, not all",
+        ),
         ("source:\n  queue: q\n  body: {format: text, onError: x}", 3, "onError is one of fail"),
         (
             "source:\n  queue: q\n  body: {format: text, onError: dead-letter}",
@@ -191,6 +197,102 @@ sinks: [{console: , from: source}, {console: , from: a}]
             "source: {queue: q}\nsteps:\n  - {name: source, sql: SELECT * FROM source}",
             3,
             "the name source is taken: see line 1",
+        ),
+        (
+            RIGHT.replace("SELECT data.*", "SELECT data.totl").replace("my_steps:", "x_steps:"),
+            8,
+            "data has no field 'totl': did you mean total?",
+        ),
+        (RIGHT.replace("data.total >", "total >"), 8, "there is no column 'total': did you mean"),
+        (RIGHT.replace("WHERE data", "WHERE  conact(data"), 8, "this is no SQL"),
+        (
+            RIGHT.replace("SELECT data.*", "SELECT conact(data.id) AS x"),
+            8,
+            "there is no function 'conact': did you mean concat?",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: |\n      SELECT\n        valeu\n"
+            "      FROM source\nsinks: [{console: }]",
+            5,
+            "there is no column 'valeu': did you mean value?",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT offset AS n FROM source\n"
+            "sinks:\n  - console:\n    where: m > 1",
+            6,
+            "there is no column 'm': known are n",
+        ),
+        ("source: {queue: q}\nsinks:\n  - console:\n    where: offset", 4, "and no condition"),
+        ("source: {queue: q}\nsinks:\n  - console:\n    where: offset + 1", 4, "no condition"),
+        ("source: {queue: q}\nsinks:\n  - console:\n    where: headers > 1", 4, "be compared"),
+        ("source: {queue: q}\nsinks:\n  - console:\n    where: lenth(value) > 1", 4, "lenth"),
+        (
+            "source: {queue: q}\nsinks:\n  - delta: d\n    partitionBy: [dat, properties]",
+            4,
+            "partitionBy of the Delta table",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - delta: d\n    partitionBy: [dat, properties]",
+            4,
+            "partitionBy names the column properties, which is STRUCT<",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT offset FROM source\n"
+            "sinks:\n  - parquet: d\n    partitionBy: offset",
+            6,
+            "partitionBy names all columns",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT offset, 1 AS Offset FROM source\n"
+            "sinks:\n  - delta: d",
+            5,
+            "names must differ in more than case",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - exchange: e\n    routingKey: concat('a.', custmer)",
+            4,
+            "there is no column 'custmer'",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT offset AS value FROM source\n"
+            "sinks:\n  - queue: e",
+            5,
+            "the column value is BIGINT, and a body is text or bytes",
+        ),
+        (
+            "source: {queue: q}\nsteps:\n  - sql: SELECT value, offset AS routing_key FROM source\n"
+            "sinks:\n  - exchange: e",
+            5,
+            "column routing_key must be string, not bigint",
+        ),
+        (
+            "source: {queue: q}\nsinks:\n  - console: {rows: 3}",
+            3,
+            "console has no value, and a mapping would do nothing: write rows beside it",
+        ),
+        (
+            "source:\n  queue: q\n  body:\n    onError: drop\nsinks: [{console: }]",
+            4,
+            "onError does nothing with the format binary",
+        ),
+        ("source: {queue: q}\nsinks: [{console: }]\nmode: complete", 3, "for steps that aggregate"),
+        (
+            "source:\n  queue: q\n  watermark: {column: timestamp, delay: 1 minute}\n"
+            "sinks: [{console: }]",
+            3,
+            "a watermark is for steps that aggregate or join",
+        ),
+        (
+            "source:\n  queue: q\n  watermark: {column: tme, delay: 1 minute}\n"
+            "steps: [{sql: SELECT count(*) AS n FROM source}]\nsinks: [{console: }]",
+            3,
+            "there is no column 'tme' for the watermark",
+        ),
+        (
+            "source:\n  queue: q\n  watermark: {column: offset, delay: 1 minute}\n"
+            "steps: [{sql: SELECT count(*) AS n FROM source}]\nsinks: [{console: }]",
+            3,
+            "the column offset of the watermark is BIGINT, and no TIMESTAMP",
         ),
         ("source: {queue: q}\nsinks:\n  - x", 3, "a sink is a mapping"),
         ("source: {queue: q}\nsinks:\n  - parqet: x", 3, "has no kind: did you mean parquet?"),
@@ -353,6 +455,32 @@ def test_all_mistakes_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     lines = str(error.value).splitlines()
     assert len(lines) == 3
     assert all(line.startswith(f"{tmp_path / 'p.yaml'}:") for line in lines)
+
+
+def test_every_option_that_is_wrong_is_told(tmp_path: Path) -> None:
+    with pytest.raises(DescriptionError) as error:
+        described(
+            tmp_path,
+            "source:\n  queue: q\n  longPollMs: x\n  prefech: 1\nsteps:\n"
+            "  - sql: SELECT valeu, lenth(valeu) AS n, headers.x.y FROM source WHERE ofset > 1\n"
+            "sinks:\n  - queue: e\n    where: m = 1 OR k = 2\n"
+            "    options: {maxInFlight: 0, persistant: true}\nmode: update\n",
+        )
+    assert [each.line for each in error.value.complaints] == [3, 4, 6, 9, 9, 10, 10, 11]
+
+
+def test_nothing_is_wrong_with_what_a_step_in_python_may_have_made(tmp_path: Path) -> None:
+    text = """
+source: {queue: q}
+steps:
+  - python: my_steps:enrich
+  - sql: SELECT any_column.any_field, function_of_the_step(x) AS y FROM step1 WHERE z > 1
+sinks:
+  - delta: d
+    partitionBy: [y]
+    where: y > 1 AND function_of_the_step(y)
+"""
+    assert described(tmp_path, text).sinks[0].partition_by == ("y",)
 
 
 def test_no_complaint_shows_a_password(tmp_path: Path) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,6 +21,7 @@ from harebell.pipeline.registry import (
     state_of,
     states,
 )
+from tests.patience import SECONDS, eventually
 
 
 def test_a_state_is_read_as_it_was_written(tmp_path: Path) -> None:
@@ -42,6 +47,25 @@ def test_a_pipeline_that_died_while_it_ran_is_lost(tmp_path: Path) -> None:
     assert state_of(tmp_path, "orders").state == "lost"
 
 
+def test_a_pipeline_that_ends_while_one_looks_has_ended_and_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = PipelineEntry(tmp_path, "orders").__enter__()
+    entry.write(PipelineState("orders", "", 7, "running"))
+    opened = os.open
+
+    def end_first(path: Any, flags: int, mode: int = 0o777) -> int:
+        if Path(path).suffix == ".lock":
+            monkeypatch.undo()
+            entry.write(PipelineState("orders", "", 7, "ended"))
+            entry.__exit__()
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", end_first)
+    assert state_of(tmp_path, "orders").state == "ended"
+    assert not alive(tmp_path, "orders")
+
+
 def test_two_pipelines_of_one_name_do_not_run_at_a_time(tmp_path: Path) -> None:
     with (
         PipelineEntry(tmp_path, "orders"),
@@ -51,6 +75,51 @@ def test_two_pipelines_of_one_name_do_not_run_at_a_time(tmp_path: Path) -> None:
         pass
     with PipelineEntry(tmp_path, "orders"):
         pass
+
+
+def test_a_program_that_looks_does_not_count_as_the_pipeline(tmp_path: Path) -> None:
+    PipelineEntry(tmp_path, "orders").write(PipelineState("orders", "", 7, "running"))
+    with (tmp_path / "orders.lock").open("w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        assert not alive(tmp_path, "orders")
+        assert state_of(tmp_path, "orders").state == "lost"
+
+
+def test_a_pipeline_starts_although_a_program_looks_for_it(tmp_path: Path) -> None:
+    with (tmp_path / "orders.lock").open("w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        end_of_look = threading.Timer(0.1, lambda: fcntl.flock(look, fcntl.LOCK_UN))
+        end_of_look.start()
+        with PipelineEntry(tmp_path, "orders"):
+            assert alive(tmp_path, "orders")
+        end_of_look.join()
+
+
+def test_of_several_starts_during_a_look_one_runs_and_the_others_are_refused(
+    tmp_path: Path,
+) -> None:
+    outcomes: list[str] = []
+    all_known = threading.Event()
+
+    def start() -> None:
+        try:
+            with PipelineEntry(tmp_path, "orders"):
+                outcomes.append("runs")
+                all_known.wait(SECONDS)
+        except PipelineError:
+            outcomes.append("refused")
+
+    # Daemons: those that wait for each other would keep the process.
+    starts = [threading.Thread(target=start, daemon=True) for _ in range(6)]
+    with (tmp_path / "orders.lock").open("w") as look:
+        fcntl.flock(look, fcntl.LOCK_SH)
+        for each in starts:
+            each.start()
+    assert eventually(lambda: len(outcomes) == len(starts)), outcomes
+    all_known.set()
+    for each in starts:
+        each.join()
+    assert sorted(outcomes) == ["refused"] * 5 + ["runs"]
 
 
 def test_a_name_that_never_ran_is_told_with_those_that_did(tmp_path: Path) -> None:

@@ -45,7 +45,9 @@ def ends_gracefully(broker: RunningBroker, number: signal.Signals) -> None:
         close = talker.next()
         assert isinstance(close, m.ConnectionClose)
         assert close.reply_code == 320
-        assert close.reply_text.startswith("CONNECTION_FORCED - broker forced connection closure")
+        assert close.reply_text == (
+            "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
+        )
         talker.send(m.ConnectionCloseOk())
         assert talker.next() is None
     assert idle.recv(1) == b""

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from harebell.base.finding import BAD, GOOD, NOTE, Finding
+from harebell.config import load
 from harebell.server import doctor
-from harebell.server.config import load
 from harebell.server.doctor import examine
 from tests.ports import free_port
 from tests.running import running_broker

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.interop.client.certificates import make_certificates
+from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import DidNotStart, RunningBroker, command, environment, running_broker
 
@@ -122,7 +123,7 @@ def test_unchanged_definitions_are_not_loaded_again(
     with running_broker(*flags):
         pass
     with running_broker(*flags) as broker:
-        assert "are unchanged, they are not loaded" in broker.log
+        assert eventually(lambda: "are unchanged, they are not loaded" in broker.log)
     server.content = document("jobs", "mails")
     with running_broker(*flags) as broker:
         assert queues_of(broker) == ["jobs", "mails"]
@@ -193,3 +194,19 @@ def test_all_files_of_a_directory_are_loaded_or_none(tmp_path: Path) -> None:
     (source / "2.json").write_bytes(document("mails"))
     with running_broker(*flags) as broker:
         assert queues_of(broker) == ["jobs", "mails"]
+
+
+def test_a_start_that_fails_says_why_although_its_log_is_published(tmp_path: Path) -> None:
+    policy = {"name": "weak", "vhost": "/", "pattern": "^x", "definition": {"durability": "os"}}
+    good, wrong = tmp_path / "good.json", tmp_path / "wrong.json"
+    good.write_text(json.dumps({"vhosts": [{"name": "/"}], "policies": [policy]}))
+    wrong.write_text(json.dumps({"queues": [{"name": 5}]}))
+    flags = ("--data-dir", str(tmp_path / "data"), "--log-exchange", "true", "--load-definitions")
+    with running_broker(*flags, str(good)):
+        pass
+    with pytest.raises(DidNotStart) as raised, running_broker(*flags, str(wrong)):
+        pass
+    # This line is published, and what follows from that comes when the start has failed.
+    assert "policy 'weak'" in str(raised.value)
+    assert "wrong.json cannot be loaded" in str(raised.value)
+    assert "Traceback" not in str(raised.value)

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import pytest
 
 from harebell.base.heap import keep_heap
-from harebell.base.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS, HEAP_TRIM_BYTES
-from harebell.server.memory_tuning import Trimmer, bound_collections, collect_new
+from harebell.server.limits import COLLECT_MIDDLE_COLLECTIONS, COLLECT_YOUNG_OBJECTS
+from harebell.server.memory_tuning import bound_collections, collect_new
 
 
 def faults() -> int:
@@ -30,17 +30,6 @@ def test_buffers_of_a_turn_cost_no_page_faults() -> None:
         del buffer
     pages = 200 * size // 4096
     assert faults() - before < pages // 4
-
-
-def test_memory_is_given_back_when_much_has_gone_and_things_are_quiet() -> None:
-    trimmer = Trimmer()
-    assert not trimmer.look(0)
-    assert not trimmer.look(3 * HEAP_TRIM_BYTES)
-    assert not trimmer.look(2 * HEAP_TRIM_BYTES), "more may go in the next turn"
-    assert trimmer.look(2 * HEAP_TRIM_BYTES)
-    assert not trimmer.look(2 * HEAP_TRIM_BYTES), "it was given back already"
-    assert not trimmer.look(0)
-    assert trimmer.look(0)
 
 
 A_TURN = 70_000
@@ -80,7 +69,7 @@ def test_no_collection_looks_at_all_that_a_peer_has_made() -> None:
 
 
 @pytest.mark.usefixtures("usual")
-def test_what_replaces_others_is_looked_at_turn_by_turn() -> None:
+def test_objects_that_replace_others_are_examined_turn_by_turn() -> None:
     bound_collections()
     old = [[number] for number in range(100_000)]
     gc.collect(1)

@@ -7,9 +7,10 @@ import os
 import threading
 from collections.abc import Awaitable, Callable
 
-from harebell.auth import passwords
+from harebell.auth import password_hashes
 from harebell.auth.users import Doubt, User, Users
 from harebell.server.password_verifier import PasswordVerifier
+from tests.patience import reached
 
 
 class Dispatcher:
@@ -26,7 +27,7 @@ class Dispatcher:
     def _compare(self, password: str, stored: str, algorithm: str) -> bool:
         self.comparisons.append(password)
         self.niceness = os.getpriority(os.PRIO_PROCESS, threading.get_native_id())
-        return passwords.matches(password, stored, algorithm)
+        return password_hashes.matches(password, stored, algorithm)
 
     def ask(
         self, name: str, user: User, password: str, address: str = "a", *, want: bool = True
@@ -38,8 +39,7 @@ class Dispatcher:
         )
 
     async def done(self) -> list[tuple[str, bool]]:
-        while len(self.answers) < self.asked:
-            await asyncio.sleep(0.01)
+        await reached(lambda: len(self.answers) == self.asked)
         return self.answers
 
 
@@ -57,7 +57,7 @@ def run(test: Callable[[Dispatcher], Awaitable[None]]) -> None:
 def test_the_right_password_is_found_and_known_from_then_on() -> None:
     async def test(dispatcher: Dispatcher) -> None:
         ann = dispatcher.users.add("ann", "secret")
-        assert dispatcher.users.judged(ann, "secret") is None
+        assert not dispatcher.users.proven(ann, "secret")
         dispatcher.ask("wrong", ann, "guess")
         dispatcher.ask("first", ann, "secret")
         dispatcher.ask("second", ann, "secret")
@@ -68,11 +68,11 @@ def test_the_right_password_is_found_and_known_from_then_on() -> None:
             "second": True,
             "late": False,
         }
-        assert dispatcher.comparisons == ["guess", "secret"]
-        assert dispatcher.users.judged(ann, "secret") is True
-        assert dispatcher.users.judged(ann, "guess") is False
+        assert dispatcher.comparisons == ["guess", "secret", "another guess"]
+        assert dispatcher.users.judge("ann", "secret") is ann
+        assert isinstance(dispatcher.users.judge("ann", "guess"), Doubt)
         dispatcher.users.set_password(ann, "new")
-        assert dispatcher.users.judged(ann, "secret") is None
+        assert isinstance(dispatcher.users.judge("ann", "secret"), Doubt)
 
     run(test)
 

@@ -11,6 +11,9 @@ from pathlib import Path
 import pika
 import pytest
 
+from harebell.config.setting import Reload
+from harebell.config.settings import SETTINGS
+from harebell.server.reloading import APPLIED
 from tests.patience import eventually
 from tests.running import RunningBroker, asked, running_broker
 
@@ -158,3 +161,9 @@ def test_the_log_file_follows_logrotate(broker: RunningBroker, tmp_path: Path) -
     assert eventually(path.exists)
     connected(broker).close()
     assert eventually(lambda: "accepting AMQP connection" in path.read_text())
+
+
+def test_every_part_that_a_key_names_is_changed_by_a_reload() -> None:
+    assert {setting.reload for setting in SETTINGS} == {*Reload, None}
+    # The log and TLS are changed first: see `harebell.server.reloading`.
+    assert set(APPLIED) == set(Reload) - {Reload.AT_USE, Reload.LOG, Reload.TLS}

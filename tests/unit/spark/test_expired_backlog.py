@@ -31,6 +31,12 @@ class Broker:
         self.fresh = fresh
         self.requested = 0
 
+    def opened(self) -> Any:
+        return self
+
+    def eras(self, queue: str, group: str = "") -> str:
+        return "0000000000000001:0"
+
     def call(self, what: Callable[[Any], Any]) -> Any:
         return what(self)
 
@@ -66,7 +72,7 @@ def test_a_query_that_is_to_end_asks_until_nothing_expires_any_more() -> None:
     assert (broker.expired, broker.fresh, broker.requested) == (0, 0, 21)
 
 
-def test_what_others_hold_is_not_asked_for_again_and_again() -> None:
+def test_messages_held_by_others_are_not_asked_for_again_and_again() -> None:
     broker = Broker(expired=0, held=7, fresh=0)
     assert ended(broker) == 0
     assert broker.requested == 2

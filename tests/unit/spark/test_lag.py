@@ -56,11 +56,11 @@ def test_leased_queues_are_behind_by_what_is_ready() -> None:
 @pytest.mark.parametrize(
     "latest", [None, "null", "None", "", {}, {"position": 5, "spool": "ab"}, {"q": {"x": 1}}, [1]]
 )
-def test_what_is_no_offset_of_a_queue_has_no_metrics(latest: Any) -> None:
+def test_an_offset_that_belongs_to_no_queue_has_no_metrics(latest: Any) -> None:
     assert lag_of(latest, latest) == {}
 
 
-def test_what_waits_is_counted_by_queue() -> None:
+def test_waiting_messages_are_counted_by_queue() -> None:
     latest = {"a": {"position": 9, "generation": "g"}, "b": {"ready": 4}}
     end = {"a": {"position": 2, "generation": "g"}}
     assert waiting_of(latest, end) == {"a": 7, "b": 4}
@@ -85,7 +85,7 @@ def test_what_waits_is_counted_by_queue() -> None:
         (3, "x", {}),
     ],
 )
-def test_what_waits_is_known_by_position_spool_or_lease(
+def test_waiting_messages_are_known_by_position_spool_or_lease(
     end: Any, latest: Any, found: dict[str, int]
 ) -> None:
     assert waiting_of(json.dumps(latest), json.dumps(end), "q") == found

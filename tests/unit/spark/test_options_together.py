@@ -378,12 +378,13 @@ def test_a_limit_of_a_queue_that_a_pattern_or_super_stream_does_not_read_is_refu
         assert right.starting.of("readings-0") == OffsetLimit(POSITION, 5)
 
 
-def test_what_code_for_kafka_says_is_named_with_what_it_is_here() -> None:
+def test_options_of_code_for_kafka_are_named_with_their_equivalents_here() -> None:
     assert "is queue, queues or superStream here" in wrong(subscribe="orders")
     assert "is url here" in wrong(**{"kafka.bootstrap.servers": "there:9092"})
     assert "it is for Kafka's client" in wrong(**{"kafka.security.protocol": "SSL"})
     text = wrong(startingOffsets='{"q": {"0": 17}}')
-    assert text.endswith('leave Kafka\'s level of partitions out, as in {"q": 17}')
+    assert 'an offset stands beside the name of a queue or stream, as in {"q": 17}, and' in text
+    assert text.endswith('partitions of a super stream are streams, as in {"q-0": 17}')
 
 
 def test_an_option_that_would_have_no_effect_is_refused() -> None:

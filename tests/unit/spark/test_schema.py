@@ -132,14 +132,14 @@ def test_a_column_named_twice_is_refused() -> None:
     assert refused(twice) == "the schema names column offset twice"
 
 
-def test_what_may_be_absent_cannot_be_not_null() -> None:
+def test_a_column_that_may_be_absent_cannot_be_not_null() -> None:
     headers = never_null("headers", MapType(TEXT, TEXT))
     assert "column headers cannot be NOT NULL" in refused(headers)
     properties = requested(properties=never_null("type", TEXT))
     assert "column properties.type cannot be NOT NULL" in refused(properties)
 
 
-def test_what_is_never_absent_can_be_not_null() -> None:
+def test_a_column_that_is_never_absent_can_be_not_null() -> None:
     assert select(never_null("value", BinaryType())).columns == ("value",)
 
 
@@ -182,7 +182,7 @@ def test_json_bodies_are_structs_and_bad_ones_are_kept() -> None:
     assert select(body, "json").columns == ("value", "offset")
 
 
-def test_somebody_has_to_say_what_is_in_json() -> None:
+def test_a_schema_has_to_be_given_for_json() -> None:
     with pytest.raises(SchemaError, match="bodyFormat=json needs to know what is in the bodies"):
         with_body(MESSAGE, parse(JSON, {}))
     with pytest.raises(SchemaError, match="value is a struct with bodyFormat=json, not binary"):

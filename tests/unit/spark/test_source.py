@@ -76,7 +76,7 @@ def test_a_batch_read_takes_filters_only_if_asked() -> None:
     assert type(filtering).pushFilters is not DataSourceReader.pushFilters
 
 
-def test_what_belongs_to_the_other_kind_of_read_is_refused() -> None:
+def test_an_option_of_the_other_kind_of_read_is_refused() -> None:
     with pytest.raises(OptionError, match=r"spark\.read can only peek"):
         QueueSource({"queue": "q", "delivery": "exactly-once"}).reader(MESSAGE)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
-from harebell.base.limits import AHEAD_FROM_BYTES
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.store.disk import DiskStore
+from harebell.store.limits import AHEAD_FROM_BYTES
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import PowerCut, Random, SimDisk
 

@@ -7,9 +7,9 @@ from random import Random
 
 import pytest
 
-from harebell.base.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.base.ports import Log
 from harebell.kernels.records import record_size
+from harebell.store.limits import AHEAD_FROM_BYTES, AHEAD_WRITE_BYTES, WRITE_EARLY_BYTES
 from harebell.store.log.segment import HEADER_BYTES, first_of, unused
 from tests.sim.disk import error
 from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message

@@ -68,7 +68,7 @@ def test_messages_come_in_order_and_without_the_settled_ones() -> None:
     ]
 
 
-def test_what_was_handed_out_before_is_marked_and_counted() -> None:
+def test_messages_delivered_before_are_marked_and_counted() -> None:
     bench = Bench()
     bench.definitions.put("queue", ("/", "jobs"), {"identity": IDENTITY, "kind": "classic"})
     log = bench.log()

@@ -6,7 +6,7 @@ import errno
 
 import pytest
 
-from harebell.base.limits import STAGE_UNSYNCED_SEGMENTS
+from harebell.store.limits import STAGE_UNSYNCED_SEGMENTS
 from harebell.store.log.durable_log import DurableLog
 from tests.sim.disk import Random, SimDisk
 from tests.unit.store.stores import DIRECTORY, IDENTITY, Bench, message
@@ -37,7 +37,7 @@ def test_a_ticket_is_done_when_its_batch_is_finished() -> None:
     assert commit.urgent, "the second message waits for the next"
 
 
-def test_nobody_waits_for_what_is_settled_or_transient() -> None:
+def test_commits_do_not_wait_for_settled_or_transient_messages() -> None:
     bench = Bench()
     log = bench.log()
     log.append(message(mode=1))
@@ -49,7 +49,7 @@ def test_nobody_waits_for_what_is_settled_or_transient() -> None:
     assert bench.store.commit.urgent
 
 
-def test_whoever_waits_is_told_even_when_there_is_nothing_to_do() -> None:
+def test_waiting_clients_are_notified_even_when_there_is_nothing_to_do() -> None:
     bench = Bench()
     commit = bench.store.commit
     assert commit.gather() is None

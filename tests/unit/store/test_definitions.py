@@ -121,7 +121,7 @@ os.kill(os.getpid(), 9)
 """
 
 
-def test_what_was_committed_outlives_a_process_that_is_killed(tmp_path: Path) -> None:
+def test_committed_definitions_survive_a_process_that_is_killed(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path)], timeout=60, check=False)
     assert done.returncode == -9
     definitions = opened(tmp_path)
@@ -216,10 +216,10 @@ def change(directory: Path, statement: str, *values: Any) -> None:
 
 
 def test_a_newer_database_is_left_as_it_is(tmp_path: Path) -> None:
-    change(tmp_path, "UPDATE meta SET version = 5")
+    change(tmp_path, "UPDATE meta SET version = 6")
     before = contents(tmp_path)
     with pytest.raises(
-        StoreError, match=r"has format 5, and this version of Harebell reads 1 to 4"
+        StoreError, match=r"has format 6, and this version of Harebell reads 1 to 5"
     ):
         opened(tmp_path)
     after = contents(tmp_path)
@@ -288,7 +288,7 @@ def everything(directory: Path) -> list[list[tuple[tuple[str, ...], Mapping[str,
     try:
         return [rows(definitions, kind) for kind in TABLES]
     finally:
-        definitions.let_go()
+        definitions.detach()
 
 
 def test_a_database_without_a_version_is_told(tmp_path: Path) -> None:

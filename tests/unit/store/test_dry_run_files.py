@@ -26,7 +26,7 @@ def _content(disk: SimDisk) -> bytes:
     return found
 
 
-def test_what_is_there_can_be_read() -> None:
+def test_existing_files_can_be_read() -> None:
     shadow = Shadow(_disk(), "queues")
     file = shadow.open("queues/a/1.seg")
     assert (file.read_at(3, 1), file.size()) == (b"cte", 6)
@@ -94,7 +94,7 @@ def test_a_new_file_is_pretended_and_empty() -> None:
         shadow.open("quarantine/3.bin")
 
 
-def test_what_is_written_to_a_segment_can_be_read_again() -> None:
+def test_octets_written_to_a_segment_can_be_read_again() -> None:
     disk = _disk()
     shadow = Shadow(disk, "queues")
     for path, octets, offset in (

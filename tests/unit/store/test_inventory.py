@@ -37,7 +37,7 @@ def opened(bench: Bench) -> list[tuple[str, str]]:
     return again.reports
 
 
-def test_what_was_written_down_is_read() -> None:
+def test_a_written_inventory_is_read() -> None:
     disk = SimDisk()
     inventory.write(disk, {"a": 3, "b-1": 1, "empty": 0})
     assert inventory.read(disk) == {"a": 3, "b-1": 1}
@@ -85,11 +85,11 @@ def test_a_log_that_is_missing_is_told() -> None:
     assert opened(bench) == [("error", f"{DIRECTORY}: 1 of its segments are missing")]
 
 
-def test_what_goes_in_good_order_is_not_missed() -> None:
+def test_a_file_that_was_removed_in_good_order_is_not_missing() -> None:
     bench = closed(20)
     again = Bench(bench.disk, clean=True)
     log = again.log()
-    again.store.tidy([IDENTITY])
+    again.store.clean([IDENTITY])
     log.settle_range(0, log.end() - 1)
     again.commit()
     assert len(again.files()) < len(closed(20).files())

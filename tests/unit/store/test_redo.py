@@ -7,9 +7,10 @@ from itertools import count
 import pytest
 
 from harebell.base.errors import StoreError
-from harebell.base.limits import LARGE_RECORD_BYTES, REDO_KEEP_BYTES
 from harebell.base.ports import Log
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.store.check import Survey
+from harebell.store.limits import REDO_KEEP_BYTES
 from harebell.store.redo import PATH, Planned, decode, encode
 from tests.sim.disk import PowerCut, Random, SimDisk
 from tests.unit.store.stores import Bench, message
@@ -82,7 +83,7 @@ def test_without_the_redo_file_a_part_would_be_found() -> None:
     assert not seen <= {(1, False, 0), (4, True, 3)}
 
 
-def test_what_is_encoded_is_decoded_and_nothing_of_what_is_not_whole() -> None:
+def test_an_encoded_batch_is_decoded_and_an_incomplete_one_is_not() -> None:
     content = encode(PLANNED)
     assert decode(content) == PLANNED
     assert decode(content + b"of a longer one before") == PLANNED

@@ -135,7 +135,7 @@ def test_an_older_database_is_looked_at_without_a_change(tmp_path: Path) -> None
     old_database(tmp_path)
     definitions = read_definitions(str(tmp_path), OsFiles(str(tmp_path)), encode_table, decode)
     check_contents(definitions)
-    definitions.let_go()
+    definitions.detach()
     assert version(tmp_path) == 1
 
 

@@ -49,7 +49,9 @@ def test_process(harebell_broker):
 
 def run(pytester: pytest.Pytester, text: str) -> pytest.RunResult:
     pytester.makepyfile(text)
-    return pytester.runpytest_subprocess("-p", "no:cacheprovider", "--strict-markers")
+    return pytester.runpytest_subprocess(
+        "-p", "no:schemathesis", "-p", "no:cacheprovider", "--strict-markers"
+    )
 
 
 def test_both_fixtures_start_brokers_with_the_settings_of_the_marks(
@@ -80,4 +82,6 @@ def test_the_plugin_imports_no_broker_before_a_test_asks_for_one(
         "def test_light():\n"
         "    assert not [name for name in sys.modules if name.startswith('harebell.server')]\n"
     )
-    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(passed=1)
+    pytester.runpytest_subprocess(
+        "-p", "no:schemathesis", "-p", "no:cacheprovider"
+    ).assert_outcomes(passed=1)

@@ -9,7 +9,7 @@ import pytest
 from harebell.testing.__main__ import main
 
 
-def test_it_prints_the_times_of_both_fixtures(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_times_of_both_fixtures(capsys: pytest.CaptureFixture[str]) -> None:
     main(rounds=2)
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["harebell_broker", "harebell_virtual"]

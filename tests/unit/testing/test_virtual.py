@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import pika
@@ -12,7 +13,9 @@ from pika.adapters.utils.connection_workflow import AMQPConnectorStackTimeout
 from pika.exceptions import AMQPConnectionError, ConnectionClosedByBroker, StreamLostError
 
 from harebell.base.errors import HarebellError
+from harebell.config import machine_memory_bytes
 from harebell.testing import VirtualBroker
+from tests.patience import eventually
 
 DEAD = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
 HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
@@ -49,6 +52,23 @@ def ready(channel: BlockingChannel, queue: str) -> int:
 # --- time -----------------------------------------------------------------------------------------
 
 
+def test_a_call_may_last_as_long_as_the_time_moves_on(
+    broker: VirtualBroker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = 0
+
+    def passed_since_last_look(done: list[Future[None]], _: float) -> None:
+        nonlocal looks
+        looks += 1
+        before = broker.passed
+        assert eventually(lambda: done[0].done() or broker.passed > before)
+
+    monkeypatch.setattr("harebell.testing.virtual.wait", passed_since_last_look)
+    broker.advance(3600)
+    assert broker.passed == 3600
+    assert looks > 1
+
+
 def test_a_message_expires_when_the_test_says_so(
     broker: VirtualBroker, channel: BlockingChannel
 ) -> None:
@@ -74,15 +94,14 @@ def test_delayed_messages_come_in_the_order_of_their_times(
         properties = pika.BasicProperties(headers={"x-delay": hours * 3_600_000})
         channel.basic_publish("later", "", f"{hours}".encode(), properties)
     broker.advance(2.5 * 3600)
-    channel.connection.process_data_events(0.5)
-    assert got == [b"1", b"2"]
+    link = channel.connection
+    assert eventually(lambda: link.process_data_events(0) or got == [b"1", b"2"])
     broker.advance(3600)
-    channel.connection.process_data_events(0.5)
-    assert got == [b"1", b"2", b"3"]
+    assert eventually(lambda: link.process_data_events(0) or got == [b"1", b"2", b"3"])
     assert [round(each.at / 3600, 1) for each in broker.delivered] == [1.0, 2.0, 3.0]
 
 
-def test_what_expires_goes_from_queue_to_queue_each_at_its_own_time(
+def test_expired_messages_go_from_queue_to_queue_each_at_its_own_time(
     broker: VirtualBroker, channel: BlockingChannel
 ) -> None:
     for number in range(3):
@@ -224,11 +243,9 @@ def test_publishers_are_blocked_and_unblocked(broker: VirtualBroker) -> None:
     broker.block_publishers()
     connection.channel().basic_publish("", "nowhere", b"m")
     broker.settle()
-    connection.process_data_events(0.2)
-    assert seen == ["low on disk"]
+    assert eventually(lambda: connection.process_data_events(0) or seen == ["low on disk"])
     broker.unblock_publishers()
-    connection.process_data_events(0.2)
-    assert seen == ["low on disk", "free"]
+    assert eventually(lambda: connection.process_data_events(0) or seen == ["low on disk", "free"])
     connection.close()
 
 
@@ -243,7 +260,7 @@ def test_frames_are_injected_in_the_name_of_the_broker(
         broker.inject(HEARTBEAT, sender="me")
 
 
-def test_what_is_durable_is_there_after_a_restart(
+def test_durable_messages_are_there_after_a_restart(
     broker: VirtualBroker, channel: BlockingChannel
 ) -> None:
     channel.queue_declare("q", durable=True, arguments={"x-message-ttl": 60_000})
@@ -286,3 +303,8 @@ def test_a_closed_broker_says_that_it_is(broker: VirtualBroker) -> None:
     with pytest.raises(HarebellError, match="the broker is closed"):
         broker.advance(1)
     assert not broker.data_dir.exists()
+
+
+def test_the_memory_of_the_tests_is_no_reason_to_block_publishers(broker: VirtualBroker) -> None:
+    (node,) = broker.command("nodes.list")
+    assert node["mem_limit"] == machine_memory_bytes()

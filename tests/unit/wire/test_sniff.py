@@ -46,7 +46,7 @@ def test_on_its_own_listener_the_header_of_0_10_means_the_transitional_one():
 
 
 @pytest.mark.parametrize("header", ACCEPTED)
-def test_what_follows_the_header_does_not_matter(header: bytes):
+def test_octets_behind_the_header_do_not_matter(header: bytes):
     assert sniff(header + b"\x01\x00\x00").version == ACCEPTED[header]
 
 

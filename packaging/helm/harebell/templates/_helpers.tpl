@@ -19,3 +19,17 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version }}
 {{- end -}}
+
+{{/* The file rabbitmq.conf, with what TLS needs. */}}
+{{- define "harebell.configuration" -}}
+{{ .Values.configuration | trim }}
+{{- if .Values.tls.secret }}
+listeners.ssl.default = 5671
+management.ssl.port = 15671
+ssl_options.certfile = /etc/rabbitmq/tls/tls.crt
+ssl_options.keyfile = /etc/rabbitmq/tls/tls.key
+{{- if .Values.tls.clientAuthority }}
+ssl_options.cacertfile = /etc/rabbitmq/tls/ca.crt
+{{- end }}
+{{- end }}
+{{- end -}}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 
 from harebell_rabbitmq_compat import main
 
-TOOLS = {
+TOOLS: dict[str, Callable[[], int]] = {
     "rabbitmqctl": main.rabbitmqctl,
     "rabbitmq-diagnostics": main.rabbitmq_diagnostics,
     "rabbitmq-plugins": main.rabbitmq_plugins,

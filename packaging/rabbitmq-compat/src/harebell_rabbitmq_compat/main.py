@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from harebell_rabbitmq_compat import exits
@@ -42,40 +43,10 @@ from harebell_rabbitmq_compat.verb import (
 
 _INTERRUPTED = 130
 _MODULES = (
-    *("accounts", "actions", "broker", "health", "lists", "logs", "machine", "plugins", "queues"),
-    *("service", "settings", "stored"),
+    *("accounts", "actions", "broker", "health", "lists", "logs", "machine", "passed", "plugins"),
+    *("queues", "settings", "stored"),
 )
 _BOOTING_WORDS = ("help", "autocomplete")
-
-
-def rabbitmqctl() -> int:
-    """Run `rabbitmqctl`."""
-    return run(CTL, sys.argv[1:])
-
-
-def rabbitmq_diagnostics() -> int:
-    """Run `rabbitmq-diagnostics`."""
-    return run(DIAGNOSTICS, sys.argv[1:])
-
-
-def rabbitmq_plugins() -> int:
-    """Run `rabbitmq-plugins`."""
-    return run(PLUGINS, sys.argv[1:])
-
-
-def rabbitmq_queues() -> int:
-    """Run `rabbitmq-queues`."""
-    return run(QUEUES, sys.argv[1:])
-
-
-def rabbitmq_streams() -> int:
-    """Run `rabbitmq-streams`."""
-    return run(STREAMS, sys.argv[1:])
-
-
-def rabbitmq_upgrade() -> int:
-    """Run `rabbitmq-upgrade`."""
-    return run(UPGRADE, sys.argv[1:])
 
 
 def rabbitmqadmin() -> int:
@@ -103,16 +74,16 @@ def rabbitmq_server() -> int:
     return exits.OK
 
 
-def run(tool: str, words: Sequence[str]) -> int:
-    """Run a tool.
+def run(tool: str) -> int:
+    """Run a tool with the command line of this process.
 
     Args:
         tool: its name.
-        words: its command line.
 
     Returns:
         the exit code.
     """
+    words = sys.argv[1:]
     try:
         return _run(tool, words)
     except KeyboardInterrupt:
@@ -123,23 +94,31 @@ def run(tool: str, words: Sequence[str]) -> int:
         return exits.OK
 
 
+rabbitmqctl = partial(run, CTL)
+rabbitmq_diagnostics = partial(run, DIAGNOSTICS)
+rabbitmq_plugins = partial(run, PLUGINS)
+rabbitmq_queues = partial(run, QUEUES)
+rabbitmq_streams = partial(run, STREAMS)
+rabbitmq_upgrade = partial(run, UPGRADE)
+
+
 def _run(tool: str, words: Sequence[str]) -> int:
     _load_verbs()
     first = parse(words, {}, {}, strict=False)
     name = first.arguments[0] if first.arguments else ""
     if name in _BOOTING_WORDS or first.flags.get("help") or not words:
         return _help(tool, first)
-    found = VERBS.get(name)
-    if found is None or tool not in found.tools:
+    verb = VERBS.get(name)
+    if verb is None or tool not in verb.tools:
         return _unknown(tool, name)
     try:
-        line = parse(words, found.flags, found.short, strict=True)
-        _check(found, line)
-        return _execute(found, line)
+        line = parse(words, verb.flags, verb.short, strict=True)
+        _check(verb, line)
+        return _execute(verb, line)
     except WrongArguments as error:
         print(
             f"{error.heading}: {error}\nArguments given:\n\t{' '.join(words)}\n\n"
-            f"{_bold('Usage')}\n\n{_usage(tool, found)}",
+            f"{_bold('Usage')}\n\n{_usage(tool, verb)}",
             file=sys.stderr,
         )
         return error.code
@@ -152,19 +131,19 @@ def _load_verbs() -> None:
         import_module(f"harebell_rabbitmq_compat.verbs.{module}")
 
 
-def _check(found: Verb, line: CommandLine) -> None:
+def _check(verb: Verb, line: CommandLine) -> None:
     """Check the number of arguments and the format.
 
     Raises:
         WrongArguments: they are wrong.
     """
     count = len(line.arguments) - 1
-    if count < found.minimum:
+    if count < verb.minimum:
         raise WrongArguments("not enough arguments.")
-    if count > found.maximum:
+    if count > verb.maximum:
         raise WrongArguments("too many arguments.")
-    if found.columns:
-        unknown = [name for name in column_names(line.arguments[1:]) if name not in found.columns]
+    if verb.columns:
+        unknown = [name for name in column_names(line.arguments[1:]) if name not in verb.columns]
         if unknown:
             raise WrongArguments(f"Info key(s) {','.join(unknown)} are not supported")
     formatter = line.flags.get("formatter", "table")
@@ -172,7 +151,7 @@ def _check(found: Verb, line: CommandLine) -> None:
         raise WrongArguments(f"formatter {formatter} is none of {', '.join(FORMATTERS)}")
 
 
-def _execute(found: Verb, line: CommandLine) -> int:
+def _execute(verb: Verb, line: CommandLine) -> int:
     flags = line.flags
     formatter = flags.get("formatter", "table")
     quiet = bool(flags.get("quiet") or flags.get("silent") or formatter in MACHINE_FORMATTERS)
@@ -184,12 +163,12 @@ def _execute(found: Verb, line: CommandLine) -> int:
     node = Node(flags)
     call = Call(node, line.arguments[1:], flags, say)
     try:
-        _check_state(found, node)
-        if found.check is not None:
-            found.check(call)
+        _check_state(verb, node)
+        if verb.check is not None:
+            verb.check(call)
         if not quiet:
-            _announce(found, call)
-        result = found.run(call)
+            _announce(verb, call)
+        result = verb.run(call)
     except VerbFailed as error:
         if formatter in ("json", "json_stream"):
             shown: dict[str, Any] = {"message": str(error), "node": node.name, "result": "error"}
@@ -202,32 +181,32 @@ def _execute(found: Verb, line: CommandLine) -> int:
     return exits.OK
 
 
-def _check_state(found: Verb, node: Node) -> None:
+def _check_state(verb: Verb, node: Node) -> None:
     """Refuse a verb for another state of the broker; a broker that does not answer has none.
 
     Raises:
         WrongArguments: the broker is stopped or running, and must not be.
     """
-    if found.state not in (RUNNING, STOPPED):
+    if verb.state not in (RUNNING, STOPPED):
         return
     try:
         state = node.overview()["state"]
     except VerbFailed:
         return
-    if state != found.state:
-        verb = "start_app" if found.state == RUNNING else "stop_app"
-        word = "Start" if found.state == RUNNING else "Stop"
+    if state != verb.state:
+        remedy = "start_app" if verb.state == RUNNING else "stop_app"
+        word = "Start" if verb.state == RUNNING else "Stop"
         raise WrongArguments(
-            f"this command requires the 'rabbit' app to be {found.state} on the target node. "
-            f"{word} it with 'rabbitmqctl {verb}'.",
+            f"this command requires the 'rabbit' app to be {verb.state} on the target node. "
+            f"{word} it with 'rabbitmqctl {remedy}'.",
             heading="Error",
         )
 
 
-def _announce(found: Verb, call: Call) -> None:
-    if found.seconds is not None and not call.flags.get("dry-run"):
-        call.say(f"Timeout: {call.flags.get('timeout', found.seconds)} seconds ...")
-    call.say(found.announcement(call))
+def _announce(verb: Verb, call: Call) -> None:
+    if verb.seconds is not None and not call.flags.get("dry-run"):
+        call.say(f"Timeout: {call.flags.get('timeout', verb.seconds)} seconds ...")
+    call.say(verb.announcement(call))
 
 
 def _print(result: Result, formatter: str, flags: dict[str, Any]) -> None:
@@ -248,8 +227,8 @@ def _bold(text: str) -> str:
     return f"\x1b[1m{text}\x1b[0m" if sys.stderr.isatty() else text
 
 
-def _usage(tool: str, found: Verb) -> str:
-    return f"{tool} [--node <node>] [--longnames] [--quiet] {found.name} {found.usage}".rstrip()
+def _usage(tool: str, verb: Verb) -> str:
+    return f"{tool} [--node <node>] [--longnames] [--quiet] {verb.name} {verb.usage}".rstrip()
 
 
 def _names(tool: str) -> list[str]:
@@ -277,13 +256,13 @@ def _help(tool: str, line: CommandLine) -> int:
     if not arguments:
         print(_overview(tool))
         return exits.OK if line.arguments or line.flags.get("help") else exits.USAGE
-    found = VERBS.get(arguments[0])
-    if found is None or tool not in found.tools:
+    verb = VERBS.get(arguments[0])
+    if verb is None or tool not in verb.tools:
         return _unknown(tool, arguments[0])
-    print(f"\n{_bold('Usage')}\n\n{_usage(tool, found)}\n\n{found.summary}\n")
-    if found.flags:
+    print(f"\n{_bold('Usage')}\n\n{_usage(tool, verb)}\n\n{verb.summary}\n")
+    if verb.flags:
         print(f"{_bold('Arguments and Options')}\n")
-        for flag in found.flags:
+        for flag in verb.flags:
             print(f"--{flag}")
         print()
     return exits.OK

@@ -59,7 +59,7 @@ class Node:
         if given:
             return Path(given)
         # Imported here: the configuration takes longer than everything else of a verb.
-        from harebell.server.config import ConfigError, load
+        from harebell.config import ConfigError, load
 
         try:
             return load({}).data_dir
@@ -76,20 +76,20 @@ class Node:
         Raises:
             VerbFailed: no broker answers, or another one than the wanted.
         """
-        from harebell.server.control.client import ControlError, ask_overview
+        from harebell.management.control.client import ControlError, ask_overview
 
         if self._overview is None or again:
             seconds = self._flags.get("timeout") if patience is None else patience
             try:
-                found = ask_overview(self.data_dir(), seconds or 30.0)
+                overview = ask_overview(self.data_dir(), seconds or 30.0)
             except ControlError as error:
                 raise self._unreachable(str(error)) from None
-            if not self._is_wanted(found["node"]):
+            if not self._is_wanted(overview["node"]):
                 raise self._unreachable(
-                    f"the broker on {found['data_dir']} is {found['node']}: leave --node out, or "
-                    "name its data directory with --data-dir"
+                    f"the broker on {overview['data_dir']} is {overview['node']}: leave --node "
+                    "out, or name its data directory with --data-dir"
                 )
-            self._overview = found
+            self._overview = overview
         return self._overview
 
     def _is_wanted(self, name: str) -> bool:
@@ -128,7 +128,7 @@ class Node:
             CommandRefused: the broker refused it.
             VerbFailed: no broker answers.
         """
-        from harebell.server.control.client import CommandError, ControlError, ask_command
+        from harebell.management.control.client import CommandError, ControlError, ask_command
 
         if self._asked is not None:
             self.overview()

@@ -90,30 +90,30 @@ def _typed(value: Any) -> tuple[str, Any]:
     return "longstr", str(value)
 
 
-def lines(found: Rows, formatter: str, *, headers: bool) -> Iterable[str]:
+def lines(table: Rows, formatter: str, *, headers: bool) -> Iterable[str]:
     """Yield the lines of rows in a format.
 
     Args:
-        found: the rows.
+        table: the rows.
         formatter: one of `FORMATTERS`.
         headers: whether the names of the columns are wanted.
     """
-    headers = headers and found.headers
+    headers = headers and table.headers
     match formatter:
         case "json" | "json_stream":
-            yield from _json_lines(found, stream=formatter == "json_stream")
+            yield from _json_lines(table, stream=formatter == "json_stream")
         case "csv":
-            if headers and found.rows:
-                yield ",".join(_quoted(name) for name in found.columns)
-            for row in found.rows:
-                yield ",".join(_quoted(term(row[name])) for name in found.columns)
+            if headers and table.rows:
+                yield ",".join(_quoted(name) for name in table.columns)
+            for row in table.rows:
+                yield ",".join(_quoted(term(row[name])) for name in table.columns)
         case "pretty_table":
-            yield from _boxes(found)
+            yield from _boxes(table)
         case _:
-            if headers and found.rows:
-                yield "\t".join(found.columns)
-            for row in found.rows:
-                yield "\t".join(term(row[name]) for name in found.columns)
+            if headers and table.rows:
+                yield "\t".join(table.columns)
+            for row in table.rows:
+                yield "\t".join(term(row[name]) for name in table.columns)
 
 
 def encoded(value: Any) -> str:
@@ -121,8 +121,8 @@ def encoded(value: Any) -> str:
     return json.dumps(value, separators=(",", ":"), ensure_ascii=False)
 
 
-def _json_lines(found: Rows, *, stream: bool) -> Iterable[str]:
-    objects = (encoded({name: plain(row[name]) for name in found.columns}) for row in found.rows)
+def _json_lines(table: Rows, *, stream: bool) -> Iterable[str]:
+    objects = (encoded({name: plain(row[name]) for name in table.columns}) for row in table.rows)
     if stream:
         yield from objects
         return
@@ -136,12 +136,12 @@ def _quoted(text: str) -> str:
     return '"' + text.replace('"', '""') + '"'
 
 
-def _boxes(found: Rows) -> Iterable[str]:
-    table = [
-        list(found.columns),
-        *([term(row[name]) for name in found.columns] for row in found.rows),
+def _boxes(table: Rows) -> Iterable[str]:
+    grid = [
+        list(table.columns),
+        *([term(row[name]) for name in table.columns] for row in table.rows),
     ]
-    widths = [max(len(line[n]) for line in table) for n in range(len(found.columns))]
+    widths = [max(len(line[n]) for line in grid) for n in range(len(table.columns))]
     fancy = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     bar, top, middle, bottom, across = (
         ("│", "┌┬┐", "├┼┤", "└┴┘", "─") if fancy else ("|", "+++", "+++", "+++", "-")
@@ -151,7 +151,7 @@ def _boxes(found: Rows) -> Iterable[str]:
         return ends[0] + ends[1].join(across * (width + 2) for width in widths) + ends[2]
 
     yield rule(top)
-    for number, line in enumerate(table):
+    for number, line in enumerate(grid):
         if number:
             yield rule(middle)
         cells = (f" {cell.ljust(width)} " for cell, width in zip(line, widths, strict=True))

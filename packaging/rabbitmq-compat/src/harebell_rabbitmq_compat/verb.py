@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from harebell_rabbitmq_compat.exits import DATA, NO_USER, SOFTWARE, UNAVAILABLE, VerbFailed
 from harebell_rabbitmq_compat.node import CommandRefused, Node
+from harebell_rabbitmq_compat.options import GLOBAL_FLAGS
 from harebell_rabbitmq_compat.tables import Rows
 
 CTL = "rabbitmqctl"
@@ -66,6 +69,11 @@ class Call:
         """The vhost of `-p`, or `/`."""
         return str(self.flags.get("vhost", "/"))
 
+    def filled(self, template: str) -> str:
+        """Return a template with the arguments for {0}, {1}, ..., and with {vhost} and {node}."""
+        node = self.node.name if "{node}" in template else ""
+        return template.format(*self.arguments, vhost=self.vhost, node=node)
+
     def ask(self, command: str, **given: Any) -> Any:
         """Run a command of the broker.
 
@@ -97,6 +105,18 @@ class Call:
         return any(row["name"] == name for row in self.ask("users.list"))
 
 
+def parsed_json(text: str) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        VerbFailed: it is invalid.
+    """
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise VerbFailed(f"JSON decoding error. Reason: {error}") from None
+
+
 def _as_rabbitmq_says(reason: str) -> tuple[str, int]:
     """Return the text and the exit code for a refusal of the broker."""
     what, _, rest = reason.partition("'")
@@ -124,7 +144,7 @@ class Verb(NamedTuple):
         flags: its own flags, with the types of their values.
         short: its own short flags.
         banner: the sentence that is printed before it runs, a template with {0} for the first
-            argument and {vhost}, or a function; "" for none.
+            argument, {vhost} and {node}, or a function; "" for none.
         tools: the tools that have it.
         seconds: its timeout unless one is given, which is printed; None for no line.
         columns: the columns that its arguments may name; () if they are no columns.
@@ -151,46 +171,72 @@ class Verb(NamedTuple):
         """Return the sentence that is printed before it runs."""
         if callable(self.banner):
             return self.banner(call)
-        return self.banner.format(*call.arguments, vhost=call.vhost)
+        return call.filled(self.banner)
 
 
 VERBS: dict[str, Verb] = {}
 """Every verb that works, by name."""
 
 
+_BRACKETS = re.compile(r"\[([^]]*)\]")
+_FLAG = re.compile(r"--([a-z-]+)(?:\|-(\w))?(.*)")
+
+
+def _counts(usage: str, optional: Sequence[str]) -> tuple[int, int]:
+    """Return how many arguments a usage line names: at least, and at most."""
+    least = _BRACKETS.sub("", usage).count("<")
+    arguments = [part for part in optional if not part.startswith("-")]
+    return least, MANY if any("..." in part for part in arguments) else least + len(arguments)
+
+
 def verb(
     usage: str = "",
     *,
-    arguments: tuple[int, int] = (0, 0),
-    flags: Mapping[str, type] | None = None,
-    short: Mapping[str, str] | None = None,
+    arguments: tuple[int, int] | None = None,
+    flags: Mapping[str, type] = {},  # it is read only
+    short: Mapping[str, str] = {},  # it is read only
     banner: Callable[[Call], str] | str = "",
-    tools: tuple[str, ...] = (CTL, DIAGNOSTICS),
+    tools: tuple[str, ...] | str = (CTL, DIAGNOSTICS),
     seconds: float | None = None,
     columns: Sequence[str] = (),
     name: str = "",
+    summary: str = "",
     state: str = RUNNING,
     check: Callable[[Call], None] | None = None,
 ) -> Callable[[Callable[[Call], Result]], Callable[[Call], Result]]:
-    """Make a function a verb; the arguments are those of `Verb`."""
+    """Make a function a verb; the arguments are those of `Verb`, the summary is its docstring.
+
+    The usage line says how many arguments and which flags there are, `[--name|-n <value>]` being
+    a text and `[--name]` a boolean. Given are those that RabbitMQ's usage line does not tell, and
+    flags that are numbers.
+    """
+    optional = _BRACKETS.findall(usage)
+    known, letters = dict(flags), dict(short)
+    for match in filter(None, map(_FLAG.match, optional)):
+        flag, letter, value = match.groups()
+        if flag not in GLOBAL_FLAGS:
+            known.setdefault(flag, str if value else bool)
+        if letter:
+            letters[letter] = flag
 
     def decorate(run: Callable[[Call], Result]) -> Callable[[Call], Result]:
-        known = name or run.__name__.rstrip("_")
-        summary = (run.__doc__ or "").partition("\n")[0]
-        VERBS[known] = Verb(
-            known,
-            run,
-            usage,
-            summary,
-            *arguments,
-            flags or {},
-            short or {},
-            banner,
-            tools,
-            seconds,
-            columns,
-            state,
-            check,
+        minimum, maximum = arguments or _counts(usage, optional)
+        own_name = name or run.__name__.rstrip("_")
+        VERBS[own_name] = Verb(
+            name=own_name,
+            run=run,
+            usage=usage,
+            summary=summary or (run.__doc__ or "").partition("\n")[0],
+            minimum=minimum,
+            maximum=maximum,
+            flags=known,
+            short=letters,
+            banner=banner,
+            tools=(tools,) if isinstance(tools, str) else tools,
+            seconds=seconds,
+            columns=columns,
+            state=state,
+            check=check,
         )
         return run
 

@@ -11,7 +11,7 @@ from harebell.admin.catalog import BINDINGS
 from harebell.admin.command import MANAGEMENT, Argument, Row
 from harebell.admin.commands.exchanges import DEFAULT_EXCHANGE, find_exchange
 from harebell.admin.commands.queues import find_queue
-from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.context import AdminContext, CommandRefused, checked_table, missing
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -43,6 +43,7 @@ def _binding_row(
     vhost: VHost, source: str, destination: Queue | Exchange, key: str, arguments: Any
 ) -> BindingRow:
     from harebell.model.queue.contract import Queue
+    from harebell.wire.json_values import shown_table
 
     return {
         "vhost": vhost.name,
@@ -51,7 +52,7 @@ def _binding_row(
         "destination_name": destination.name,
         "destination_kind": "queue" if isinstance(destination, Queue) else "exchange",
         "routing_key": key,
-        "arguments": dict(arguments),
+        "arguments": shown_table(arguments),
     }
 
 
@@ -87,11 +88,11 @@ def _ends(
     where = context.vhost(vhost)
     kind = "exchange" if to_exchange else "queue"
     destinations: Mapping[str, Queue | Exchange] = where.exchanges if to_exchange else where.queues
-    for what, name, known in (
+    for what, name, resources in (
         ("exchange", source, where.exchanges),
         (kind, destination, destinations),
     ):
-        if name not in known:
+        if name not in resources:
             raise CommandRefused(
                 f"no {what} '{name}' in vhost '{where.name}': `harebell {what}s list` shows all, "
                 f"and `harebell {what}s declare` makes one"
@@ -99,11 +100,11 @@ def _ends(
     return where, destinations[destination]
 
 
-def _sentence(known: Mapping[str, Any], done: str) -> str:
-    key = f" with the key '{known['routing_key']}'" if known["routing_key"] else ""
+def _sentence(outcome: Mapping[str, Any], done: str) -> str:
+    key = f" with the key '{outcome['routing_key']}'" if outcome["routing_key"] else ""
     return (
-        f"{known['destination_kind']} '{known['destination_name']}' in vhost "
-        f"'{known['vhost']}' is {done} to exchange '{known['source_name']}'{key}"
+        f"{outcome['destination_kind']} '{outcome['destination_name']}' in vhost "
+        f"'{outcome['vhost']}' is {done} to exchange '{outcome['source_name']}'{key}"
     )
 
 
@@ -113,7 +114,7 @@ ToExchange = Annotated[bool, Argument("DESTINATION is an exchange.")]
 
 @BINDINGS.command(
     tag=MANAGEMENT,
-    done=lambda known: _sentence(known, "bound"),
+    done=lambda outcome: _sentence(outcome, "bound"),
 )
 def add(
     context: AdminContext,
@@ -125,12 +126,16 @@ def add(
     arguments: Table = NO_ARGUMENTS,
 ) -> BindingRow:
     """Bind the queue DESTINATION to the exchange SOURCE."""
+    from harebell.front.operations import bind as operations
+
     where, end = _ends(context, vhost, source, destination, to_exchange)
-    where.bind(source, end, routing_key, arguments)
-    return _binding_row(where, source, end, routing_key, arguments)
+    kind = "exchange" if to_exchange else "queue"
+    request = operations.BindingRequest(kind, destination, source, routing_key, _checked(arguments))
+    operations.bind(context.caller(where), request)
+    return _binding_row(where, source, end, routing_key, request.arguments)
 
 
-@BINDINGS.command(tag=MANAGEMENT, done=lambda known: _sentence(known, "no longer bound"))
+@BINDINGS.command(tag=MANAGEMENT, done=lambda outcome: _sentence(outcome, "no longer bound"))
 def delete(
     context: AdminContext,
     source: str,
@@ -141,14 +146,22 @@ def delete(
     arguments: Table = NO_ARGUMENTS,
 ) -> BindingRow:
     """Delete a binding of the queue DESTINATION to the exchange SOURCE."""
+    from harebell.front.operations import bind as operations
+
     where, end = _ends(context, vhost, source, destination, to_exchange)
-    if not where.unbind(source, end, routing_key, arguments):
+    kind = "exchange" if to_exchange else "queue"
+    request = operations.BindingRequest(kind, destination, source, routing_key, _checked(arguments))
+    if not operations.unbind(context.caller(where), request):
         raise CommandRefused(
             f"no binding from exchange '{source}' to '{end.name}' with the key "
             f"'{routing_key}' and these arguments in vhost '{where.name}': "
             "`harebell bindings list` shows all"
         )
-    return _binding_row(where, source, end, routing_key, arguments)
+    return _binding_row(where, source, end, routing_key, request.arguments)
+
+
+def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return checked_table(arguments, "the arguments of the binding")
 
 
 # --- over HTTP ------------------------------------------------------------------------------------
@@ -187,7 +200,7 @@ def properties_key(routing_key: str, arguments: Any) -> str:
 def _api_row(
     vhost: str, source: str, destination: str, kind: str, key: str, arguments: Any
 ) -> ApiBindingRow:
-    from harebell.admin.rows.common import as_json
+    from harebell.wire.json_values import shown_table
 
     return {
         "source": source,
@@ -195,7 +208,7 @@ def _api_row(
         "destination": destination,
         "destination_type": kind,
         "routing_key": key,
-        "arguments": as_json(dict(arguments)),
+        "arguments": shown_table(arguments),
         "properties_key": properties_key(key, arguments),
     }
 
@@ -270,6 +283,17 @@ def bindings_from_exchange(
     return gathered(_api_row_of(where, each) for each in list(exchange.bindings.values()))
 
 
+def _kind_named(kind: str) -> str:
+    """Return "queue" or "exchange" for the letter of a path.
+
+    Raises:
+        CommandRefused: NOT_FOUND.
+    """
+    if kind not in _KINDS:
+        raise missing(f"a binding leads to q (a queue) or e (an exchange), not to '{kind}'")
+    return _KINDS[kind]
+
+
 def _ends_by_kind(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str
 ) -> tuple[VHost, Exchange, Queue | Exchange]:
@@ -279,8 +303,7 @@ def _ends_by_kind(
         CommandRefused: NOT_FOUND.
     """
     where, exchange = find_exchange(context, vhost, source)
-    if kind not in _KINDS:
-        raise missing(f"a binding leads to q (a queue) or e (an exchange), not to '{kind}'")
+    _kind_named(kind)
     find = find_queue if kind == _QUEUE else find_exchange
     return where, exchange, find(context, vhost, destination)[1]
 
@@ -291,8 +314,8 @@ def _rows_between(
     where, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     if exchange.default:
         return [_default_binding(where, destination)] if kind == _QUEUE else []
-    found = [each for each in (end.bound or {}).values() if each.source is exchange]
-    return [_api_row_of(where, each) for each in found]
+    bindings = [each for each in (end.bound or {}).values() if each.source is exchange]
+    return [_api_row_of(where, each) for each in bindings]
 
 
 def _find_binding(
@@ -328,17 +351,6 @@ def binding(
     return _find_binding(context, vhost, source, kind, destination, props)
 
 
-def _check_permissions(
-    context: AdminContext, vhost: VHost, source: str, kind: str, end: str, key: str
-) -> None:
-    if context.actor is not None:
-        from harebell.front.operations.bind import check_binding
-        from harebell.front.operations.caller import Caller
-
-        caller = Caller(vhost, context.actor, None, context.log)
-        check_binding(caller, _KINDS[kind], end, source, key)
-
-
 @BINDINGS.over_http(f"POST {_PATH}", tag=MANAGEMENT, status=201)
 def bind(
     context: AdminContext,
@@ -350,10 +362,14 @@ def bind(
     arguments: dict[str, Any] = NO_ARGUMENTS,
 ) -> Row:
     """Bind a queue or an exchange to an exchange; the header `location` names the binding."""
-    where, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
-    _check_permissions(context, where, exchange.name, kind, end.name, routing_key)
-    where.bind(exchange.name, end, routing_key, arguments)
-    props = quote(properties_key(routing_key, arguments), safe="~")
+    from harebell.front.operations import bind as operations
+
+    where = context.vhost(vhost)
+    request = operations.BindingRequest(
+        _kind_named(kind), destination, source, routing_key, _checked(arguments)
+    )
+    operations.bind(context.caller(where), request)
+    props = quote(properties_key(routing_key, request.arguments), safe="~")
     return {"location": f"{quote(destination or DEFAULT_EXCHANGE, safe='')}/{props}"}
 
 
@@ -362,11 +378,19 @@ def unbind(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str, props: str
 ) -> Row:
     """Delete a binding by the name that `properties_key` gives it."""
-    where, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
+    from harebell.front.operations import bind as operations
+
+    where = context.vhost(vhost)
+    caller = context.caller(where)
+    # Before anything is looked up: only users with permissions learn what exists.
+    operations.check_ends(caller, _kind_named(kind), destination, source)
     row = _find_binding(context, vhost, source, kind, destination, props)
-    _check_permissions(context, where, exchange.name, kind, end.name, row["routing_key"])
+    _, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     for each in (end.bound or {}).values():
         if each.source is exchange and _api_row_of(where, each) == row:
-            where.unbind(exchange.name, end, each.routing_key, each.arguments)
+            request = operations.BindingRequest(
+                _kind_named(kind), destination, source, each.routing_key, each.arguments
+            )
+            operations.unbind(caller, request)
             return {}
     raise CommandRefused("the default exchange has no bindings that can be deleted")

@@ -27,7 +27,7 @@ class Member(TypedDict):
 
 @CLUSTER.command("GET /api/cluster/status", tag=MONITORING, row=Member, place=EVERYWHERE)
 def status(context: AdminContext) -> list[Row]:
-    """Print the brokers of each store: which one owns it, and which stand by."""
+    """List the brokers of each store: which one owns it, and which stand by."""
     return [*context.brokers()]
 
 

@@ -10,8 +10,8 @@ from harebell.admin.command import ADMINISTRATOR, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
 
 
-def _done(known: Mapping[str, Any]) -> str:
-    changed, kept = known["changed"], known["restart_needed"]
+def _done(outcome: Mapping[str, Any]) -> str:
+    changed, kept = outcome["changed"], outcome["restart_needed"]
     text = f"{plural(len(changed), 'key')} changed"
     if changed:
         text += f": {', '.join(changed)}"
@@ -52,6 +52,8 @@ def set_key(context: AdminContext, key: str, value: str) -> Row:
 
     try:
         return context.operation.set_key(key, value)
+    except CommandRefused:
+        raise
     except HarebellError as error:
         raise CommandRefused(str(error)) from None
 
@@ -63,5 +65,7 @@ def unset_key(context: AdminContext, key: str) -> Row:
 
     try:
         return context.operation.unset_key(key)
+    except CommandRefused:
+        raise
     except HarebellError as error:
         raise CommandRefused(str(error)) from None

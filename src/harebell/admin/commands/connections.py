@@ -21,6 +21,7 @@ from harebell.admin.rows.connections import (
     consumer_row,
 )
 from harebell.admin.rows.details import channel_deliveries, channel_publishes
+from harebell.base.errors import ErrorKind
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
@@ -41,8 +42,10 @@ def visible_connections(context: AdminContext, vhost: str | None) -> list[BaseCo
 def _every(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     """All connections by age, also those that the actor may not see."""
     only = None if vhost is None else context.vhost(vhost)
-    found = [each for each in context.registry.connections if only is None or each.vhost is only]
-    return sorted(found, key=lambda each: (each.connected_at, str(each.peer)))
+    connections = [
+        each for each in context.registry.connections if only is None or each.vhost is only
+    ]
+    return sorted(connections, key=lambda each: (each.connected_at, str(each.peer)))
 
 
 @CONNECTIONS.listing(
@@ -65,9 +68,9 @@ def show(
     data_rates_age: Age = None,
     data_rates_incr: Increment = None,
 ) -> Row:
-    """Show the connection NAME, as `list` shows it, and samples of its octets."""
-    wanted = range_of(data_rates_age, data_rates_incr, "data_rates")
-    return dict(connection_row(context, _connection(context, name), wanted))
+    """Show the connection NAME and samples of its octets. `list` shows the names."""
+    period = range_of(data_rates_age, data_rates_incr, "data_rates")
+    return dict(connection_row(context, _connection(context, name), period))
 
 
 @CONNECTIONS.over_http("GET /api/connections/{name}/sessions", tag=MANAGEMENT, place=ANYWHERE)
@@ -78,16 +81,27 @@ def sessions(context: AdminContext, name: str) -> list[Row]:
 
 
 def _connection(context: AdminContext, name: str) -> BaseConnection:
-    found = [
+    connections = [
         each for each in visible_connections(context, None) if each.peer.connection_name == name
     ]
-    if not found:
+    if not connections:
         raise _no_connection(name)
-    return found[0]
+    return connections[0]
 
 
 def _no_connection(name: str) -> CommandRefused:
     return missing(f"no connection '{name}': `harebell connections list` shows all by their names")
+
+
+def _check_may_end(context: AdminContext, user: str) -> None:
+    """Refuse to close connections of a user: administrators may, and the user.
+
+    Raises:
+        CommandRefused: ACCESS_REFUSED.
+    """
+    actor = context.actor
+    if actor is not None and actor.name != user and "administrator" not in actor.tags:
+        raise CommandRefused("User not authorised to access object", ErrorKind.ACCESS_REFUSED)
 
 
 def checked_reason(reason: str | None) -> str:
@@ -109,21 +123,20 @@ def checked_reason(reason: str | None) -> str:
     done="connection '{name}' was closed",
     place=ANYWHERE,
 )
-def close(context: AdminContext, name: str, reason: Reason = None) -> Row:
-    """Close the connection NAME, as `list` shows it, with 320 CONNECTION_FORCED."""
+def close(context: AdminContext, name: str, reason: Reason = None) -> Slices[Row]:
+    """Close the connection NAME with 320 CONNECTION_FORCED. `list` shows the names."""
     text = checked_reason(reason)
-    closed = context.disconnect(
-        text,
-        lambda each: each.peer.connection_name == name and context.may_see_work_of(each.user.name),
+    user = _connection(context, name).user
+    _check_may_end(context, user.name)
+    closed = yield from context.disconnect(
+        text, lambda each: each.peer.connection_name == name and each.user.name == user.name
     )
-    if not closed:
-        raise _no_connection(name)
     context.log("info", f"connection {name} was closed: {text}")
     return {"name": name, "connections_closed": closed}
 
 
-def _closed(known: Mapping[str, Any]) -> str:
-    return f"{plural(known['connections_closed'], 'connection')} closed"
+def _closed(outcome: Mapping[str, Any]) -> str:
+    return f"{plural(outcome['connections_closed'], 'connection')} closed"
 
 
 @CONNECTIONS.command(tag=ADMINISTRATOR, done=_closed, merge=SUMS)
@@ -132,12 +145,12 @@ def close_all(
     vhost: Annotated[str | None, Argument("Only those to this vhost.", "NAME")] = None,
     user: Annotated[str | None, Argument("Only those of this user.", "NAME")] = None,
     reason: Reason = None,
-) -> Row:
+) -> Slices[Row]:
     """Close all connections, or those to a vhost or of a user."""
     text = checked_reason(reason)
     where = None if vhost is None else context.vhost(vhost)
     who = None if user is None else context.user(user)
-    closed = context.disconnect(
+    closed = yield from context.disconnect(
         text,
         lambda each: where in (None, each.vhost) and (who is None or each.user.name == who.name),
     )
@@ -149,18 +162,17 @@ def close_all(
 def list_of_user(context: AdminContext, user: str) -> Slices[list[ConnectionRow]]:
     """List the connections of a user, the oldest first."""
     context.user(user)
-    found = [each for each in visible_connections(context, None) if each.user.name == user]
-    return gathered(connection_row(context, each) for each in found)
+    connections = [each for each in visible_connections(context, None) if each.user.name == user]
+    return gathered(connection_row(context, each) for each in connections)
 
 
 @CONNECTIONS.over_http("DELETE /api/connections/username/{user}", tag=MANAGEMENT, merge=SUMS)
-def close_of_user(context: AdminContext, user: str, reason: Reason = None) -> Row:
+def close_of_user(context: AdminContext, user: str, reason: Reason = None) -> Slices[Row]:
     """Close all connections of a user with 320 CONNECTION_FORCED."""
     text = checked_reason(reason)
+    _check_may_end(context, user)
     context.user(user)
-    closed = context.disconnect(
-        text, lambda each: each.user.name == user and context.may_see_work_of(user)
-    )
+    closed = yield from context.disconnect(text, lambda each: each.user.name == user)
     context.log("info", f"{closed} connections of user '{user}' were closed: {text}")
     return {"user": user, "connections_closed": closed}
 
@@ -193,12 +205,12 @@ def list_channels(
 ) -> Slices[list[ChannelRow]]:
     """List channels by connection and number."""
     context.check_stats()
-    found = (
+    connections = (
         visible_connections(context, vhost)
         if connection is None
         else [_connection(context, connection)]
     )
-    return gathered(channel_row(context, *each) for each in _channels(found))
+    return gathered(channel_row(context, *each) for each in _channels(connections))
 
 
 @CHANNELS.command("GET /api/channels/{name}", tag=MANAGEMENT, verb="show", place=ANYWHERE)
@@ -207,23 +219,27 @@ def show_channel(
     name: str,
     msg_rates_age: Age = None,
     msg_rates_incr: Increment = None,
-) -> Row:
-    """Show the channel NAME, as `list` shows it, with its consumers and samples of its counters."""
+) -> Slices[Row]:
+    """Show the channel NAME with its consumers and samples of its counters.
+
+    `list` shows the names.
+    """
     context.check_stats()
-    wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
+    period = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
     every = _channels(visible_connections(context, None))
-    found = [each for each in every if channel_name(*each) == name]
-    if not found:
+    channels = [each for each in every if channel_name(*each) == name]
+    if not channels:
         raise missing(f"no channel '{name}': `harebell channels list` shows all by their names")
-    connection, channel = found[0]
-    consumers = list((channel.consumers or {}).values())
+    connection, channel = channels[0]
+    every_consumer = list((channel.consumers or {}).values())
+    consumers = yield from gathered(
+        consumer_row(context, connection, channel, each) for each in every_consumer
+    )
     return {
-        **channel_row(context, connection, channel, wanted),
-        "consumer_details": [
-            consumer_row(context, connection, channel, each) for each in consumers
-        ],
-        "publishes": channel_publishes(context, channel, wanted),
-        "deliveries": channel_deliveries(context, channel, wanted),
+        **channel_row(context, connection, channel, period),
+        "consumer_details": consumers,
+        "publishes": channel_publishes(context, channel, period),
+        "deliveries": channel_deliveries(context, channel, period),
     }
 
 

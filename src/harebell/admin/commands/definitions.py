@@ -1,4 +1,4 @@
-"""Commands for definitions: what is declared in a broker, as RabbitMQ's JSON."""
+"""Commands for definitions: the objects that are declared in a broker, as RabbitMQ's JSON."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ def _target(context: AdminContext) -> ImportTarget:
 
 
 @DEFINITIONS.command(
-    *("GET /api/definitions", "GET /api/definitions/{vhost}", "GET /api/all-configuration"),
+    "GET /api/definitions: Return users, permissions, policies, vhosts and what is in them.",
+    "GET /api/definitions/{vhost}: Return the policies, queues, exchanges and bindings of a vhost.",
+    "GET /api/all-configuration: Return the same as `/api/definitions`.",
     tag=ADMINISTRATOR,
     merge=SECTIONS,
 )
@@ -61,7 +63,9 @@ def try_(
 
 
 @DEFINITIONS.command(
-    *("POST /api/definitions", "POST /api/definitions/{vhost}", "POST /api/all-configuration"),
+    "POST /api/definitions: Import the definitions in the body, all of them or none.",
+    "POST /api/definitions/{vhost}: Import definitions into a vhost, all of them or none.",
+    "POST /api/all-configuration: Do the same as `POST /api/definitions`.",
     tag=ADMINISTRATOR,
     place=IN_PARTS,
 )

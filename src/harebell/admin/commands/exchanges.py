@@ -8,12 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harebell.admin.arguments import NO_ARGUMENTS, Durable, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import EXCHANGES
 from harebell.admin.command import MANAGEMENT, Argument, Row
-from harebell.admin.context import AdminContext, checked_name, missing
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    checked_name,
+    checked_table,
+    missing,
+)
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import exchange_incoming, exchange_outgoing
-from harebell.admin.rows.exchanges import ExchangeRow, exchange_row
+from harebell.admin.rows.exchanges import ExchangeRow, exchange_row, listed_row
 from harebell.base.limits import NAME_BYTES
-from harebell.base.slices import Slices, gathered
+from harebell.base.slices import Slices, gathered, steps
 
 if TYPE_CHECKING:
     from harebell.admin.statistics import Range
@@ -32,11 +38,16 @@ def find_exchange(context: AdminContext, vhost: str, name: str) -> tuple[VHost, 
     where = context.vhost(vhost)
     exchange = where.exchanges.get(name)
     if exchange is None:
-        raise missing(
-            f"no exchange '{name or DEFAULT_EXCHANGE}' in vhost '{where.name}': "
-            "`harebell exchanges list` shows all"
-        )
+        raise missing_exchange(where, name)
     return where, exchange
+
+
+def missing_exchange(vhost: VHost, name: str) -> CommandRefused:
+    """Return the refusal for an exchange that does not exist."""
+    return missing(
+        f"no exchange '{name or DEFAULT_EXCHANGE}' in vhost '{vhost.name}': "
+        "`harebell exchanges list` shows all"
+    )
 
 
 @EXCHANGES.listing(
@@ -47,10 +58,10 @@ def find_exchange(context: AdminContext, vhost: str, name: str) -> tuple[VHost, 
     row=ExchangeRow,
     shown=("vhost", "name", "type", "durable", "policy", "messages_delayed"),
 )
-def list_exchanges(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ExchangeRow]]:
+def list_exchanges(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Any]]:
     """List exchanges by vhost and name; the default exchange has the name ""."""
     return gathered(
-        exchange_row(context, each, exchange)
+        listed_row(context, each, exchange)
         for each in context.vhosts(vhost)
         for _, exchange in sorted(each.exchanges.items())
     )
@@ -65,26 +76,26 @@ def show(
     msg_rates_incr: Increment = None,
 ) -> Slices[Row]:
     """Show an exchange, and samples of its counters; the default exchange has the name ""."""
-    wanted = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
+    period = range_of(msg_rates_age, msg_rates_incr, "msg_rates")
     where, exchange = find_exchange(context, vhost, name)
-    return _shown(context, where, exchange, wanted)
+    return _shown(context, where, exchange, period)
 
 
 def _shown(
-    context: AdminContext, where: VHost, exchange: Exchange, wanted: Range | None
+    context: AdminContext, where: VHost, exchange: Exchange, period: Range | None
 ) -> Slices[Row]:
-    incoming = yield from exchange_incoming(context, where, exchange, wanted)
-    outgoing = yield from exchange_outgoing(context, where, exchange, wanted)
+    incoming = yield from exchange_incoming(context, where, exchange, period)
+    outgoing = yield from exchange_outgoing(context, where, exchange, period)
     return {
-        **exchange_row(context, where, exchange, wanted),
+        **exchange_row(context, where, exchange, period),
         "incoming": incoming,
         "outgoing": outgoing,
     }
 
 
-def _declared(known: Mapping[str, Any]) -> str:
-    done = "was declared" if known["made"] else "is there already, and like that"
-    return f"exchange '{known['name']}' in vhost '{known['vhost']}' {done}"
+def _declared(outcome: Mapping[str, Any]) -> str:
+    done = "was declared" if outcome["made"] else "is there already, and like that"
+    return f"exchange '{outcome['name']}' in vhost '{outcome['vhost']}' {done}"
 
 
 @EXCHANGES.command("PUT /api/exchanges/{vhost}/{name}", tag=MANAGEMENT, done=_declared)
@@ -105,18 +116,15 @@ def declare(
     arguments: Table = NO_ARGUMENTS,
 ) -> Row:
     """Make an exchange, or see that there is one like that."""
+    from harebell.front.common.names import clean
+    from harebell.front.operations.declare import ExchangeOptions, declare_exchange
+
     where = context.vhost(vhost)
-    checked_name(name, "exchange", NAME_BYTES)
-    context.check_permission(where, "configure", "exchange", name)
+    name = checked_name(clean(name), "exchange", NAME_BYTES)
+    taken = checked_table(arguments, f"the arguments of exchange '{name}'")
     made = name not in where.exchanges
-    exchange = where.declare_exchange(
-        name,
-        type_,
-        durable=durable,
-        auto_delete=auto_delete,
-        internal=internal,
-        arguments=arguments,
-    )
+    options = ExchangeOptions(durable, auto_delete, internal, taken)
+    exchange = declare_exchange(context.caller(where), name, type_, options)
     if made:
         context.log("info", f"exchange '{name}' in vhost '{where.name}' was declared")
     return {**exchange_row(context, where, exchange), "made": made}
@@ -132,11 +140,14 @@ def delete(
     name: str,
     vhost: InVhost = "/",
     if_unused: Annotated[bool, Argument("Only if nothing is bound to it.")] = False,
-) -> Row:
+) -> Slices[Row]:
     """Delete an exchange and its bindings."""
+    from harebell.front.operations.delete import deletable_exchange, exchange_deletion
+
     where = context.vhost(vhost)
-    context.check_permission(where, "configure", "exchange", name)
-    find_exchange(context, vhost, name)
-    where.delete_exchange(name, if_unused=if_unused)
+    exchange = deletable_exchange(context.caller(where), name, if_unused=if_unused)
+    if exchange is None:
+        raise missing_exchange(where, name)
+    yield from steps(exchange_deletion(where, name, exchange))
     context.log("info", f"exchange '{name}' in vhost '{where.name}' was deleted")
     return {"vhost": where.name, "name": name}

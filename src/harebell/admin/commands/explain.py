@@ -10,8 +10,8 @@ from harebell.admin.command import MANAGEMENT, Argument, Row, plural
 from harebell.admin.commands.exchanges import find_exchange
 from harebell.admin.commands.messages import NO_PROPERTIES, checked_properties
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.limits import REHEARSAL_SHOWN_QUEUES, REHEARSAL_SLICE_QUEUES
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import REHEARSAL_SHOWN_QUEUES, REHEARSAL_SLICE_QUEUES
 from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 _DEFAULT = "amq.default"
+_DIGITS = 20
 _FURTHER = ("CC", "BCC")
 _READS_ALL = ("administrator", "monitoring")
 
@@ -70,7 +71,7 @@ def explain(
 
 
 def _publisher(context: AdminContext, name: str | None) -> User | None:
-    """Return the user whose permissions are looked at; None for those of the machine's owner."""
+    """Return the user whose permissions are checked; None on the control socket."""
     if name is None or (context.actor is not None and context.actor.name == name):
         return context.actor
     if context.actor is not None and not set(_READS_ALL) & set(context.actor.tags):
@@ -88,7 +89,7 @@ def _message(
     from harebell.front.convert.editor import composed
 
     try:
-        return composed(exchange.name, key, b"", checked_properties(context, properties))
+        return composed(exchange.name, key, b"", checked_properties(properties))
     except (ValueError, TypeError, OverflowError, RecursionError) as error:
         raise CommandRefused(f"the message cannot be encoded: {error}") from None
 
@@ -125,7 +126,7 @@ def _explained(
     headers = headers_of(message) if message.has_headers else {}
     route = yield from route_of(where.router, exchange, (message, *copies), headers)
     expiration = str(properties.get("expiration") or "")
-    own_ttl = int(expiration) if expiration.isdecimal() else NO_TTL
+    own_ttl = int(expiration) if expiration.isdecimal() and len(expiration) < _DIGITS else NO_TTL
     queues: list[Row] = []
     refusals = 0
     for number, queue in enumerate(route.queues):
@@ -145,7 +146,7 @@ def _explained(
         "verdict": _verdict(route, permissions, refusals),
         "permissions": permissions,
         "allowed": allowed,
-        "blocked": registry.reason() if registry.short else "",
+        "blocked": registry.publishers.reason() if registry.publishers.short else "",
         "routed": bool(route.queues) or route.direct_reply,
         "steps": [_step_row(where, step) for step in route.steps],
         "queues": queues,
@@ -215,6 +216,7 @@ def _refusal(check: Any) -> str:
 
 def _step_row(where: VHost, step: Step) -> Row:
     from harebell.model.queue.contract import Queue
+    from harebell.wire.json_values import shown_table
 
     return {
         "exchange": step.exchange.name,
@@ -228,7 +230,7 @@ def _step_row(where: VHost, step: Step) -> Row:
                 "destination": each.destination.name,
                 "destination_type": "queue" if isinstance(each.destination, Queue) else "exchange",
                 "routing_key": each.routing_key,
-                "arguments": dict(each.arguments),
+                "arguments": shown_table(each.arguments),
             }
             for each in step.bindings
         ],
@@ -248,12 +250,12 @@ def _step_sentence(where: VHost, step: Step) -> str:
         return f"The default exchange routes to the queue '{step.queue.name}' by its name."
     count = len(step.bindings)
     if step.bindings:
-        found = plural(count, "binding")
-        text = f"More than {found} match." if step.more else f"{found} match."
+        bindings = plural(count, "binding")
+        text = f"More than {bindings} match." if step.more else f"{bindings} match."
         if count == 1 and not step.more:
             text = "One binding matches."
         if step.one_of:
-            text = f"One of {found} is chosen at random for each message."
+            text = f"One of {bindings} is chosen at random for each message."
     else:
         text = "No binding matches."
         if step.alternate is not None and step.alternate in where.exchanges:
@@ -296,15 +298,20 @@ def _letters(where: VHost, queue: Queue, message: Message) -> Slices[Row | None]
     if letters is None:
         return None
     key = message.routing_key if letters.routing_key is None else letters.routing_key
-    found: Row = {"exchange": letters.exchange, "routing_key": key, "exists": False, "queues": []}
+    dead_letters: Row = {
+        "exchange": letters.exchange,
+        "routing_key": key,
+        "exists": False,
+        "queues": [],
+    }
     exchange = where.exchanges.get(letters.exchange)
     if exchange is None:
-        return found
+        return dead_letters
     headers = headers_of(message) if message.has_headers else {}
     letter = copy_message(message, exchange.name, key)
     route: Route = yield from route_of(where.router, exchange, (letter,), headers)
     names = [each.name for each in route.queues[:REHEARSAL_SHOWN_QUEUES]]
-    return {**found, "exists": True, "queues": names}
+    return {**dead_letters, "exists": True, "queues": names}
 
 
 def _queue_sentence(prospect: Prospect, letters: Row | None) -> str:

@@ -36,16 +36,34 @@ _PROTOCOLS = {
     "http/prometheus": "http/prometheus",
     "prometheus": "http/prometheus",
 }
+_RESOURCES = {"file handles": "file_descriptor_limit"}
+"""RabbitMQ's names for what can be short, where they differ."""
 _ALIVE = "aliveness-test"
 
 
 def alarms_of(context: AdminContext) -> list[Row]:
     """Return the resources that are short, as alarms of this node."""
     node = context.broker.events.node
-    names = {"file handles": "file_descriptor_limit"}
     return [
-        {"node": node, "resource": names.get(what, what)}
-        for what in sorted(context.registry.short_of())
+        {"node": node, "resource": _RESOURCES.get(what, what)}
+        for what in sorted(context.registry.publishers.short_of())
+    ]
+
+
+@HEALTH.command("GET /api/alarms", tag=MANAGEMENT, verb="in-effect", place=EVERYWHERE)
+def in_effect(context: AdminContext) -> list[Row]:
+    """List what is short, so that publishers wait: since when (ms since 1970), and how much.
+
+    There is none while publishers do not wait. The reason tells the limit.
+    """
+    return [
+        {
+            "node": context.broker.events.node,
+            "resource": _RESOURCES.get(what, what),
+            "since": alarm.since_ms,
+            "reason": alarm.about,
+        }
+        for what, alarm in sorted(context.registry.publishers.alarms.items())
     ]
 
 
@@ -62,9 +80,9 @@ def local_alarms(context: AdminContext) -> Row:
 
 
 def _no_alarms(context: AdminContext, reason: str) -> Row:
-    found = alarms_of(context)
-    if found:
-        raise CheckFailed(reason, alarms=found)
+    alarms = alarms_of(context)
+    if alarms:
+        raise CheckFailed(reason, alarms=alarms)
     return _OK
 
 
@@ -117,10 +135,10 @@ def protocol_listener(context: AdminContext, protocols: str) -> Row:
     """Check that one of some protocols has a listener; there are commas between them."""
     active = {each.protocol for each in context.node().listeners}
     wanted = [each.strip() for each in protocols.lower().split(",")]
-    found = next((each for each in wanted if _PROTOCOLS.get(each, each) in active), None)
-    if found is None:
+    protocol = next((each for each in wanted if _PROTOCOLS.get(each, each) in active), None)
+    if protocol is None:
         raise CheckFailed("No active listener", missing=protocols, protocols=sorted(active))
-    return {"status": "ok", "protocol": _PROTOCOLS.get(found, found)}
+    return {"status": "ok", "protocol": _PROTOCOLS.get(protocol, protocol)}
 
 
 @HEALTH.command(
@@ -228,24 +246,24 @@ def node(context: AdminContext, name: str = "") -> Row:
 @HEALTH.command("GET /api/aliveness-test/{vhost}", tag=MANAGEMENT)
 def aliveness_test(context: AdminContext, vhost: str) -> Row:
     """Declare the queue `aliveness-test` in a vhost, publish a message and take it."""
-    from harebell.base.message import Message, Properties
-    from harebell.model.queue.contract import REJECTED
+    from harebell.base.message import Properties
+    from harebell.front.operations.alone import Getting, publish
+    from harebell.front.operations.declare import QueueOptions, declare_queue
+    from harebell.model.transaction import ACCEPT
 
     where = context.vhost(vhost)
-    for action in ("configure", "write", "read"):
-        context.check_permission(where, action, "queue", _ALIVE)
-    queue = where.queues.get(_ALIVE)
-    if queue is None:
-        where.check_room(_ALIVE)
-        queue = where.declare_queue(_ALIVE)
-    refused = queue.publish(Message("", _ALIVE, Properties(b"\0\0"), b"test_message")) & REJECTED
-    if refused:
+    caller, door = context.caller(where), context.door()
+    if _ALIVE not in where.queues:
+        declare_queue(caller, _ALIVE, QueueOptions())
+    getting = Getting(door, caller, _ALIVE)
+    if not publish(door, caller, "", _ALIVE, Properties(b"\0\0"), b"test_message"):
         raise CheckFailed(f"the queue '{_ALIVE}' takes no messages")
-    taken = queue.get()
-    if taken is None and not len(queue.consumers):
-        raise CheckFailed(f"the queue '{_ALIVE}' has lost a message")
+    taken = getting.take()
     if taken is not None:
-        queue.settle(taken[1])
+        getting.settle(taken.position, ACCEPT)
+        getting.end()
+    elif not len(getting.queue.consumers):
+        raise CheckFailed(f"the queue '{_ALIVE}' has lost a message")
     return _OK
 
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import JOBS, QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Row, plural
-from harebell.admin.commands.messages import READ, condition_of, time_text
-from harebell.admin.commands.queues import find_queue
+from harebell.admin.commands.messages import READ, condition_of
+from harebell.admin.commands.queues import find_readable
 from harebell.admin.context import AdminContext, CommandRefused, missing
 from harebell.admin.place import ANYWHERE
+from harebell.admin.rows.common import time_text
 
 if TYPE_CHECKING:
     from harebell.model.jobs import Job
@@ -29,11 +30,11 @@ NewRoutingKey = Annotated[
 ]
 
 
-def _started(known: Mapping[str, Any]) -> str:
-    what = plural(known["messages"], "message")
+def _started(outcome: Mapping[str, Any]) -> str:
+    what = plural(outcome["messages"], "message")
     return (
-        f"job {known['id']} goes through {what} of queue '{known['queue']}' in vhost "
-        f"'{known['vhost']}': `harebell jobs list` shows how far it is"
+        f"job {outcome['id']} goes through {what} of queue '{outcome['queue']}' in vhost "
+        f"'{outcome['vhost']}': `harebell jobs list` shows how far it is"
     )
 
 
@@ -48,7 +49,7 @@ def move(
     routing_key: NewRoutingKey = None,
 ) -> Row:
     """Move the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(context, vhost, to_queue, to_exchange, routing_key)
+    target = _target(to_queue, to_exchange, routing_key)
     return _start(context, "move", vhost, name, where, *target)
 
 
@@ -63,7 +64,7 @@ def copy(
     routing_key: NewRoutingKey = None,
 ) -> Row:
     """Copy the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(context, vhost, to_queue, to_exchange, routing_key)
+    target = _target(to_queue, to_exchange, routing_key)
     return _start(context, "copy", vhost, name, where, *target)
 
 
@@ -76,20 +77,15 @@ def remove(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -
 @QUEUES.command("POST /api/queues/{vhost}/{name}/retry", tag=MANAGEMENT, done=_started, status=200)
 def retry(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -> Row:
     """Move the dead letters that a condition selects to where they first died, by a job."""
-    if context.actor is not None:
-        # Each message names its queue, so the user has to be allowed to publish to all of them.
-        context.check_permission(context.vhost(vhost), WRITE, "exchange", "")
+    # Each message names its queue, so the user has to be allowed to publish to all of them.
     return _start(context, "retry", vhost, name, where, "", None)
 
 
-def _target(
-    context: AdminContext, vhost: str, queue: str, exchange: str | None, key: str | None
-) -> tuple[str, str | None]:
+def _target(queue: str, exchange: str | None, key: str | None) -> tuple[str, str | None]:
     if bool(queue) == (exchange is not None):
         raise CommandRefused("say where to: either to_queue or to_exchange")
     if queue and key is not None:
         raise CommandRefused("a queue has no routing key: leave it out, or name an exchange")
-    context.check_permission(context.vhost(vhost), WRITE, "exchange", exchange or "")
     return ("", queue) if queue else (exchange or "", key)
 
 
@@ -102,14 +98,15 @@ def _start(
     exchange: str,
     routing_key: str | None,
 ) -> Row:
-    from harebell.model.jobs import Orders
+    from harebell.model.jobs import REMOVE, Orders
 
-    context.check_permission(context.vhost(vhost), READ, "queue", name)
-    place, queue = find_queue(context, vhost, name)
+    place, queue = find_readable(context, vhost, name)
+    if verb != REMOVE:
+        context.check_permission(place, WRITE, "exchange", exchange)
     condition_of(where or "true")
     user = "" if context.actor is None else context.actor.name
     orders = Orders(verb, place.name, queue.name, where, exchange, routing_key, user)
-    job = context.broker.jobs.start(orders)
+    job = context.broker.jobs.start(orders, context.job_rights(orders))
     context.log(
         "info",
         f"job {job.number} ({verb}) was started on queue '{queue.name}' in vhost '{place.name}'",
@@ -157,20 +154,31 @@ def job_row(job: Job) -> Row:
 )
 def list_jobs(context: AdminContext) -> list[Row]:
     """List jobs by their numbers."""
-    return [job_row(job) for job in context.broker.jobs.all() if context.may_see(job.orders.vhost)]
+    return [job_row(job) for job in context.broker.jobs.all() if _sees(context, job)]
 
 
-def _said(known: Mapping[str, Any]) -> str:
-    end = f": {known['problem']}" if known["problem"] else ""
+def _sees(context: AdminContext, job: Job) -> bool:
+    """True if the actor may see a job: its condition and its problem tell of messages.
+
+    Its user may, who may read its queue, and who may see what others do.
+    """
+    orders, actor = job.orders, context.actor
+    if actor is None or context.may_see_work_of(orders.user):
+        return True
+    return actor.opens(orders.vhost) and actor.allows(orders.vhost, READ, "queue", orders.queue)
+
+
+def _said(outcome: Mapping[str, Any]) -> str:
+    end = f": {outcome['problem']}" if outcome["problem"] else ""
     return (
-        f"job {known['id']} ({known['verb']}) is {known['state']}: {known['done']} of "
-        f"{plural(known['selected'], 'selected message')} done, {known['left']} left{end}"
+        f"job {outcome['id']} ({outcome['verb']}) is {outcome['state']}: {outcome['done']} of "
+        f"{plural(outcome['selected'], 'selected message')} done, {outcome['left']} left{end}"
     )
 
 
 @JOBS.command("GET /api/jobs/{id}", tag=MANAGEMENT, done=_said, place=ANYWHERE)
 def show(context: AdminContext, id_: int) -> Row:
-    """Print one job."""
+    """Show one job."""
     return job_row(_job(context, id_))
 
 
@@ -182,7 +190,7 @@ def cancel(context: AdminContext, id_: int) -> Row:
     job = _job(context, id_)
     if job.state != RUNNING:
         raise CommandRefused(f"job {id_} is not running: it is {job.state}")
-    context.check_permission(context.vhost(job.orders.vhost), READ, "queue", job.orders.queue)
+    context.check_work_of(job.orders.user, f"job {id_}", "cancel")
     context.broker.jobs.cancel(job)
     context.log("info", f"job {id_} was cancelled")
     return job_row(job)
@@ -190,6 +198,6 @@ def cancel(context: AdminContext, id_: int) -> Row:
 
 def _job(context: AdminContext, number: int) -> Job:
     job = context.broker.jobs.find(number)
-    if job is None or not context.may_see(job.orders.vhost):
+    if job is None or not _sees(context, job):
         raise missing(f"no job {number}: `harebell jobs list` shows all")
     return job

@@ -13,6 +13,7 @@ from harebell.base.errors import Refusal
 
 if TYPE_CHECKING:
     from harebell.model.lease.group import Group
+    from harebell.model.vhost import VHost
 
 
 class LeaseRow(TypedDict):
@@ -69,18 +70,51 @@ def list_leases(
         groups = [] if leases is None else list(leases.groups.values())
     else:
         groups = context.broker.leases.of(None if where is None else where.name)
-    found = [
+    rows = [
         _row(group)
         for group in groups
         if context.may_see(group.vhost.name) and queue in (None, group.queue.name)
     ]
-    return sorted(found, key=lambda row: (row["vhost"], row["queue"], row["group"]))
+    return sorted(rows, key=lambda row: (row["vhost"], row["queue"], row["group"]))
 
 
-def _released(known: Mapping[str, Any]) -> str:
-    done = "released and forgotten" if known["forget"] else "released"
-    count = plural(known["messages"], "message")
-    return f"group '{known['group']}' of queue '{known['queue']}' was {done}: {count} went back"
+@LEASES.command("GET /api/leases/{vhost}/{queue}/{group}", tag=MANAGEMENT)
+def show(
+    context: AdminContext,
+    queue: str,
+    group: str,
+    vhost: Annotated[str, Argument("The vhost.", "NAME")] = "/",
+) -> Row:
+    """Show one group with its open claims."""
+    lease_group = _group(context, context.vhost(vhost), queue, group)
+    claims = [
+        {"number": number, "messages": claim.messages}
+        for number, claim in sorted(lease_group.claims.items())
+    ]
+    return {**_row(lease_group), "generation": lease_group.queue.identity, "open": claims}
+
+
+def _group(context: AdminContext, vhost: VHost, queue: str, name: str) -> Group:
+    """Return a group.
+
+    Raises:
+        CommandRefused: there is none.
+    """
+    claimed = vhost.queues.get(queue)
+    if claimed is None:
+        raise CommandRefused(
+            f"no queue '{queue}' in vhost '{vhost.name}': `harebell queues list` shows all"
+        )
+    try:
+        return context.broker.leases.find(vhost, claimed, name)
+    except Refusal as refusal:
+        raise CommandRefused(f"{refusal.text}: `harebell leases list` shows all") from None
+
+
+def _released(outcome: Mapping[str, Any]) -> str:
+    done = "released and forgotten" if outcome["forget"] else "released"
+    count = plural(outcome["messages"], "message")
+    return f"group '{outcome['group']}' of queue '{outcome['queue']}' was {done}: {count} went back"
 
 
 @LEASES.command("DELETE /api/leases/{vhost}/{queue}/{group}", tag=POLICYMAKER, done=_released)
@@ -93,20 +127,12 @@ def release(
 ) -> Row:
     """Give what a group has claimed back to the queue: its claims count as lost."""
     where = context.vhost(vhost)
-    claimed = where.queues.get(queue)
     leases = context.broker.leases
-    if claimed is None:
-        raise CommandRefused(
-            f"no queue '{queue}' in vhost '{where.name}': `harebell queues list` shows all"
-        )
-    try:
-        found = leases.find(where, claimed, group)
-    except Refusal as refusal:
-        raise CommandRefused(f"{refusal.text}: `harebell leases list` shows all") from None
+    lease_group = _group(context, where, queue, group)
     if forget:
-        count = leases.forget(found)
+        count = leases.forget(lease_group)
     else:
-        count = sum(claim.messages for claim in leases.take_back(found))
-    claimed.drain()
-    context.log("warning", f"{found} was released by an operator")
-    return {"vhost": where.name, "queue": queue, "group": found.name, "messages": count}
+        count = sum(claim.messages for claim in leases.take_back(lease_group))
+    lease_group.queue.drain()
+    context.log("warning", f"{lease_group} was released by an operator")
+    return {"vhost": where.name, "queue": queue, "group": lease_group.name, "messages": count}

@@ -33,10 +33,10 @@ class LimitRow(TypedDict):
 def _of_vhost(vhost: VHost) -> list[LimitRow]:
     from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
 
-    found = {key: vhost.limits.get(key, _NONE) for key in (MAX_CONNECTIONS, MAX_QUEUES)}
+    limits = {key: vhost.limits.get(key, _NONE) for key in (MAX_CONNECTIONS, MAX_QUEUES)}
     return [
         {"vhost": vhost.name, "user": "", "limit": key, "value": value}
-        for key, value in found.items()
+        for key, value in limits.items()
         if value >= 0
     ]
 
@@ -54,7 +54,7 @@ def _of_user(user: User) -> list[LimitRow]:
     "limits",
     tag=ADMINISTRATOR,
     row=LimitRow,
-    summary="Print all limits that are set, or those of one vhost or user.",
+    summary="List all limits that are set, or those of one vhost or user.",
     place=EVERYWHERE,
     merge=EACH_ONCE,
 )
@@ -139,13 +139,13 @@ def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> 
 
 
 def _set_user(context: AdminContext, user: User, changes: dict[str, int]) -> list[LimitRow]:
-    from harebell.admin.accounts import save_user, set_user_limits, user_limits
+    from harebell.admin.accounts import changing, set_user_limits, user_limits
     from harebell.model.settings.vhost_limits import MAX_QUEUES, NAME
 
     if MAX_QUEUES in changes:
         raise CommandRefused("a user has no max-queues: give --max-connections or --max-channels")
-    set_user_limits(user, changes)
-    save_user(user, context.definitions)
+    with changing(user, context.users, context.definitions):
+        set_user_limits(user, changes)
     limits = user_limits(user)
     event = "user.limits.set" if limits else "user.limits.cleared"
     context.broker.events.note(event, {"name": NAME, "username": user.name} | limits)
@@ -153,8 +153,8 @@ def _set_user(context: AdminContext, user: User, changes: dict[str, int]) -> lis
     return _of_user(user)
 
 
-def _cleared(known: Mapping[str, Any]) -> str:
-    whose = f"vhost '{known['vhost']}'" if "vhost" in known else f"user '{known['user']}'"
+def _cleared(outcome: Mapping[str, Any]) -> str:
+    whose = f"vhost '{outcome['vhost']}'" if "vhost" in outcome else f"user '{outcome['user']}'"
     return f"the limits of {whose} were cleared"
 
 
@@ -178,15 +178,15 @@ def clear_limits(
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
-def _row_with_value(name: str, kind: str, found: dict[str, int]) -> list[Row]:
-    return [{kind: name, "value": found}] if found else []
+def _row_with_value(name: str, kind: str, limits: dict[str, int]) -> list[Row]:
+    return [{kind: name, "value": limits}] if limits else []
 
 
 def _vhost_limits(context: AdminContext, only: str | None) -> list[Row]:
     rows: list[Row] = []
     for vhost in context.vhosts(only):
-        found = {row["limit"]: row["value"] for row in _of_vhost(vhost)}
-        rows += _row_with_value(vhost.name, "vhost", found)
+        limits = {row["limit"]: row["value"] for row in _of_vhost(vhost)}
+        rows += _row_with_value(vhost.name, "vhost", limits)
     return rows
 
 
@@ -202,10 +202,10 @@ def limits_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
     return _vhost_limits(context, vhost)
 
 
-def _user_limits(context: AdminContext, found: list[User]) -> list[Row]:
+def _user_limits(context: AdminContext, users: list[User]) -> list[Row]:
     from harebell.admin.accounts import user_limits
 
-    return [row for each in found for row in _row_with_value(each.name, "user", user_limits(each))]
+    return [row for each in users for row in _row_with_value(each.name, "user", user_limits(each))]
 
 
 @LIMITS.over_http("GET /api/user-limits", tag=ADMINISTRATOR, place=HERE)
@@ -220,9 +220,9 @@ def limits_of_user(context: AdminContext, user: str) -> list[Row]:
     return _user_limits(context, [context.user(user)])
 
 
-def _change(name: str, value: int, known: tuple[str, ...]) -> dict[str, Any]:
-    if name not in known:
-        raise CommandRefused(f"the limit '{name}' is unknown: it is one of {', '.join(known)}")
+def _change(name: str, value: int, names: tuple[str, ...]) -> dict[str, Any]:
+    if name not in names:
+        raise CommandRefused(f"the limit '{name}' is unknown: it is one of {', '.join(names)}")
     return {name.replace("-", "_"): value}
 
 

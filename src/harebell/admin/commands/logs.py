@@ -7,8 +7,8 @@ from typing import Annotated
 from harebell.admin.catalog import LOGS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.limits import LOG_RECENT_LINES
 from harebell.admin.log_line import LogLine
-from harebell.base.limits import LOG_RECENT_LINES
 
 LEVELS = ("debug", "info", "warning", "error")
 

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
+from base64 import b64decode
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import EXCHANGES, QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Row
-from harebell.admin.commands.exchanges import find_exchange
-from harebell.admin.commands.queues import find_queue
-from harebell.admin.context import AdminContext, CommandRefused
-from harebell.admin.streaming import RowStream
-from harebell.base.limits import (
-    BROWSE_MESSAGE_UNITS,
+from harebell.admin.commands.queues import find_readable
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    Unavailable,
+    checked_table,
+)
+from harebell.admin.limits import (
     BROWSE_PAYLOAD_BYTES,
     BROWSE_ROW_UNITS,
     BROWSE_SLICE_UNITS,
+    HTTP_CHUNK_BYTES,
     HTTP_GET_BYTES,
     HTTP_GET_MESSAGES,
-    WORK_SLICE_UNITS,
 )
-from harebell.base.slices import Slices
+from harebell.admin.long_text import LongText
+from harebell.admin.message_row import BASE64, STRING
+from harebell.admin.rows.common import time_text
+from harebell.admin.streaming import HeldRows, RowStream
+from harebell.base.limits import NAME_BYTES
+from harebell.base.slices import Slices, ended
+from harebell.model.limits import BROWSE_MESSAGE_UNITS, WORK_SLICE_UNITS
 
 if TYPE_CHECKING:
-    from harebell.base.message import Message
+    from harebell.front.operations.alone import Getting, GotMessage
     from harebell.model.filter import Filter, Subject
     from harebell.model.queue.browse import BrowseCursor, Browsed, Start
     from harebell.model.queue.contract import Queue
@@ -42,18 +48,20 @@ _MS = 1000
 _BYTES_PER_UNIT = 256
 _DIGITS = 18
 NO_PROPERTIES: dict[str, Any] = {}
-_PERSISTENT = 2
 _OCTET_MAX = 255
+_NUMBERS = {"delivery_mode": _OCTET_MAX, "priority": _OCTET_MAX, "timestamp": 2**64 - 1}
+_DIGITS_MAX = 20
+_SHOWN_CHARACTERS = 60
 _TEXTS = (
     *("content_type", "content_encoding", "correlation_id", "reply_to", "expiration"),
-    *("message_id", "type", "user_id", "app_id"),
+    *("message_id", "type", "user_id", "app_id", "cluster_id"),
 )
+_BASE64_GROUP = 4
 _ACKNOWLEDGE = "ack_requeue_false"
 _ACKNOWLEDGE_REQUEUE = "ack_requeue_true"
-_MODES = (
-    *(_ACKNOWLEDGE, _ACKNOWLEDGE_REQUEUE),
-    *("reject_requeue_true", "reject_requeue_false"),
-)
+_REJECT = "reject_requeue_false"
+_REJECT_REQUEUE = "reject_requeue_true"
+_MODES = (_ACKNOWLEDGE, _ACKNOWLEDGE_REQUEUE, _REJECT_REQUEUE, _REJECT)
 _ENCODINGS = ("auto", "base64")
 
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
@@ -163,8 +171,7 @@ def browse(
     truncate: Annotated[int, Argument("Most bytes of a body to show.", "BYTES")] = 50_000,
 ) -> RowStream:
     """Show the messages of a queue without taking them."""
-    context.check_permission(context.vhost(vhost), READ, "queue", name)
-    where_, queue = find_queue(context, vhost, name)
+    where_, queue = find_readable(context, vhost, name)
     if limit < 0:
         raise CommandRefused(f"the limit is {limit}: say how many messages, or 0 for all")
     if not 0 <= truncate <= BROWSE_PAYLOAD_BYTES:
@@ -214,7 +221,7 @@ class _Browsing:
         units = 0
         while self._left and cursor.next() >= 0:
             arrived: list[bool] = []
-            if cursor.far(lambda arrived=arrived: arrived.append(True)):  # type: ignore[misc]
+            if cursor.load_spilled(lambda arrived=arrived: arrived.append(True)):  # type: ignore[misc]
                 yield from self._wait(rows, arrived)
                 rows = []
             browsed = cursor.read()
@@ -285,12 +292,6 @@ class _Browsing:
         }
 
 
-def time_text(ms: int) -> str:
-    """Return milliseconds since 1970 as a time in UTC."""
-    text = datetime.fromtimestamp(ms / _MS, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
-
-
 # --- publish --------------------------------------------------------------------------------------
 
 
@@ -300,84 +301,114 @@ def publish(
     vhost: str,
     name: str,
     routing_key: str,
-    payload: str,
+    payload: Annotated[str, Argument(long=True)],
     payload_encoding: str = "string",
     properties: dict[str, Any] = NO_PROPERTIES,
-) -> Row:
-    """Publish a message; the answer says whether it reached a queue."""
-    from harebell.front.convert.editor import composed
+) -> Slices[Row]:
+    """Publish a message; the answer says whether its queues took it."""
+    from harebell.front.operations import alone
+    from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 
-    where = context.vhost(vhost)
-    context.check_permission(where, "write", "exchange", name)
-    _, exchange = find_exchange(context, vhost, name)
-    if exchange.internal:
-        raise CommandRefused(f"cannot publish to internal exchange '{name}'")
-    body = _decoded(payload, payload_encoding)
+    body = yield from _decoded(payload, payload_encoding)
+    caller = context.caller(context.vhost(vhost))
+    if context.registry.publishers.short_of():
+        # Publishers over AMQP are blocked now, after a message of each connection.
+        reason = context.registry.publishers.reason()
+        raise Unavailable(f"messages are not taken now: the broker is {reason}; try again later")
+    size = len(routing_key.encode(errors="surrogatepass"))
+    if size > NAME_BYTES:
+        raise CommandRefused(
+            f"the routing key has {size} bytes, at most {NAME_BYTES} are allowed: shorten it"
+        )
+    given = checked_properties(properties)
     try:
-        message = composed(name, routing_key, body, checked_properties(context, properties))
-    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        encoded = parse_properties(encode_properties(BasicProperties(**given)))
+    except (ValueError, TypeError) as error:
         raise CommandRefused(f"the message cannot be encoded: {error}") from None
-    queues = where.router.route(exchange, message)
-    for queue in queues:
-        queue.publish(message)
-    if queues and properties.get("delivery_mode") == _PERSISTENT:
-        context.broker.commit.urgent = True
-    return {"routed": bool(queues)}
+    return {"routed": alone.publish(context.door(), caller, name, routing_key, encoded, body)}
 
 
-def _decoded(payload: str, encoding: str) -> bytes:
-    if encoding == "string":
-        return payload.encode("utf-8", "surrogatepass")
-    if encoding != "base64":
+def _decoded(payload: str | LongText, encoding: str) -> Slices[bytes]:
+    """Return the body of a message, which is made of its payload piece by piece."""
+    from harebell.kernels.bodies import GatheredBody
+
+    if encoding not in (STRING, BASE64):
         raise CommandRefused(f"payload_encoding is '{encoding}': it is string or base64")
+    pieces = payload.taken() if isinstance(payload, LongText) else _cut(payload)
+    decoded = _of_base64(pieces) if encoding == BASE64 else map(_of_text, pieces)
+    body = GatheredBody()
     try:
-        return base64.b64decode(payload, validate=True)
-    except (binascii.Error, ValueError) as error:
+        for each in decoded:
+            body.add(each)
+            yield
+    except ValueError as error:
         raise CommandRefused(f"the payload is not base64: {error}") from None
+    return body.take()
 
 
-def checked_properties(context: AdminContext, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Check the properties of a message; unknown ones are ignored, as in RabbitMQ."""
-    from datetime import UTC, datetime
+def _cut(text: str) -> Iterator[str]:
+    return (text[at : at + HTTP_CHUNK_BYTES] for at in range(0, len(text), HTTP_CHUNK_BYTES))
 
-    found: dict[str, Any] = {}
+
+def _of_text(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _of_base64(pieces: Iterable[str]) -> Iterator[bytes]:
+    """Decode pieces of base64, which may be cut anywhere.
+
+    Raises:
+        ValueError: it is none.
+    """
+    rest = ""
+    for piece in pieces:
+        text = rest + piece
+        # What may be the last group waits: only that may have padding.
+        whole = (len(text) - 1) // _BASE64_GROUP * _BASE64_GROUP
+        groups, rest = text[:whole], text[whole:]
+        if groups.endswith("="):
+            raise ValueError("Excess data after padding")
+        yield b64decode(groups, validate=True)
+    yield b64decode(rest, validate=True)
+
+
+def checked_properties(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Check the properties of a message; unknown ones are ignored, as in RabbitMQ.
+
+    Raises:
+        CommandRefused: one of them is of another type, or its number is out of range.
+    """
+    checked_properties: dict[str, Any] = {}
     for name in _TEXTS:
         if given.get(name) is not None:
-            found[name] = _text(name, given[name])
-    for name in ("delivery_mode", "priority"):
+            checked_properties[name] = _text(name, given[name])
+    for name, limit in _NUMBERS.items():
         if given.get(name) is not None:
-            found[name] = _number(name, given[name], _OCTET_MAX)
-    if given.get("timestamp") is not None:
-        seconds = _number("timestamp", given["timestamp"], 2**63)
-        try:
-            found["timestamp"] = datetime.fromtimestamp(seconds, UTC)
-        except (ValueError, OverflowError, OSError):
-            raise CommandRefused(f"properties.timestamp is {seconds}: give seconds") from None
+            checked_properties[name] = _number(name, given[name], limit)
     headers = given.get("headers") or {}
     if not isinstance(headers, dict):
         raise CommandRefused("properties.headers is no object")
     if headers:
-        found["headers"] = headers
-    user = found.get("user_id")
-    if user is not None and context.actor is not None and user != context.actor.name:
-        raise CommandRefused(
-            f"user_id property set to '{user}' but authenticated user was '{context.actor.name}'"
-        )
-    return found
+        checked_properties["headers"] = checked_table(headers, "properties.headers")
+    return checked_properties
 
 
 def _text(name: str, value: Any) -> str:
     if not isinstance(value, str):
-        raise CommandRefused(f"properties.{name} is no text: {value!r}")
+        raise CommandRefused(f"properties.{name} is no text: {_short(value)}")
     return value
 
 
 def _number(name: str, value: Any, limit: int) -> int:
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) <= _DIGITS_MAX:
         value = int(value)
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= limit:
-        raise CommandRefused(f"properties.{name} is no number from 0 to {limit}: {value!r}")
+        raise CommandRefused(f"properties.{name} is no number from 0 to {limit}: {_short(value)}")
     return value
+
+
+def _short(value: Any) -> str:
+    return repr(value)[:_SHOWN_CHARACTERS]
 
 
 # --- get ------------------------------------------------------------------------------------------
@@ -393,22 +424,24 @@ def get(
     requeue: bool | None = None,
     encoding: str = "auto",
     truncate: int | None = None,
-) -> Slices[list[Row]]:
+) -> Slices[HeldRows]:
     """Get messages of a queue, and acknowledge, reject or requeue them.
 
+    They are settled when the whole answer was sent, and become ready again if its client is gone.
     A negative count gets all. At most HTTP_GET_MESSAGES messages, and about HTTP_GET_BYTES of
     bodies, are returned.
     """
-    where = context.vhost(vhost)
+    from harebell.front.operations.alone import Getting
+
+    caller = context.caller(context.vhost(vhost))
     mode = _mode(ackmode, requeue)
     if encoding not in _ENCODINGS:
         raise CommandRefused(f"encoding is '{encoding}': it is one of {', '.join(_ENCODINGS)}")
     if truncate is not None and truncate < 0:
         raise CommandRefused(f"truncate is {truncate}: give a number of bytes")
-    context.check_permission(where, "read", "queue", name)
-    queue = where.queue(name)
+    getting = Getting(context.door(), caller, name)
     limit = min(count, HTTP_GET_MESSAGES) if count >= 0 else HTTP_GET_MESSAGES
-    return _got(queue, limit, mode, encoding, truncate)
+    return _got(_Held(getting, mode), limit, encoding, truncate)
 
 
 def _mode(ackmode: str | None, requeue: bool | None) -> str:
@@ -420,76 +453,71 @@ def _mode(ackmode: str | None, requeue: bool | None) -> str:
     return ackmode
 
 
-def _got(
-    queue: Queue, limit: int, mode: str, encoding: str, truncate: int | None
-) -> Slices[list[Row]]:
+class _Held:
+    """The messages of one request, which are unacknowledged until its client has the answer.
+
+    Args:
+        getting: takes them, and settles them.
+        mode: how they are settled then, one of _MODES.
+    """
+
+    def __init__(self, getting: Getting, mode: str) -> None:
+        self.getting = getting
+        self._mode = mode
+        self._positions: list[int] = []
+
+    def take(self) -> GotMessage | None:
+        """Take the next message; None if there is none."""
+        taken = self.getting.take()
+        if taken is not None:
+            self._positions.append(taken.position)
+        return taken
+
+    def end(self, delivered: bool) -> Slices[None]:
+        """Settle the messages as the client asked for; those it has not got become ready again."""
+        from harebell.model import transaction
+
+        kinds = {
+            _ACKNOWLEDGE: transaction.ACCEPT,
+            _ACKNOWLEDGE_REQUEUE: transaction.REQUEUE_RETURNED,
+            _REJECT_REQUEUE: transaction.REQUEUE,
+            _REJECT: transaction.REJECT,
+        }
+        kind = kinds[self._mode] if delivered else transaction.REQUEUE
+        positions, self._positions = self._positions, []
+        for position in positions:
+            self.getting.settle(position, kind)
+            yield
+        if positions:
+            self.getting.end()
+
+
+def _got(held: _Held, limit: int, encoding: str, truncate: int | None) -> Slices[HeldRows]:
     rows: list[Row] = []
-    positions: list[int] = []
     size = 0
     try:
         while len(rows) < limit and size < HTTP_GET_BYTES:
-            found = queue.get()
-            if found is None:
+            yield from held.getting.fetched()
+            taken = held.take()
+            if taken is None:
                 break
-            message, position, redelivered = found
-            positions.append(position)
-            size += len(message.body)
-            rows.append(_row(message, redelivered, queue.ready_count(), encoding, truncate))
+            size += len(taken.message.body)
+            rows.append((yield from _row(taken, encoding, truncate)))
             yield
-    finally:
-        # Also when the request is given up: a message must not stay unacknowledged.
-        for position in positions:
-            _settle(queue, position, mode)
-        if positions:
-            queue.sync_soon()
-            queue.drain()
-    return rows
+    except BaseException:
+        # Also when the request is given up. What was taken must not stay unacknowledged.
+        ended(held.end(False))
+        raise
+    return HeldRows(rows, held.end)
 
 
-def _settle(queue: Queue, position: int, mode: str) -> None:
-    if mode == _ACKNOWLEDGE:
-        queue.settle(position)
-    elif mode == _ACKNOWLEDGE_REQUEUE:
-        queue.give_back(position)
-    elif mode == "reject_requeue_true":
-        queue.requeue(position)
-    else:
-        queue.reject(position)
+def _row(taken: GotMessage, encoding: str, truncate: int | None) -> Slices[Row]:
+    from harebell.admin.message_row import long_message_row
+    from harebell.front.convert import EDITOR
 
-
-def _row(
-    message: Message, redelivered: bool, ready: int, encoding: str, truncate: int | None
-) -> Row:
-    payload = message.body if truncate is None else message.body[:truncate]
-    shown, kind = _shown(payload, encoding)
-    return {
-        "payload_bytes": len(message.body),
-        "redelivered": redelivered,
-        "exchange": message.exchange,
-        "routing_key": message.routing_key,
-        "message_count": ready,
-        "properties": _shown_properties(message),
-        "payload": shown,
-        "payload_encoding": kind,
-    }
-
-
-def _shown(payload: bytes, encoding: str) -> tuple[str, str]:
-    if encoding == "auto":
-        try:
-            return payload.decode(), "string"
-        except UnicodeDecodeError:
-            pass
-    return base64.b64encode(payload).decode(), "base64"
-
-
-def _shown_properties(message: Message) -> Row:
-    from harebell.admin.rows.common import as_json
-    from harebell.front.convert import EDITOR, headers_of
-
-    found = dict(EDITOR.properties_of(message))
-    if "headers" in found:
-        found["headers"] = as_json(dict(headers_of(message)))
-    if "timestamp" in found:
-        found["timestamp"] = int(found["timestamp"].timestamp())
-    return found
+    message = taken.message
+    shown = len(message.body) if truncate is None else truncate
+    row = yield from long_message_row(EDITOR, message, encoding, shown)
+    row["redelivered"] = taken.redelivered
+    row["message_count"] = taken.left
+    return row

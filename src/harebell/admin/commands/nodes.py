@@ -67,9 +67,9 @@ def memory(context: AdminContext, name: str) -> Row:
 def memory_relative(context: AdminContext, name: str) -> Row:
     """Show what the memory of a node is used for, in percent."""
     context.check_node(name)
-    found = _memory(context)
-    whole = found["total"]["rss"] or 1
-    parts = {name: value for name, value in found.items() if isinstance(value, int)}
+    memory = _memory(context)
+    whole = memory["total"]["rss"] or 1
+    parts = {name: value for name, value in memory.items() if isinstance(value, int)}
     shares = {name: round(100 * value / whole) for name, value in parts.items()}
     return {"memory": {**shares, "total": 100}}
 
@@ -111,12 +111,12 @@ def member_row(member: Row) -> Row:
     }
 
 
-def node_row(context: AdminContext, wanted: Range | None) -> Row:
+def node_row(context: AdminContext, period: Range | None) -> Row:
     """What there is to say about the node."""
     facts, broker = context.node(), context.broker
     gauge, node = broker.gauge, broker.events.node
     figures = {name: facts.figures.get(name, 0) for name in FIGURES}
-    sampled = with_details(figures, context.statistics.node(), wanted)
+    sampled = with_details(figures, context.statistics.node(), period)
     listeners = [
         {name: value for name, value in each.items() if name != "node"}
         for each in contexts(facts.listeners, node)
@@ -150,6 +150,7 @@ def node_row(context: AdminContext, wanted: Range | None) -> Row:
         "proc_total": facts.fd_total,
         "mem_limit": gauge.high,
         "mem_alarm": gauge.over,
+        "mem_messages": max(gauge.used, 0),
         "mem_calculation_strategy": "rss",
         "disk_free_limit": facts.disk_free_limit,
         "disk_free_alarm": facts.disk_alarm,

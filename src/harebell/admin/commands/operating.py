@@ -1,4 +1,4 @@
-"""Commands that stop, start and reset a broker, and suspend what it listens on."""
+"""Commands that stop, start and reset a broker, and suspend its listeners."""
 
 from __future__ import annotations
 

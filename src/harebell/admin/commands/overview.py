@@ -18,9 +18,9 @@ from harebell.admin.statistics import (
     with_details,
 )
 from harebell.base.counters import Churn, Counters, Traffic
-from harebell.base.limits import STATISTICS_SLICE_OBJECTS
 from harebell.base.slices import Slices
 from harebell.base.version import VERSION
+from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 
 if TYPE_CHECKING:
     from harebell.admin.node import Listening
@@ -32,7 +32,7 @@ _COUNTED = ("message_stats", "churn_rates", "queue_totals", "statistics_db_event
 """Members that are left out with management_disable_stats."""
 _LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
 _RETENTIONS = (86_400, 28_800, 3_600, 600, 60)
-"""The ages that RabbitMQ names for what is kept at least as long."""
+"""The ages that RabbitMQ names: statistics are kept at least as long."""
 
 
 class Totals(NamedTuple):
@@ -44,6 +44,7 @@ class Totals(NamedTuple):
         consumers: consumers.
         ready: messages that are ready.
         unacknowledged: messages that are delivered and not settled.
+        leased: messages that lease groups have claimed.
     """
 
     queues: int = 0
@@ -51,6 +52,7 @@ class Totals(NamedTuple):
     consumers: int = 0
     ready: int = 0
     unacknowledged: int = 0
+    leased: int = 0
 
 
 @OVERVIEW.command("GET /api/overview", tag=MANAGEMENT, merge=TOTALS)
@@ -71,11 +73,11 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     from harebell.front.common.settings import COMPATIBLE_VERSION
 
     vhosts = context.vhosts(None)
-    found = yield from totals_of(vhosts)
+    totals = yield from totals_of(vhosts)
     broker, facts, series = context.broker, context.node(), context.statistics.broker()
     whole = len(vhosts) == len(broker.vhosts)
     names = {vhost.name for vhost in vhosts}
-    counters = counters_of(context, None if whole else names)
+    counters = yield from counters_of(context, None if whole else names)
     shown = series if whole else context.statistics.series(None)
     connections = [
         each for each in context.registry.connections if context.may_see_work_of(each.user.name)
@@ -100,15 +102,15 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         "is_op_policy_updating_enabled": True,
         "enable_queue_totals": context.statistics.plan.queue_totals,
         "message_stats": {
-            **message_stats(counters, shown, wanted=rates),
+            **message_stats(counters, shown, period=rates),
             **with_details(_STORED, context.statistics.series(None), rates),
         },
         "churn_rates": churn_rates(context, rates),
         "queue_totals": with_details(
             {
-                "messages": found.ready + found.unacknowledged,
-                "messages_ready": found.ready,
-                "messages_unacknowledged": found.unacknowledged,
+                "messages": totals.ready + totals.unacknowledged,
+                "messages_ready": totals.ready,
+                "messages_unacknowledged": totals.unacknowledged,
             },
             shown,
             lengths,
@@ -116,9 +118,9 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         "object_totals": {
             "channels": sum(len(each.channels) for each in connections),
             "connections": len(connections),
-            "consumers": found.consumers,
-            "exchanges": found.exchanges,
-            "queues": found.queues,
+            "consumers": totals.consumers,
+            "exchanges": totals.exchanges,
+            "queues": totals.queues,
         },
         "statistics_db_event_queue": 0,
         "node": node,
@@ -141,7 +143,7 @@ def _oldest(context: AdminContext) -> Slices[Row]:
     from harebell.admin.commands.queues import oldest_seconds
 
     now_ms = context.broker.clock.ms
-    found: Row = {"oldest_seconds": None, "vhost": None, "queue": None}
+    oldest: Row = {"oldest_seconds": None, "vhost": None, "queue": None}
     longest = -1.0
     for vhost in context.vhosts(None):
         for number, queue in enumerate(list(vhost.queues.values())):
@@ -152,25 +154,25 @@ def _oldest(context: AdminContext) -> Slices[Row]:
             seconds = oldest_seconds(queue, now_ms)
             if seconds is not None and seconds > longest:
                 longest = seconds
-                found = {"oldest_seconds": seconds, "vhost": vhost.name, "queue": queue.name}
-    return found
+                oldest = {"oldest_seconds": seconds, "vhost": vhost.name, "queue": queue.name}
+    return oldest
 
 
 def _retentions(plan: SamplingPlan) -> dict[str, list[int]]:
     """Return for how many seconds samples are kept."""
-    found = {"global": plan.totals, "basic": plan.objects, "detailed": plan.details}
+    ages = {"global": plan.totals, "basic": plan.objects, "detailed": plan.details}
     return {
         name: [
             next((age for age in _RETENTIONS if age <= each.seconds), each.seconds)
             for each in retentions
         ]
-        for name, retentions in found.items()
+        for name, retentions in ages.items()
     }
 
 
 def totals_of(vhosts: list[VHost]) -> Slices[Totals]:
-    """Count what is in some vhosts, in slices."""
-    queues = exchanges = consumers = ready = unacknowledged = 0
+    """Count the objects of some vhosts, in slices."""
+    queues = exchanges = consumers = ready = unacknowledged = leased = 0
     for vhost in vhosts:
         exchanges += len(vhost.exchanges)
         for number, queue in enumerate(list(vhost.queues.values())):
@@ -178,25 +180,26 @@ def totals_of(vhosts: list[VHost]) -> Slices[Totals]:
             consumers += len(queue.consumers)
             ready += queue.ready_count()
             unacknowledged += queue.unacked
+            leased += queue.leased
             if number % STATISTICS_SLICE_OBJECTS == 0:
                 yield
-    return Totals(queues, exchanges, consumers, ready, unacknowledged)
+    return Totals(queues, exchanges, consumers, ready, unacknowledged, leased)
 
 
-def counters_of(context: AdminContext, vhosts: set[str] | None) -> Counters:
+def counters_of(context: AdminContext, vhosts: set[str] | None) -> Slices[Counters]:
     """Return the counters of some vhosts together; None for all."""
-    found = Counters()
-    for (vhost, _), sums in context.registry.sums().items():
+    counters = Counters()
+    for (vhost, _), sums in (yield from context.registry.sums()).items():
         if vhosts is None or vhost in vhosts:
-            found.add(sums.counters)
-    return found
+            counters.add(sums.counters)
+    return counters
 
 
-def churn_rates(context: AdminContext, wanted: Range | None = None) -> dict[str, Any]:
-    """Return what comes and goes, with rates."""
+def churn_rates(context: AdminContext, period: Range | None = None) -> dict[str, Any]:
+    """Return opened and closed connections, channels and queues, with rates."""
     churn = context.broker.churn
     values = {name: getattr(churn, name) for name in Churn.NAMES}
-    return with_details(values, context.statistics.broker(), wanted)
+    return with_details(values, context.statistics.broker(), period)
 
 
 def cluster_name(context: AdminContext) -> str:
@@ -249,21 +252,21 @@ def contexts(listeners: tuple[Listening, ...], node: str) -> list[Row]:
     ]
 
 
-def stats_of(context: AdminContext, vhosts: list[VHost]) -> dict[str, Row]:
+def stats_of(context: AdminContext, vhosts: list[VHost]) -> Slices[dict[str, Row]]:
     """Return the statistics of some vhosts by name, without their numbers of messages."""
     counters = {vhost.name: Counters() for vhost in vhosts}
     traffic = {vhost.name: Traffic() for vhost in vhosts}
-    for (name, _), sums in context.registry.sums().items():
+    for (name, _), sums in (yield from context.registry.sums()).items():
         if name in counters:
             counters[name].add(sums.counters)
             traffic[name].add(sums.traffic)
-    found = {}
+    stats = {}
     for name, each in counters.items():
         series = context.statistics.series(name)
         passed = {"recv_oct": traffic[name].recv_oct, "send_oct": traffic[name].send_oct}
-        found[name] = {
+        stats[name] = {
             "message_stats": message_stats(each, series),
             **with_details(passed, series),
             **{f"{length}_details": details(series, length, None, 0) for length in _LENGTHS},
         }
-    return found
+    return stats

@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
-from harebell.admin.context import AdminContext, checked_name, checked_value, missing
-from harebell.base.limits import PARAMETER_NAME_BYTES
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    checked_name,
+    checked_value,
+    missing,
+)
+from harebell.admin.limits import PARAMETER_NAME_BYTES
+from harebell.base.errors import ErrorKind
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -48,11 +55,11 @@ def list_parameters(
 
 def _rows(vhosts: list[VHost]) -> Iterator[ParameterRow]:
     for each in vhosts:
-        known = each.parameters.values
-        for component, name in sorted(known):
+        values = each.parameters.values
+        for component, name in sorted(values):
             # It may be cleared while the rows are made.
-            if (component, name) in known:
-                value = known[component, name]
+            if (component, name) in values:
+                value = values[component, name]
                 yield {"vhost": each.name, "component": component, "name": name, "value": value}
 
 
@@ -67,6 +74,7 @@ def set_parameter(
 ) -> Row:
     """Set the parameter NAME of a component. VALUE is JSON."""
     where = context.vhost(vhost)
+    _check_component(context, component)
     checked_name(component, "component", PARAMETER_NAME_BYTES)
     checked_name(name, "parameter", PARAMETER_NAME_BYTES)
     made = (component, name) not in where.parameters.values
@@ -86,6 +94,7 @@ def set_parameter(
 def clear_parameter(context: AdminContext, component: str, name: str, vhost: ForVhost = "/") -> Row:
     """Forget the parameter NAME of a component."""
     where = context.vhost(vhost)
+    _check_component(context, component)
     if not where.parameters.delete(component, name):
         raise missing(
             f"no parameter '{component}' '{name}' in vhost '{where.name}': "
@@ -94,6 +103,23 @@ def clear_parameter(context: AdminContext, component: str, name: str, vhost: For
     context.broker.events.parameter("cleared", (where.name, component, name))
     context.log("info", f"parameter '{component}' '{name}' in vhost '{where.name}' was cleared")
     return {"vhost": where.name, "component": component, "name": name}
+
+
+def _check_component(context: AdminContext, component: str) -> None:
+    """Refuse to change limits to those who may not do so with the commands for limits.
+
+    Raises:
+        CommandRefused: ACCESS_REFUSED.
+    """
+    from harebell.model.settings.vhost_limits import COMPONENT
+
+    actor = context.actor
+    if component == COMPONENT and actor is not None and ADMINISTRATOR not in actor.tags:
+        raise CommandRefused(
+            f"parameters of component '{component}' are limits of the vhost: an administrator may "
+            "change them",
+            ErrorKind.ACCESS_REFUSED,
+        )
 
 
 def _of_component(context: AdminContext, component: str, vhost: str | None) -> list[Row]:

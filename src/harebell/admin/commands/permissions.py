@@ -93,9 +93,9 @@ def set_permissions(
     except PatternError as error:
         raise CommandRefused(str(error)) from None
     made = where.name not in who.permissions
+    save_permissions(where.name, who, permissions, context.definitions)
     who.permissions[where.name] = permissions
     where.router.changed()
-    save_permissions(where.name, who, permissions, context.definitions)
     context.log(
         "info",
         f"Successfully set permissions for '{who.name}' in virtual host '{where.name}' to "
@@ -115,13 +115,14 @@ def set_permissions(
 def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -> Row:
     """Close a vhost to a user."""
     who, where = context.user(user), context.vhost(vhost)
-    if who.permissions.pop(where.name, None) is None:
+    if where.name not in who.permissions:
         raise missing(
             f"user '{who.name}' has no permissions in vhost '{where.name}': "
             f"`harebell permissions list --user {who.name}` shows where"
         )
-    where.router.changed()
     context.definitions.drop("permission", (where.name, who.name))
+    del who.permissions[where.name]
+    where.router.changed()
     context.log(
         "info", f"Successfully cleared permissions for '{who.name}' in virtual host '{where.name}'"
     )
@@ -214,11 +215,11 @@ def set_topic_permissions(
         topic = TopicPermission(write, read, who.name, where.name)
     except PatternError as error:
         raise CommandRefused(str(error)) from None
+    save_topic_permission(where.name, who, exchange, topic, context.definitions)
     topics = who.topic_permissions.setdefault(where.name, {})
     made = exchange not in topics
     topics[exchange] = topic
     where.router.changed()
-    save_topic_permission(where.name, who, exchange, topic, context.definitions)
     row = _topic_row(where.name, who, exchange, topic)
     context.broker.events.note("topic.permission.created", {**row})
     context.log(
@@ -230,7 +231,7 @@ def set_topic_permissions(
 
 
 @TOPIC_PERMISSIONS.command(
-    "DELETE /api/topic-permissions/{vhost}/{user}",
+    "DELETE /api/topic-permissions/{vhost}/{user}: Allow a user every key in a vhost again.",
     verb="clear",
     tag=ADMINISTRATOR,
     done="topic permissions of user '{user}' in vhost '{vhost}' were cleared",
@@ -248,9 +249,11 @@ def clear_topic_permissions(
             f"user '{who.name}' has no topic permissions{which} in vhost '{where.name}': "
             f"`harebell topic-permissions list --user {who.name}` shows where"
         )
+    with context.definitions.whole():
+        for name in gone:
+            context.definitions.drop("topic_permission", (where.name, who.name, name))
     for name in gone:
         del held[name]
-        context.definitions.drop("topic_permission", (where.name, who.name, name))
     if not held:
         who.topic_permissions.pop(where.name, None)
     where.router.changed()
@@ -277,10 +280,10 @@ def topic_permissions_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
 @TOPIC_PERMISSIONS.over_http("GET /api/topic-permissions/{vhost}/{user}", tag=ADMINISTRATOR)
 def topic_permissions_by_exchange(context: AdminContext, vhost: str, user: str) -> list[Row]:
     """Return the topic permissions of a user in a vhost."""
-    found = list_topic_permissions(context, vhost, user)
-    if not found:
+    topic_permissions = list_topic_permissions(context, vhost, user)
+    if not topic_permissions:
         raise missing(f"user '{user}' has no topic permissions in vhost '{vhost}'")
-    return [{**row} for row in found]
+    return [{**row} for row in topic_permissions]
 
 
 @TOPIC_PERMISSIONS.over_http(

@@ -15,7 +15,7 @@ from harebell.admin.command import (
     Row,
 )
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
-from harebell.base.limits import POLICY_NAME_BYTES
+from harebell.admin.limits import POLICY_NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         f"GET {path}",
         tag=MANAGEMENT,
         row=PolicyRow,
-        summary=f"Print every {word}.",
+        summary=f"List every {word}.",
     )
     def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[PolicyRow]]:
         vhosts = context.vhosts(vhost)

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, TypedDict
 from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import QUERIES
 from harebell.admin.command import MANAGEMENT, Row
-from harebell.admin.context import AdminContext, CommandRefused, missing
-from harebell.base.errors import ErrorKind
+from harebell.admin.context import AdminContext, missing
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class QueryRow(TypedDict):
-    """What a query has reported last; None for what it has not reported."""
+    """The last report of a query; None for members that it has not reported."""
 
     vhost: str
     user: str
@@ -67,7 +66,7 @@ def _row(vhost: VHost, report: Report) -> QueryRow:
 @QUERIES.listing(
     "queries that report to the broker",
     "GET /api/queries",
-    "GET /api/queries/{vhost}",
+    "GET /api/queries/{vhost}: List the queries in a vhost that report to the broker.",
     tag=MANAGEMENT,
     row=QueryRow,
     shown=(
@@ -101,13 +100,8 @@ def delete(
     vhost: InVhost = "/",
 ) -> Row:
     """Delete the report of a query; a query that still runs reports again."""
-    where, actor = context.vhost(vhost), context.actor
-    if actor is not None and actor.name != user and "administrator" not in actor.tags:
-        raise CommandRefused(
-            f"the report of query '{name}' is one of user '{user}': that user or an administrator "
-            "may delete it",
-            ErrorKind.ACCESS_REFUSED,
-        )
+    where = context.vhost(vhost)
+    context.check_work_of(user, f"the report of query '{name}'", "delete")
     if not where.query_reports.delete(user, name):
         raise missing(
             f"user '{user}' has no report of a query '{name}' in vhost '{where.name}': "

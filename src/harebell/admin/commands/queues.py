@@ -8,20 +8,28 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.arguments import NO_ARGUMENTS, Durable, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import QUEUES
 from harebell.admin.command import MANAGEMENT, Argument, Row, plural
-from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    checked_name,
+    checked_table,
+    missing,
+)
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import queue_details, queue_incoming
 from harebell.admin.rows.queues import (
     QueueRanges,
     QueueRow,
     head_timestamp,
+    listed_row,
     queue_row,
     reduced_row,
 )
 from harebell.base.limits import NAME_BYTES
-from harebell.base.slices import Slices, at_hand, gathered
+from harebell.base.slices import Slices, at_hand, gathered, steps
 
 if TYPE_CHECKING:
+    from harebell.front.operations.caller import Caller
     from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
@@ -37,10 +45,13 @@ def find_queue(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Que
     where = context.vhost(vhost)
     queue = where.queues.get(name)
     if queue is None:
-        raise missing(
-            f"no queue '{name}' in vhost '{where.name}': `harebell queues list` shows all"
-        )
+        raise missing_queue(where, name)
     return where, queue
+
+
+def missing_queue(vhost: VHost, name: str) -> CommandRefused:
+    """Return the refusal for a queue that does not exist."""
+    return missing(f"no queue '{name}' in vhost '{vhost.name}': `harebell queues list` shows all")
 
 
 @QUEUES.listing(
@@ -66,7 +77,7 @@ def list_queues(
     return gathered(
         reduced_row(context, each, queue, totals=enable_queue_totals)
         if disable_stats
-        else queue_row(context, each, queue)
+        else listed_row(context, each, queue)
         for each in context.vhosts(vhost)
         for _, queue in sorted(each.queues.items())
         if not queue.deleted
@@ -84,7 +95,7 @@ def show(
     msg_rates_incr: Increment = None,
 ) -> Slices[Row]:
     """Show a queue with its consumers, and samples of its counters."""
-    wanted = QueueRanges(
+    period = QueueRanges(
         range_of(lengths_age, lengths_incr, "lengths"),
         range_of(msg_rates_age, msg_rates_incr, "msg_rates"),
     )
@@ -93,25 +104,28 @@ def show(
         return at_hand(
             reduced_row(context, where, queue, totals=context.statistics.plan.queue_totals)
         )
-    return _shown(context, where, queue, wanted)
+    return _shown(context, where, queue, period)
 
 
-def _shown(context: AdminContext, where: VHost, queue: Queue, wanted: QueueRanges) -> Slices[Row]:
-    found = yield from queue_details(context, queue, wanted.rates)
+def _shown(context: AdminContext, where: VHost, queue: Queue, period: QueueRanges) -> Slices[Row]:
+    details = yield from queue_details(context, queue, period.rates)
+    # Other queues get eras when a client asks for them by AMQP: that writes something.
+    eras = {"eras": where.recorder.histories.of(queue)} if queue.kind == "stream" else {}
     return {
-        **queue_row(context, where, queue, wanted),
+        **queue_row(context, where, queue, period),
         "head_message_timestamp": head_timestamp(queue),
         "oldest_seconds": oldest_seconds(queue, context.broker.clock.ms),
-        "consumer_details": found.consumers,
-        "incoming": queue_incoming(context, where, queue, wanted.rates),
-        "deliveries": found.deliveries,
+        "consumer_details": details.consumers,
+        "incoming": queue_incoming(context, where, queue, period.rates),
+        "deliveries": details.deliveries,
+        **eras,
     }
 
 
-def declared(known: Mapping[str, Any]) -> str:
+def declared(outcome: Mapping[str, Any]) -> str:
     """Say what a declaration of a queue did."""
-    done = "was declared" if known["made"] else "is there already, and like that"
-    return f"queue '{known['name']}' in vhost '{known['vhost']}' {done}"
+    done = "was declared" if outcome["made"] else "is there already, and like that"
+    return f"queue '{outcome['name']}' in vhost '{outcome['vhost']}' {done}"
 
 
 @QUEUES.command("PUT /api/queues/{vhost}/{name}", tag=MANAGEMENT, done=declared)
@@ -131,57 +145,87 @@ def declare(
     arguments: Table = NO_ARGUMENTS,
 ) -> Row:
     """Make a queue, or see that there is one like that."""
+    from harebell.front.common.names import clean
+    from harebell.front.operations.declare import QueueOptions, declare_queue
     from harebell.model.queue.arguments import QUEUE_TYPE
 
     where = context.vhost(vhost)
-    checked_name(name, "queue", NAME_BYTES)
-    context.check_permission(where, "configure", "queue", name)
-    made = name not in where.queues
-    if made:
-        where.check_room(name)
-    wanted = dict(arguments)
+    name = checked_name(clean(name), "queue", NAME_BYTES)
+    given = dict(arguments)
     if type_ is not None:
-        wanted[QUEUE_TYPE] = type_
-    queue = where.declare_queue(name, durable=durable, auto_delete=auto_delete, arguments=wanted)
+        given[QUEUE_TYPE] = type_
+    taken = checked_table(given, f"the arguments of queue '{name}'")
+    made = name not in where.queues
+    options = QueueOptions(durable=durable, auto_delete=auto_delete, arguments=taken)
+    queue = declare_queue(context.caller(where), name, options)
     queue.declared()
     if made:
         context.log("info", f"queue '{name}' in vhost '{where.name}' was declared")
     return {**queue_row(context, where, queue), "made": made}
 
 
-def _purged(known: Mapping[str, Any]) -> str:
-    count = plural(known["messages"], "message")
-    return f"queue '{known['name']}' in vhost '{known['vhost']}' was purged of {count}"
+def find_readable(context: AdminContext, vhost: str, name: str) -> tuple[VHost, Queue]:
+    """Return a queue that the actor may read, and its vhost.
+
+    Raises:
+        CommandRefused: it does not exist; the error says how to find those that do.
+        Refusal: the actor may not read it, or it is exclusive to a connection.
+    """
+    from harebell.front.operations.get import readable_queue
+
+    where = context.vhost(vhost)
+    context.check_permission(where, "read", "queue", name)
+    find_queue(context, vhost, name)
+    return where, readable_queue(context.caller(where), name)
+
+
+def _ending(context: AdminContext, vhost: VHost, name: str) -> Caller:
+    """Return the caller of a purge or a deletion.
+
+    Exclusive queues are refused over HTTP, and the operator reaches them, as with rabbitmqctl.
+    """
+    caller = context.caller(vhost)
+    queue = vhost.queues.get(name)
+    if context.actor is None and queue is not None:
+        caller.owner = queue.owner
+    return caller
+
+
+def _purged(outcome: Mapping[str, Any]) -> str:
+    count = plural(outcome["messages"], "message")
+    return f"queue '{outcome['name']}' in vhost '{outcome['vhost']}' was purged of {count}"
 
 
 @QUEUES.command("DELETE /api/queues/{vhost}/{name}/contents", tag=MANAGEMENT, done=_purged)
 def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Drop all messages of a queue that are ready, or wait to be tried again."""
-    context.check_permission(context.vhost(vhost), "read", "queue", name)
-    where, queue = find_queue(context, vhost, name)
-    count = queue.purge()
-    queue.sync_soon()
-    context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was purged")
-    return {"vhost": where.name, "name": queue.name, "messages": count}
+    from harebell.front.operations.purge import purge_queue
+
+    where = context.vhost(vhost)
+    context.check_permission(where, "read", "queue", name)
+    find_queue(context, vhost, name)
+    count = purge_queue(_ending(context, where, name), name).count
+    context.log("info", f"queue '{name}' in vhost '{where.name}' was purged")
+    return {"vhost": where.name, "name": name, "messages": count}
 
 
-def _retried(known: Mapping[str, Any]) -> str:
-    count = plural(known["messages"], "message")
-    return f"queue '{known['name']}' in vhost '{known['vhost']}' delivers {count} again now"
+def _retried(outcome: Mapping[str, Any]) -> str:
+    count = plural(outcome["messages"], "message")
+    return f"queue '{outcome['name']}' in vhost '{outcome['vhost']}' delivers {count} again now"
 
 
 @QUEUES.command(tag=MANAGEMENT, done=_retried)
 def retry_now(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Deliver again now what waits to be tried again."""
-    where, queue = find_queue(context, vhost, name)
+    where, queue = find_readable(context, vhost, name)
     count = queue.retry_now()
-    context.log("info", f"waiting in queue '{queue.name}' in vhost '{where.name}' was ended")
-    return {"vhost": where.name, "name": queue.name, "messages": count}
+    context.log("info", f"waiting in queue '{name}' in vhost '{where.name}' was ended")
+    return {"vhost": where.name, "name": name, "messages": count}
 
 
-def _deleted(known: Mapping[str, Any]) -> str:
-    count = plural(known["messages"], "message")
-    return f"queue '{known['name']}' in vhost '{known['vhost']}' was deleted with {count}"
+def _deleted(outcome: Mapping[str, Any]) -> str:
+    count = plural(outcome["messages"], "message")
+    return f"queue '{outcome['name']}' in vhost '{outcome['vhost']}' was deleted with {count}"
 
 
 @QUEUES.command("DELETE /api/queues/{vhost}/{name}", tag=MANAGEMENT, done=_deleted)
@@ -191,14 +235,20 @@ def delete(
     vhost: InVhost = "/",
     if_empty: Annotated[bool, Argument("Only if it has no messages.")] = False,
     if_unused: Annotated[bool, Argument("Only if it has no consumer.")] = False,
-) -> Row:
+) -> Slices[Row]:
     """Delete a queue with all its messages."""
-    context.check_permission(context.vhost(vhost), "configure", "queue", name)
-    where, queue = find_queue(context, vhost, name)
-    owner: Any = queue.owner
-    count = where.delete_queue(queue.name, owner, if_unused=if_unused, if_empty=if_empty)
-    context.log("info", f"queue '{queue.name}' in vhost '{where.name}' was deleted")
-    return {"vhost": where.name, "name": queue.name, "messages": count}
+    from harebell.front.operations.delete import deletable_queue, queue_deletion
+
+    where = context.vhost(vhost)
+    caller = _ending(context, where, name)
+    conditions = {"if_unused": if_unused, "if_empty": if_empty}
+    queue = deletable_queue(caller, name, **conditions)
+    if queue is None:
+        raise missing_queue(where, name)
+    counts: list[int] = []
+    yield from steps(queue_deletion(caller, name, queue, counts.append, **conditions))
+    context.log("info", f"queue '{name}' in vhost '{where.name}' was deleted")
+    return {"vhost": where.name, "name": name, "messages": sum(counts)}
 
 
 @QUEUES.over_http("POST /api/queues/{vhost}/{name}/actions", tag=MANAGEMENT)
@@ -214,7 +264,7 @@ def queue_action(context: AdminContext, vhost: str, name: str, action: str) -> R
 
 
 class QueueCountersRow(TypedDict):
-    """The counters of a queue since the start, and what is in it now."""
+    """The counters of a queue since the start, and its messages now."""
 
     vhost: str
     name: str
@@ -235,7 +285,7 @@ def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
         # A large message on disk is not read for this.
         log.time_of(position)
         for log, position in queue.heads_by_log()
-        if not (log.has_large and log.far(position))
+        if not (log.has_large and log.is_spilled(position))
     ]
     oldest = min((moment for moment in moments if moment), default=None)
     return None if oldest is None else max(now_ms - oldest, 0) / 1000
@@ -265,7 +315,7 @@ def counters(
     context: AdminContext,
     vhost: OnlyVhost = None,
 ) -> Slices[list[QueueCountersRow]]:
-    """Print the counters of all queues since the start, from which rates are made."""
+    """Show the counters of all queues since the start, from which rates are made."""
     now_ms = context.broker.clock.ms
     return gathered(
         _counters_row(queue, now_ms)

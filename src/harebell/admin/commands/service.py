@@ -5,8 +5,8 @@ from __future__ import annotations
 from harebell.admin.catalog import SERVICE
 from harebell.admin.command import ADMINISTRATOR, ANYBODY, MANAGEMENT, MONITORING, Row
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.limits import PARAMETER_NAME_BYTES
 from harebell.admin.place import ANYWHERE, FIRST
-from harebell.base.limits import PARAMETER_NAME_BYTES
 
 
 @SERVICE.command("GET /api/whoami", tag=ANYBODY)
@@ -53,7 +53,7 @@ def _reset(context: AdminContext, node: str) -> Row:
 @SERVICE.command("GET /api/auth/hash_password/{password}", tag=ANYBODY)
 def hash_password(context: AdminContext, password: str) -> Row:
     """Return the salted SHA-256 hash of a password, as definitions have it."""
-    from harebell.auth.passwords import SHA256, hashed, salt_bytes
+    from harebell.auth.password_hashes import SHA256, hashed, salt_bytes
 
     return {"ok": hashed(password, context.users.random(salt_bytes(SHA256)), SHA256)}
 

@@ -62,13 +62,13 @@ def list_stages(
 ) -> list[StageRow]:
     """List batches by vhost, user, publisher and number."""
     only = None if vhost is None else context.vhost(vhost).name
-    found = [each for each in context.broker.stages.all() if only in (None, each.key.vhost)]
-    return [_row(context, each) for each in found]
+    stages = [each for each in context.broker.stages.all() if only in (None, each.key.vhost)]
+    return [_row(context, each) for each in stages]
 
 
-def _dropped(known: Mapping[str, Any]) -> str:
-    shown = f"{plural(known['batches'], 'batch')}, {plural(known['rows'], 'row')}"
-    return f"what publisher '{known['publisher']}' had staged was dropped: {shown}"
+def _dropped(outcome: Mapping[str, Any]) -> str:
+    shown = f"{plural(outcome['batches'], 'batch')}, {plural(outcome['rows'], 'row')}"
+    return f"what publisher '{outcome['publisher']}' had staged was dropped: {shown}"
 
 
 @STAGES.command(tag=POLICYMAKER, done=_dropped)
@@ -83,28 +83,28 @@ def drop(
 ) -> Row:
     """Forget what a publisher has staged: it cannot be committed any more."""
     where, stages = context.vhost(vhost).name, context.broker.stages
-    found = [
+    dropped = [
         each
         for each in stages.all()
         if (each.key.vhost, each.key.name) == (where, publisher)
         and user in (None, each.key.user)
         and batch in (None, each.number)
     ]
-    if not found:
+    if not dropped:
         which = "no batch" if batch is None else f"no batch {batch}"
         raise CommandRefused(
             f"{which} of publisher '{publisher}' is staged in vhost '{where}': "
             "`harebell stages list` shows all"
         )
-    users = sorted({each.key.user for each in found})
+    users = sorted({each.key.user for each in dropped})
     if len(users) > 1:
         raise CommandRefused(
             f"the users {', '.join(users)} have a publisher '{publisher}' each: say whose "
             "with --user"
         )
-    rows = sum(stages.drop(each.key, each.number) for each in found)
+    rows = sum(stages.drop(each.key, each.number) for each in dropped)
     context.log(
         "warning",
-        f"{len(found)} staged batches of publisher '{publisher}' were dropped: {rows} rows",
+        f"{len(dropped)} staged batches of publisher '{publisher}' were dropped: {rows} rows",
     )
-    return {"vhost": where, "user": users[0], "batches": len(found), "rows": rows}
+    return {"vhost": where, "user": users[0], "batches": len(dropped), "rows": rows}

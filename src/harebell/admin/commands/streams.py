@@ -13,9 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.arguments import NO_ARGUMENTS, InVhost, OnlyVhost
 from harebell.admin.catalog import STREAMS
 from harebell.admin.command import MANAGEMENT, Argument, Form, plural
-from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    checked_name,
+    checked_table,
+    missing,
+)
+from harebell.admin.limits import SUPER_STREAM_PARTITIONS
 from harebell.base.errors import HarebellError
-from harebell.base.limits import NAME_BYTES, SUPER_STREAM_PARTITIONS
+from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
@@ -42,9 +49,9 @@ class SuperStreamRow(TypedDict):
     partitions: list[str]
 
 
-def _added(known: Mapping[str, Any]) -> str:
-    count = plural(len(known["partitions"]), "partition")
-    return f"super stream '{known['name']}' in vhost '{known['vhost']}' has {count}"
+def _added(outcome: Mapping[str, Any]) -> str:
+    count = plural(len(outcome["partitions"]), "partition")
+    return f"super stream '{outcome['name']}' in vhost '{outcome['vhost']}' has {count}"
 
 
 @STREAMS.command(
@@ -72,35 +79,39 @@ def add_super(
         raise CommandRefused(f"the partitions of a super stream are streams: leave {_TYPE} out")
     queues = [f"{name}-{number}" for number in range(partitions)]
     checked_name(queues[-1], "partition", NAME_BYTES)
-    for what, each in (("exchange", name), *(("queue", queue) for queue in queues)):
-        context.check_permission(where, "configure", what, each)
-    for queue in queues:
-        context.check_permission(where, "write", "queue", queue)
-    context.check_permission(where, "read", "exchange", name)
-    return _declared(context, where, name, queues, {**arguments, _TYPE: "stream"})
+    kept = checked_table({**arguments, _TYPE: "stream"}, f"the arguments of stream '{name}'")
+    return _declared(context, where, name, queues, kept)
 
 
 def _declared(
     context: AdminContext, where: VHost, name: str, queues: list[str], arguments: dict[str, Any]
 ) -> Slices[SuperStreamRow]:
-    """Declare everything; if a part is refused, delete what was made before it."""
+    """Declare all parts; if one is refused, delete the parts that were declared before it."""
+    from harebell.front.operations.bind import BindingRequest, bind
+    from harebell.front.operations.declare import (
+        ExchangeOptions,
+        QueueOptions,
+        declare_exchange,
+        declare_queue,
+    )
+
+    caller = context.caller(where)
     made: list[str] = []
     made_exchange = name not in where.exchanges
     try:
-        where.declare_exchange(name, "direct", durable=True, arguments={_SUPER: True})
-        known = set(_partitions(where.exchanges[name]))
-        if not known <= set(queues):
+        options = ExchangeOptions(durable=True, arguments={_SUPER: True})
+        partitions = set(_partitions(declare_exchange(caller, name, "direct", options)))
+        if not partitions <= set(queues):
             raise CommandRefused(
-                f"super stream '{name}' in vhost '{where.name}' has {len(known)} partitions "
+                f"super stream '{name}' in vhost '{where.name}' has {len(partitions)} partitions "
                 f"already, not {len(queues)}"
             )
         for number, queue in enumerate(queues):
             if queue not in where.queues:
-                where.check_room(queue)
                 made.append(queue)
-            stream = where.declare_queue(queue, durable=True, arguments=arguments)
-            stream.declared()
-            where.bind(name, stream, str(number), {_ORDER: number})
+            partition = QueueOptions(durable=True, arguments=arguments)
+            declare_queue(caller, queue, partition).declared()
+            bind(caller, BindingRequest("queue", queue, name, str(number), {_ORDER: number}))
             yield
     except HarebellError:
         for queue in made:
@@ -123,7 +134,10 @@ def _declared(
 )
 def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slices[SuperStreamRow]:
     """Delete a super stream, its partitions and their messages."""
+    from harebell.front.operations.delete import deletable_queue
+
     where = context.vhost(vhost)
+    caller = context.caller(where)
     context.check_permission(where, "configure", "exchange", name)
     exchange = where.exchanges.get(name)
     if exchange is None or not exchange.arguments.get(_SUPER):
@@ -133,41 +147,49 @@ def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slic
         )
     queues = _partitions(exchange)
     for queue in queues:
-        context.check_permission(where, "configure", "queue", queue)
+        deletable_queue(caller, queue, if_unused=False, if_empty=False)
     return _deleted(context, where, name, queues)
 
 
 def _deleted(
     context: AdminContext, where: VHost, name: str, queues: list[str]
 ) -> Slices[SuperStreamRow]:
-    for queue in queues:
-        if queue in where.queues:
-            where.delete_queue(queue)
-        yield
-    # Last, so that an interrupted deletion can be repeated.
-    if name in where.exchanges:
-        where.delete_exchange(name)
+    count = 0
+    try:
+        for queue in queues:
+            if queue in where.queues:
+                where.delete_queue(queue)
+            count += 1
+            yield
+        # Last, so that an interrupted deletion can be repeated.
+        if name in where.exchanges:
+            where.delete_exchange(name)
+    except HarebellError as error:
+        raise CommandRefused(
+            f"{count} of {len(queues)} partitions of super stream '{name}' in vhost "
+            f"'{where.name}' were deleted: {error}: delete it again"
+        ) from None
     context.log("info", f"super stream '{name}' in vhost '{where.name}' was deleted")
     return {"vhost": where.name, "name": name, "partitions": queues}
 
 
 @STREAMS.command(
-    tag=MANAGEMENT, verb="list-super", row=SuperStreamRow, summary="Print all super streams."
+    tag=MANAGEMENT, verb="list-super", row=SuperStreamRow, summary="List all super streams."
 )
 def list_super(
     context: AdminContext,
     vhost: OnlyVhost = None,
 ) -> Slices[list[SuperStreamRow]]:
     """List super streams by vhost and name, with their partitions in order."""
-    found: list[SuperStreamRow] = []
+    rows: list[SuperStreamRow] = []
     for where in context.vhosts(vhost):
         for name, exchange in sorted(where.exchanges.items()):
             if exchange.arguments.get(_SUPER):
-                found.append(
+                rows.append(
                     {"vhost": where.name, "name": name, "partitions": _partitions(exchange)}
                 )
             yield
-    return found
+    return rows
 
 
 def _partitions(exchange: Exchange) -> list[str]:

@@ -65,8 +65,8 @@ def list_transactions(
 ) -> list[BranchRow]:
     """List branches by vhost, the oldest first."""
     only = None if vhost is None else context.vhost(vhost).name
-    found = context.broker.branches.of(only)
-    return [_row(branch) for branch in sorted(found, key=lambda each: each.vhost)]
+    branches = context.broker.branches.of(only)
+    return [_row(branch) for branch in sorted(branches, key=lambda each: each.vhost)]
 
 
 def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, Xid]:
@@ -75,14 +75,14 @@ def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, X
     branches = context.broker.branches
     where = context.vhost(vhost).name
     try:
-        found = xid_of_text(xid)
+        branch = xid_of_text(xid)
     except XidError as error:
         raise CommandRefused(str(error)) from None
-    if branches.find(where, found) is None:
+    if branches.find(where, branch) is None:
         raise CommandRefused(
-            f"no transaction {found} in vhost '{where}': `harebell transactions list` shows all"
+            f"no transaction {branch} in vhost '{where}': `harebell transactions list` shows all"
         )
-    return branches, where, found
+    return branches, where, branch
 
 
 def _end(context: AdminContext, vhost: str, text: str, *, commit: bool) -> Row:
@@ -112,10 +112,10 @@ def prepare(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
     from harebell.model.xa.branch import OPERATOR
     from harebell.model.xa.states import Status
 
-    branches, where, found = _find(context, vhost, xid)
-    status = at_once(branches.prepare(where, found, OPERATOR)).status
+    branches, where, branch = _find(context, vhost, xid)
+    status = at_once(branches.prepare(where, branch, OPERATOR)).status
     done = {Status.OK: "prepared", Status.READ_ONLY: "committed"}.get(status, "rolled back")
-    return {"vhost": where, "xid": str(found), "done": done}
+    return {"vhost": where, "xid": str(branch), "done": done}
 
 
 @TRANSACTIONS.command(tag=ADMINISTRATOR, done=_DONE)
@@ -135,7 +135,7 @@ def forget(context: AdminContext, xid: str, vhost: InVhost = "/") -> Row:
     """Forget the outcome of a branch that no coordinator will ask for."""
     from harebell.model.xa.branch import OPERATOR
 
-    branches, where, found = _find(context, vhost, xid)
-    branches.forget(where, found, OPERATOR)
-    context.log("info", f"transaction {found} in vhost '{where}' was forgotten")
-    return {"vhost": where, "xid": str(found), "done": "forgotten"}
+    branches, where, branch = _find(context, vhost, xid)
+    branches.forget(where, branch, OPERATOR)
+    context.log("info", f"transaction {branch} in vhost '{where}' was forgotten")
+    return {"vhost": where, "xid": str(branch), "done": "forgotten"}

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from harebell.admin.catalog import USERS
 from harebell.admin.command import ADMINISTRATOR, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.limits import USER_NAME_BYTES
 from harebell.admin.place import COMMON, EVERYWHERE, HERE
-from harebell.base.limits import USER_NAME_BYTES
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def add(
     ] = NO_TAGS,
 ) -> Slices[UserRow]:
     """Add a user; without PASSWORD it is read from standard input."""
-    from harebell.admin.accounts import save_user
+    from harebell.admin.accounts import changing
     from harebell.auth.users import User
 
     checked_name(name, "user", USER_NAME_BYTES)
@@ -90,28 +90,27 @@ def add(
     # Another command may have added one while the password was hashed.
     _check_new(context, name)
     user = User(name, "", tags=checked)
-    context.users.give(user, secrets)
-    context.users.put(user)
-    save_user(user, context.definitions)
+    with changing(user, context.users, context.definitions):
+        context.users.give(user, secrets)
     context.log("info", f"Created user '{name}'")
     context.broker.events.note("user.created", {"name": name})
     return _row(user)
 
 
-def closed_clause(known: Mapping[str, Any]) -> str:
+def closed_clause(outcome: Mapping[str, Any]) -> str:
     """A clause about connections that were closed, if any."""
-    count = known["connections_closed"]
+    count = outcome["connections_closed"]
     return f", {plural(count, 'connection')} closed" if count else ""
 
 
 @USERS.command(
     "DELETE /api/users/{name}",
     tag=ADMINISTRATOR,
-    done=lambda known: f"user '{known['name']}' was deleted{closed_clause(known)}",
+    done=lambda outcome: f"user '{outcome['name']}' was deleted{closed_clause(outcome)}",
 )
-def delete(context: AdminContext, name: str) -> Row:
+def delete(context: AdminContext, name: str) -> Slices[Row]:
     """Delete a user, and close the user's connections."""
-    from harebell.admin.accounts import remove_user
+    from harebell.admin.accounts import remove_users
 
     user = context.user(name)
     if len(context.users.all()) == 1:
@@ -119,21 +118,21 @@ def delete(context: AdminContext, name: str) -> Row:
             f"user '{user.name}' is the last one, and a broker without users makes its default "
             "user again at the next start: add another first with `harebell users add`"
         )
-    closed = remove_user(context, user)
+    closed = yield from remove_users(context, [user])
     return {"name": user.name, "connections_closed": closed}
 
 
 @USERS.command(verb="password", tag=ADMINISTRATOR, done="the password of user '{name}' was changed")
 def set_password(context: AdminContext, name: str, password: Password) -> Slices[UserRow]:
     """Change a password; without PASSWORD it is read from standard input."""
-    from harebell.admin.accounts import save_user
+    from harebell.admin.accounts import changing
 
     context.user(name)
     secrets = yield from context.users.deriving(_checked_password(context, name, password))
     # The user may have been deleted while the password was hashed.
     user = context.user(name)
-    context.users.give(user, secrets)
-    save_user(user, context.definitions)
+    with changing(user, context.users, context.definitions):
+        context.users.give(user, secrets)
     context.log("info", f"Successfully changed password for user '{user.name}'")
     context.broker.events.note("user.password.changed", {"name": user.name})
     return _row(user)
@@ -147,8 +146,8 @@ def authenticate(context: AdminContext, name: str, password: Password) -> Row:
     return {"name": name}
 
 
-def _tagged(known: Mapping[str, Any]) -> str:
-    return f"the tags of user '{known['name']}' are: {', '.join(known['tags']) or 'none'}"
+def _tagged(outcome: Mapping[str, Any]) -> str:
+    return f"the tags of user '{outcome['name']}' are: {', '.join(outcome['tags']) or 'none'}"
 
 
 @USERS.command(verb="tags", tag=ADMINISTRATOR, done=_tagged)
@@ -158,11 +157,11 @@ def set_tags(
     tags: Annotated[list[str], Argument(metavar="[TAG]...", form=Form.WORDS)],
 ) -> UserRow:
     """Give a user these tags and no other."""
-    from harebell.admin.accounts import save_user
+    from harebell.admin.accounts import changing
 
     user = context.user(name)
-    user.tags = checked_tags(tags)
-    save_user(user, context.definitions)
+    with changing(user, context.users, context.definitions):
+        user.tags = checked_tags(tags)
     context.log(
         "info", f"Successfully set user tags for user '{user.name}' to [{','.join(user.tags)}]"
     )
@@ -228,8 +227,8 @@ def put(
 
     Without a password, and with an empty hash, the user cannot log in with a password.
     """
-    from harebell.admin.accounts import save_user
-    from harebell.auth.passwords import SHA256, fault_of, known_algorithm
+    from harebell.admin.accounts import changing
+    from harebell.auth.password_hashes import SHA256, fault_of, known_algorithm
     from harebell.auth.users import User
 
     checked_name(name, "user", USER_NAME_BYTES)
@@ -247,36 +246,34 @@ def put(
         if complaint:
             raise CommandRefused(complaint)
         secrets = yield from context.users.deriving(password)
-    found = context.users.get(name)
-    made = found is None
-    if found is None:
-        found = User(name, "")
-        context.users.put(found)
-    found.tags = checked
-    if secrets is not None:
-        context.users.give(found, secrets)
-    else:
-        found.password_hash, found.algorithm = password_hash or "", algorithm
-        found.verifiers, found.cram, found.proof = {}, b"", None
-    save_user(found, context.definitions)
+    user = context.users.get(name)
+    made = user is None
+    if user is None:
+        user = User(name, "")
+    with changing(user, context.users, context.definitions):
+        user.tags = checked
+        if secrets is not None:
+            context.users.give(user, secrets)
+        else:
+            user.password_hash, user.algorithm = password_hash or "", algorithm
+            user.verifiers, user.cram, user.proof = {}, b"", None
     context.log(
         "info",
         f"Created user '{name}'" if made else f"Successfully changed password for user '{name}'",
     )
     context.log("info", f"Successfully set user tags for user '{name}' to [{','.join(checked)}]")
     context.broker.events.note("user.created" if made else "user.password.changed", {"name": name})
-    context.broker.events.note("user.tags.set", {"name": name, "tags": found.tags})
+    context.broker.events.note("user.tags.set", {"name": name, "tags": user.tags})
     return {"name": name, "made": made}
 
 
 @USERS.over_http("POST /api/users/bulk-delete", tag=ADMINISTRATOR)
-def bulk_delete(context: AdminContext, users: list[str]) -> Row:
+def bulk_delete(context: AdminContext, users: list[str]) -> Slices[Row]:
     """Delete several users, all of them or none."""
-    names = dict.fromkeys(users)
-    for name in names:
-        context.user(name)
-    if len(names) == len(context.users.all()):
+    from harebell.admin.accounts import remove_users
+
+    accounts = [context.user(name) for name in dict.fromkeys(users)]
+    if len(accounts) == len(context.users.all()):
         raise CommandRefused("these are all users: leave one, so that somebody can log in")
-    for name in names:
-        delete(context, name)
+    yield from remove_users(context, accounts)
     return {}

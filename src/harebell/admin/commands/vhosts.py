@@ -8,9 +8,10 @@ from harebell.admin.catalog import TRACE, VHOSTS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Form, Row
 from harebell.admin.commands.users import closed_clause
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
+from harebell.admin.limits import VHOST_NAME_BYTES
 from harebell.admin.place import END_OF_VHOST, NEW_VHOST
 from harebell.base.errors import ErrorKind
-from harebell.base.limits import VHOST_NAME_BYTES
+from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
     from harebell.model.settings.metadata import Metadata
@@ -65,14 +66,13 @@ _SHOWN = (
 )
 
 
-def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> VHostRow:
+def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> Slices[VHostRow]:
     """Return a vhost; `stats` are those of `stats_of`, if it is one of several."""
-    from harebell.admin.commands.overview import stats_of
+    from harebell.admin.commands.overview import stats_of, totals_of
 
     metadata = vhost.metadata
-    counted = stats_of(context, [vhost])[vhost.name] if stats is None else stats
-    ready = sum(queue.ready_count() for queue in vhost.queues.values())
-    unacknowledged = sum(queue.unacked for queue in vhost.queues.values())
+    counted = (yield from stats_of(context, [vhost]))[vhost.name] if stats is None else stats
+    totals = yield from totals_of([vhost])
     return {
         "name": vhost.name,
         "store": context.store,
@@ -83,9 +83,9 @@ def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> VHost
         "tracing": metadata.tracing,
         "queues": len(vhost.queues),
         "exchanges": len(vhost.exchanges),
-        "messages": ready + unacknowledged + sum(queue.leased for queue in vhost.queues.values()),
-        "messages_ready": ready,
-        "messages_unacknowledged": unacknowledged,
+        "messages": totals.ready + totals.unacknowledged + totals.leased,
+        "messages_ready": totals.ready,
+        "messages_unacknowledged": totals.unacknowledged,
         "messages_details": counted["messages_details"],
         "messages_ready_details": counted["messages_ready_details"],
         "messages_unacknowledged_details": counted["messages_unacknowledged_details"],
@@ -104,17 +104,21 @@ def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> VHost
 
 
 @VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=VHostRow, shown=_SHOWN)
-def list_vhosts(context: AdminContext) -> list[VHostRow]:
+def list_vhosts(context: AdminContext) -> Slices[list[VHostRow]]:
     """List vhosts by name."""
     from harebell.admin.commands.overview import stats_of
 
     vhosts = context.vhosts(None)
-    stats = stats_of(context, vhosts)
-    return [_row(context, vhost, stats[vhost.name]) for vhost in vhosts]
+    stats = yield from stats_of(context, vhosts)
+    rows = []
+    for vhost in vhosts:
+        row = yield from _row(context, vhost, stats[vhost.name])
+        rows.append(row)
+    return rows
 
 
 @VHOSTS.command("GET /api/vhosts/{name}", tag=MANAGEMENT)
-def show(context: AdminContext, name: str) -> VHostRow:
+def show(context: AdminContext, name: str) -> Slices[VHostRow]:
     """Show the vhost NAME."""
     vhost = context.vhost(name)
     if not context.may_see(name):
@@ -123,21 +127,21 @@ def show(context: AdminContext, name: str) -> VHostRow:
 
 
 def _changed(
-    known: Metadata,
+    before: Metadata,
     description: str | None,
     tags: list[str] | None,
     default_queue_type: str | None,
     durability: str | None,
 ) -> Metadata:
-    """Replace in metadata what is given; None keeps what is there."""
+    """Replace the given members of metadata; None keeps a member."""
     from harebell.model.settings.metadata import Metadata
 
     return Metadata(
-        known.description if description is None else description,
-        known.tags if tags is None else tuple(dict.fromkeys(tags)),
-        known.default_queue_type if default_queue_type is None else default_queue_type,
-        known.durability if durability is None else durability,
-        known.tracing,
+        before.description if description is None else description,
+        before.tags if tags is None else tuple(dict.fromkeys(tags)),
+        before.default_queue_type if default_queue_type is None else default_queue_type,
+        before.durability if durability is None else durability,
+        before.tracing,
     )
 
 
@@ -152,7 +156,7 @@ def add(
     store: Annotated[
         int | None, Argument("The store of a cluster that it lives in.", "NUMBER")
     ] = None,
-) -> VHostRow:
+) -> Slices[VHostRow]:
     """Add a vhost, which no user may open until there are permissions."""
     from harebell.model.settings.metadata import Metadata
 
@@ -179,7 +183,7 @@ def set_vhost(
     tags: Tags = None,
     default_queue_type: QueueType = None,
     durability: Durability = None,
-) -> VHostRow:
+) -> Slices[VHostRow]:
     """Change the metadata of a vhost; an empty text removes it."""
     vhost = context.vhost(name)
     vhost.set_metadata(_changed(vhost.metadata, description, tags, default_queue_type, durability))
@@ -215,9 +219,9 @@ def unprotect(context: AdminContext, name: str) -> Row:
     "DELETE /api/vhosts/{name}",
     tag=ADMINISTRATOR,
     place=END_OF_VHOST,
-    done=lambda known: f"vhost '{known['name']}' was deleted{closed_clause(known)}",
+    done=lambda outcome: f"vhost '{outcome['name']}' was deleted{closed_clause(outcome)}",
 )
-def delete(context: AdminContext, name: str) -> Row:
+def delete(context: AdminContext, name: str) -> Slices[Row]:
     """Delete a vhost with everything in it, and close its connections."""
     from harebell.model.broker import DEFAULT_VHOST
 
@@ -231,23 +235,37 @@ def delete(context: AdminContext, name: str) -> Row:
             f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "
             "with `harebell permissions clear`"
         )
-    closed = context.disconnect(
+    closed = yield from context.disconnect(
         f"vhost '{vhost.name}' is deleted", lambda connection: connection.vhost is vhost
     )
-    events = context.broker.events
-    for user in context.users.all():
-        about = {"user": user.name, "vhost": vhost.name}
-        if user.permissions.pop(vhost.name, None) is not None:
-            context.definitions.drop("permission", (vhost.name, user.name))
-            events.note("permission.deleted", about)
-        topics = user.topic_permissions.pop(vhost.name, {})
-        for exchange in topics:
-            context.definitions.drop("topic_permission", (vhost.name, user.name, exchange))
-        if topics:
-            events.note("topic.permission.deleted", about)
-    context.broker.delete_vhost(vhost)
+    if context.vhost(name) is not vhost:
+        raise CommandRefused(f"vhost '{name}' was deleted and made again meanwhile")
+    with context.definitions.whole():
+        _unstore_permissions(context, vhost.name)
+        context.broker.delete_vhost(vhost, lambda: _forget_permissions(context, vhost.name))
     context.log("info", f"Deleting vhost '{vhost.name}'")
     return {"name": vhost.name, "connections_closed": closed}
+
+
+def _unstore_permissions(context: AdminContext, vhost: str) -> None:
+    """Remove the rows of what users may do in a vhost that is deleted."""
+    definitions = context.definitions
+    for user in context.users.all():
+        if vhost in user.permissions:
+            definitions.drop("permission", (vhost, user.name))
+        for exchange in user.topic_permissions.get(vhost, ()):
+            definitions.drop("topic_permission", (vhost, user.name, exchange))
+
+
+def _forget_permissions(context: AdminContext, vhost: str) -> None:
+    """Remove what users may do in a vhost that was deleted."""
+    events = context.broker.events
+    for user in context.users.all():
+        about = {"user": user.name, "vhost": vhost}
+        if user.permissions.pop(vhost, None) is not None:
+            events.note("permission.deleted", about)
+        if user.topic_permissions.pop(vhost, None):
+            events.note("topic.permission.deleted", about)
 
 
 # --- tracing --------------------------------------------------------------------------------------
@@ -255,23 +273,23 @@ def delete(context: AdminContext, name: str) -> Row:
 ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
 
 
-def _trace(context: AdminContext, name: str, *, on: bool) -> Row:
-    from dataclasses import replace
+def _trace(context: AdminContext, name: str, *, on: bool) -> Slices[VHostRow]:
+    from msgspec.structs import replace
 
     vhost = context.vhost(name)
     vhost.set_metadata(replace(vhost.metadata, tracing=on))
     context.log("info", f"the metadata of vhost '{vhost.name}' were changed")
-    return {**_row(context, vhost)}
+    return _row(context, vhost)
 
 
 @TRACE.command(verb="on", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is on")
-def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Row:
+def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Slices[VHostRow]:
     """Begin to trace a vhost, also after a restart, until `trace off`."""
     return _trace(context, vhost, on=True)
 
 
 @TRACE.command(verb="off", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is off")
-def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Row:
+def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Slices[VHostRow]:
     """Stop tracing a vhost."""
     return _trace(context, vhost, on=False)
 

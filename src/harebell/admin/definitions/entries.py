@@ -40,18 +40,18 @@ class ImportTarget:
 
 
 class UserEntry(msgspec.Struct, kw_only=True):
-    """A user, with a password hash or a plain-text password."""
+    """A user, with a password hash or a plain-text password; None is not given."""
 
     name: str
     password_hash: str | None = None
     password: str | None = None
     hashing_algorithm: str | None = None
-    tags: str | list[str] = ""
-    limits: dict[str, Any] | list[Any] = {}
+    tags: str | list[str] | None = None
+    limits: dict[str, Any] | list[Any] | None = None
 
 
 class VHostEntry(msgspec.Struct, kw_only=True):
-    """A vhost; newer versions of RabbitMQ repeat some members in `metadata`."""
+    """A vhost; newer versions of RabbitMQ repeat some members in `metadata`. None is not given."""
 
     name: str
     description: str | None = None
@@ -59,8 +59,8 @@ class VHostEntry(msgspec.Struct, kw_only=True):
     default_queue_type: str | None = None
     metadata: dict[str, Any] | list[Any] = {}
     limits: dict[str, Any] | list[Any] = {}
-    tracing: bool = False
-    durability: str = ""
+    tracing: bool | None = None
+    durability: str | None = None
 
 
 class PermissionEntry(msgspec.Struct, kw_only=True):
@@ -153,10 +153,10 @@ def pairs(value: dict[str, Any] | list[Any]) -> dict[str, Any]:
     if isinstance(value, dict):
         return value
     try:
-        found = msgspec.convert(value, list[tuple[str, Any]])
+        converted = msgspec.convert(value, list[tuple[str, Any]])
     except msgspec.ValidationError:
         raise ValueError(f"{value!r} is no object") from None
-    return dict(found)
+    return dict(converted)
 
 
 def words(value: str | list[str] | None) -> tuple[str, ...]:

@@ -22,6 +22,7 @@ from harebell.model.queue.contract import Queue
 from harebell.model.settings.metadata import Metadata
 from harebell.model.settings.policy import Policy
 from harebell.model.vhost import PREDECLARED, VHost
+from harebell.wire.json_values import kept_table
 
 _OWN_PREFIX = "amq.rabbitmq."
 """Prefix of exchanges that the broker declares itself."""
@@ -142,11 +143,11 @@ def _policy(policy: Policy) -> dict[str, Any]:
 
 def _parameters(vhost: VHost) -> list[dict[str, Any]]:
     held = sorted(vhost.parameters.values.items(), key=lambda item: item[0])
-    found = [
+    parameters = [
         {"component": component, "name": name, "value": value} for (component, name), value in held
     ]
     operators = sorted(vhost.policies.operator_policies.items())
-    return found + [
+    return parameters + [
         {"component": "operator_policy", "name": name, "value": _policy(policy)}
         for name, policy in operators
     ]
@@ -170,7 +171,7 @@ def _queues(vhost: VHost) -> Iterator[dict[str, Any]]:
                 "durable": queue.durable,
                 "auto_delete": queue.auto_delete,
                 "type": queue_type(queue.arguments),
-                "arguments": dict(queue.arguments),
+                "arguments": kept_table(queue.arguments),
             }
 
 
@@ -183,7 +184,7 @@ def _exchanges(vhost: VHost) -> Iterator[dict[str, Any]]:
                 "durable": exchange.durable,
                 "auto_delete": exchange.auto_delete,
                 "internal": exchange.internal,
-                "arguments": dict(exchange.arguments),
+                "arguments": kept_table(exchange.arguments),
             }
 
 
@@ -195,7 +196,7 @@ def _bindings(vhost: VHost) -> Iterator[dict[str, Any]]:
                 "destination": binding.destination.name,
                 "destination_type": _end(binding),
                 "routing_key": binding.routing_key,
-                "arguments": dict(binding.arguments),
+                "arguments": kept_table(binding.arguments),
             }
 
 

@@ -32,7 +32,7 @@ from harebell.admin.definitions.entries import (
     title,
 )
 from harebell.admin.definitions.exporter import export_in_slices
-from harebell.auth.passwords import SHA256
+from harebell.auth.password_hashes import SHA256
 from harebell.auth.permissions import PatternError
 from harebell.auth.users import Users
 from harebell.base.errors import HarebellError
@@ -41,6 +41,7 @@ from harebell.base.slices import Slices, at_once
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.store.log.memory import MemoryStore
+from harebell.wire.v09.fields import encode_table
 
 E = TypeVar("E", bound=msgspec.Struct)
 _OLD_HASHES = ("2.", "3.0.", "3.1.", "3.2.", "3.3.", "3.4.", "3.5.")
@@ -58,21 +59,21 @@ def parse(text: bytes) -> dict[str, Any]:
         DefinitionsError: the text is not valid JSON or not a definitions document.
     """
     try:
-        found = msgspec.json.decode(text, type=dict[str, Any])
+        document = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DefinitionsError(f"the definitions are no JSON object: {error}") from None
-    return checked_document(found)
+    return checked_document(document)
 
 
-def checked_document(found: dict[str, Any]) -> dict[str, Any]:
+def checked_document(document: dict[str, Any]) -> dict[str, Any]:
     """Return a document that was decoded.
 
     Raises:
         DefinitionsError: it is not a definitions document.
     """
-    if not any(section in found for section in _SECTIONS):
+    if not any(section in document for section in _SECTIONS):
         raise DefinitionsError(f"the definitions have none of the sections {', '.join(_SECTIONS)}")
-    return found
+    return document
 
 
 class Imported(NamedTuple):
@@ -151,7 +152,7 @@ def try_in_slices(
 
 def _trial(default_queue_type: str) -> ImportTarget:
     """Return an empty broker in memory."""
-    store = MemoryStore(Gauge())
+    store = MemoryStore(Gauge(), encode_table)
     broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type=default_queue_type)
     # No random salts are needed: there are no logins to the trial broker.
     return ImportTarget(broker, Users(bytes, algorithm=SHA256), store.definitions)

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from harebell.admin.context import checked_name, checked_value
+from harebell.admin.context import checked_name, checked_table, checked_value
 from harebell.admin.definitions.entries import (
     BindingEntry,
     DefinitionsError,
@@ -21,8 +21,17 @@ from harebell.admin.definitions.entries import (
     pairs,
     words,
 )
-from harebell.base.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_NAME_BYTES
+from harebell.admin.limits import PARAMETER_NAME_BYTES, POLICY_NAME_BYTES, VHOST_NAME_BYTES
+from harebell.front.operations.bind import BindingRequest, bind
+from harebell.front.operations.caller import Caller, Operator
+from harebell.front.operations.declare import (
+    ExchangeOptions,
+    QueueOptions,
+    declare_exchange,
+    declare_queue,
+)
 from harebell.model.broker import Broker
+from harebell.model.events import TOOL_USER
 from harebell.model.exchange import Exchange
 from harebell.model.queue.contract import Queue
 from harebell.model.settings.metadata import Metadata
@@ -59,28 +68,19 @@ def _vhost(broker: Broker, name: str) -> VHost:
 
 
 def _text(value: Any, what: str) -> str:
-    if value is None or isinstance(value, str):
-        return value or ""
+    if isinstance(value, str):
+        return value
     raise ValueError(f"the {what} is {value!r}, which is no text")
 
 
 def import_vhost(target: ImportTarget, entry: VHostEntry) -> list[str]:
-    """Create a vhost or update its metadata; return sentences about settings without effect."""
+    """Create a vhost or update its metadata; return sentences about settings without effect.
+
+    What the entry does not name stays as it is.
+    """
     name = checked_name(entry.name, "vhost", VHOST_NAME_BYTES)
-    more = pairs(entry.metadata)
-    given = {
-        each: getattr(entry, each) if getattr(entry, each) is not None else more.get(each)
-        for each in ("description", "tags", "default_queue_type")
-    }
-    kind = _text(given["default_queue_type"], "default queue type")
-    metadata = Metadata(
-        _text(given["description"], "description"),
-        words(given["tags"]),
-        _TYPES.get(kind, kind),
-        entry.durability,
-        entry.tracing,
-    )
     vhost = target.broker.vhosts.get(name)
+    metadata = _metadata(Metadata() if vhost is None else vhost.metadata, entry)
     if vhost is None:
         vhost = target.broker.add_vhost(name, metadata)
     elif vhost.metadata != metadata:
@@ -89,6 +89,25 @@ def import_vhost(target: ImportTarget, entry: VHostEntry) -> list[str]:
     if limits:
         vhost.parameters.put(COMPONENT, NAME, limits, strict=False)
     return _ineffective_limits(limits)
+
+
+def _metadata(before: Metadata, entry: VHostEntry) -> Metadata:
+    """Replace in metadata what an entry names."""
+    more = pairs(entry.metadata)
+    given = {
+        **{key: more.get(key) for key in ("description", "tags", "default_queue_type")},
+        **{key: value for key, value in msgspec.structs.asdict(entry).items() if value is not None},
+    }
+    fields = ("description", "tags", "default_queue_type", "tracing", "durability")
+    named = {key: given[key] for key in fields if given.get(key) is not None}
+    if "description" in named:
+        named["description"] = _text(named["description"], "description")
+    if "tags" in named:
+        named["tags"] = words(named["tags"])
+    if "default_queue_type" in named:
+        kind = _text(named["default_queue_type"], "default queue type")
+        named["default_queue_type"] = _TYPES.get(kind, kind)
+    return msgspec.structs.replace(before, **named)
 
 
 def _ineffective_limits(limits: Any) -> list[str]:
@@ -156,8 +175,12 @@ def _put_policy(
 
 
 def _arguments(entry: QueueEntry | ExchangeEntry | BindingEntry) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = checked_value("arguments", pairs(entry.arguments))
-    return found
+    return checked_table(pairs(entry.arguments), "the arguments")
+
+
+def _caller(vhost: VHost) -> Caller:
+    """Return the caller of an import: who may import may declare everything, as with RabbitMQ."""
+    return Caller(vhost, Operator(TOOL_USER), None, lambda level, line: None)
 
 
 def import_queue(broker: Broker, entry: QueueEntry) -> None:
@@ -172,14 +195,13 @@ def import_queue(broker: Broker, entry: QueueEntry) -> None:
     if kind and (kind != "classic" or vhost.default_queue_type or vhost.broker_queue_type):
         # A queue that was classic stays classic, whatever the default type is here.
         arguments.setdefault(_TYPE, kind)
-    vhost.check_room(name)
-    vhost.declare_queue(
-        name,
+    options = QueueOptions(
         durable=entry.durable,
         auto_delete=entry.auto_delete,
         arguments=arguments,
         generated=made_up,
     )
+    declare_queue(_caller(vhost), name, options)
 
 
 def import_exchange(broker: Broker, entry: ExchangeEntry) -> None:
@@ -187,14 +209,9 @@ def import_exchange(broker: Broker, entry: ExchangeEntry) -> None:
     vhost = _vhost(broker, entry.vhost)
     if entry.name in vhost.exchanges or entry.name in PREDECLARED:
         return
-    vhost.declare_exchange(
-        checked_name(entry.name, "exchange", VHOST_NAME_BYTES),
-        entry.type,
-        durable=entry.durable,
-        auto_delete=entry.auto_delete,
-        internal=entry.internal,
-        arguments=_arguments(entry),
-    )
+    name = checked_name(entry.name, "exchange", VHOST_NAME_BYTES)
+    options = ExchangeOptions(entry.durable, entry.auto_delete, entry.internal, _arguments(entry))
+    declare_exchange(_caller(vhost), name, entry.type, options)
 
 
 def _destinations(vhost: VHost, kind: str) -> Mapping[str, Queue | Exchange]:
@@ -220,5 +237,11 @@ def import_binding(broker: Broker, entry: BindingEntry) -> None:
     vhost = _vhost(broker, entry.vhost)
     if entry.source == "":
         return  # every queue is bound to the default exchange
-    destination = _destinations(vhost, entry.destination_type)[entry.destination]
-    vhost.bind(entry.source, destination, entry.routing_key, _arguments(entry))
+    wanted = BindingRequest(
+        entry.destination_type,
+        entry.destination,
+        entry.source,
+        entry.routing_key,
+        _arguments(entry),
+    )
+    bind(_caller(vhost), wanted)

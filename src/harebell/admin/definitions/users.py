@@ -7,9 +7,9 @@ from typing import Any
 from harebell.admin.accounts import (
     MAX_CHANNELS,
     WELL_KNOWN_USER,
+    changing,
     save_permissions,
     save_topic_permission,
-    save_user,
     set_user_limits,
 )
 from harebell.admin.context import checked_name
@@ -21,18 +21,18 @@ from harebell.admin.definitions.entries import (
     pairs,
     words,
 )
-from harebell.auth.passwords import MD5, SHA256, fault_of, known_algorithm
+from harebell.admin.limits import USER_NAME_BYTES
+from harebell.auth.password_hashes import MD5, SHA256, fault_of, known_algorithm
 from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
 from harebell.auth.users import User
-from harebell.base.limits import USER_NAME_BYTES
 from harebell.base.slices import Slices
 from harebell.model.settings.vhost_limits import MAX_CONNECTIONS
 from harebell.model.vhost import VHost
 
 
 def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[list[str]]:
-    """Create or update a user; open connections are not closed.
+    """Create or update a user; open connections stay open, and fields that are not given stay.
 
     Returns sentences about limits without effect.
 
@@ -41,9 +41,10 @@ def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[
         entry: the user.
         md5: true if a hash without an algorithm is MD5.
     """
-    limits = pairs(entry.limits)
-    unknown = [name for name in limits if name not in (MAX_CONNECTIONS, MAX_CHANNELS)]
-    limits = _checked({name: limits[name] for name in limits if name not in unknown})
+    limits = None if entry.limits is None else pairs(entry.limits)
+    unknown = [name for name in limits or () if name not in (MAX_CONNECTIONS, MAX_CHANNELS)]
+    if limits is not None:
+        limits = _checked({name: limits[name] for name in limits if name not in unknown})
     algorithm = entry.hashing_algorithm or (MD5 if md5 else SHA256)
     if not known_algorithm(algorithm):
         raise ValueError(f"the hashing algorithm '{algorithm}' is unknown")
@@ -56,23 +57,31 @@ def import_user(target: ImportTarget, entry: UserEntry, *, md5: bool) -> Slices[
         complaint = target.users.complaint(entry.name, entry.password)
         if complaint:
             raise ValueError(complaint)
-    user = target.users.get(checked_name(entry.name, "user", USER_NAME_BYTES))
-    if user is None:
-        user = User(entry.name, "", loopback_only=entry.name == WELL_KNOWN_USER)
-        target.users.put(user)
-    user.tags = words(entry.tags)
+    name = checked_name(entry.name, "user", USER_NAME_BYTES)
+    secrets = None
     if entry.password_hash is None and entry.password:
         secrets = yield from target.users.deriving(entry.password)
-        target.users.give(user, secrets)
-    else:
-        if (user.password_hash, user.algorithm) != (entry.password_hash or "", algorithm):
-            # They were derived from the previous password.
-            user.verifiers, user.cram = {}, b""
-        user.password_hash, user.algorithm = entry.password_hash or "", algorithm
-    user.max_connections = user.max_channels = -1
-    set_user_limits(user, limits)
-    save_user(user, target.rows)
+    user = target.users.get(name)
+    if user is None:
+        user = User(name, "", loopback_only=name == WELL_KNOWN_USER, algorithm=algorithm)
+    with changing(user, target.users, target.rows):
+        if entry.tags is not None:
+            user.tags = words(entry.tags)
+        if secrets is not None:
+            target.users.give(user, secrets)
+        elif entry.password_hash is not None or entry.password is not None:
+            _take_hash(user, entry.password_hash or "", algorithm)
+        if limits is not None:
+            user.max_connections = user.max_channels = -1
+            set_user_limits(user, limits)
     return [f"the limit '{name}' has no effect" for name in unknown]
+
+
+def _take_hash(user: User, password_hash: str, algorithm: str) -> None:
+    if (user.password_hash, user.algorithm) != (password_hash, algorithm):
+        # They were derived from the previous password.
+        user.verifiers, user.cram = {}, b""
+    user.password_hash, user.algorithm = password_hash, algorithm
 
 
 def _checked(limits: dict[str, Any]) -> dict[str, int]:
@@ -98,15 +107,15 @@ def import_permission(target: ImportTarget, entry: PermissionEntry) -> None:
     """Set the permissions of a user in a vhost."""
     user, vhost = _ends(target, entry)
     permissions = Permissions(entry.configure, entry.write, entry.read)
+    save_permissions(vhost.name, user, permissions, target.rows)
     user.permissions[vhost.name] = permissions
     vhost.router.changed()
-    save_permissions(vhost.name, user, permissions, target.rows)
 
 
 def import_topic_permission(target: ImportTarget, entry: TopicPermissionEntry) -> None:
     """Set the topic permissions of a user for an exchange."""
     user, vhost = _ends(target, entry)
     topic = TopicPermission(entry.write, entry.read, user.name, vhost.name)
+    save_topic_permission(vhost.name, user, entry.exchange, topic, target.rows)
     user.topic_permissions.setdefault(vhost.name, {})[entry.exchange] = topic
     vhost.router.changed()
-    save_topic_permission(vhost.name, user, entry.exchange, topic, target.rows)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
 
 _MS = 1000
 GARBAGE_COLLECTION = {
@@ -18,19 +17,11 @@ NO_RATE = {"rate": 0.0}
 """The rate of the steps ("reductions") that a process of Erlang has done."""
 
 
-def as_json(value: Any) -> Any:
-    """Convert a value of a client's table to one that JSON has."""
-    if isinstance(value, dict):
-        return {str(key): as_json(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_json(item) for item in value]
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if value is None or isinstance(value, str | bool | int | float):
-        return value
-    return str(value)
-
-
 def moment(ms: int) -> str:
     """Return a time in milliseconds since 1970 as RabbitMQ writes it."""
     return datetime.fromtimestamp(ms / _MS, UTC).isoformat(timespec="milliseconds")
+
+
+def time_text(ms: int) -> str:
+    """Return a time in milliseconds since 1970 as text in UTC: `2026-01-02T03:04:05.678Z`."""
+    return moment(ms).replace("+00:00", "Z")

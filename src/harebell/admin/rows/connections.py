@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, as_json, moment
+from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
 from harebell.admin.statistics import Range, message_stats, with_details
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ class ConnectionRow(TypedDict):
     send_oct_details: dict[str, Any]
     send_cnt: int
     send_pend: int
+    kept_bytes: int
     ssl_protocol: str | None
     ssl_key_exchange: str | None
     ssl_cipher: str | None
@@ -63,10 +64,12 @@ class ConnectionRow(TypedDict):
 
 
 def connection_row(
-    context: AdminContext, connection: BaseConnection, wanted: Range | None = None
+    context: AdminContext, connection: BaseConnection, period: Range | None = None
 ) -> ConnectionRow:
     """What there is to say about a connection."""
+    from harebell.front.common.kept import kept_bytes
     from harebell.wire import shown
+    from harebell.wire.json_values import shown_table
 
     peer, vhost, traffic = connection.peer, connection.vhost, connection.traffic
     state = connection.state.value
@@ -75,7 +78,7 @@ def connection_row(
     passed = with_details(
         {"recv_oct": traffic.recv_oct, "send_oct": traffic.send_oct},
         context.statistics.series(connection),
-        wanted,
+        period,
     )
     return {
         "name": peer.connection_name,
@@ -92,7 +95,7 @@ def connection_row(
         "timeout": connection.heartbeat,
         "frame_max": connection.frame_max,
         "channel_max": connection.channel_max,
-        "client_properties": as_json(dict(connection.client_properties)),
+        "client_properties": shown_table(connection.client_properties),
         "connected_seconds": round(age, 3),
         "connected_at": context.broker.clock.ms - round(age * _MS),
         "user_provided_name": given if isinstance(given, str) else "",
@@ -107,6 +110,7 @@ def connection_row(
         "send_oct_details": passed.get("send_oct_details", {}),
         "send_cnt": traffic.send_cnt,
         "send_pend": connection.out.size,
+        "kept_bytes": kept_bytes(connection),
         "ssl_protocol": None if session is None else session.protocol,
         "ssl_key_exchange": None if session is None else session.key_exchange,
         "ssl_cipher": None if session is None else session.cipher,
@@ -158,7 +162,7 @@ def channel_row(
     context: AdminContext,
     connection: BaseConnection,
     channel: AnyChannel,
-    wanted: Range | None = None,
+    period: Range | None = None,
 ) -> ChannelRow:
     """What there is to say about a channel."""
     confirms, transaction, counters = channel.confirms, channel.transaction, channel.counters
@@ -189,7 +193,7 @@ def channel_row(
             "peer_port": connection.peer.port,
         },
         "user_who_performed_action": connection.user.name,
-        "message_stats": message_stats(counters, context.statistics.series(channel), wanted=wanted),
+        "message_stats": message_stats(counters, context.statistics.series(channel), period=period),
         "idle_since": None if idle is None else moment(idle),
         "pending_raft_commands": 0,
         "garbage_collection": GARBAGE_COLLECTION,
@@ -226,6 +230,7 @@ def consumer_row(
     """What there is to say about a consumer."""
     # Imported here: commands are described without loading a broker.
     from harebell.model.queue.stream import StreamQueue
+    from harebell.wire.json_values import shown_table
 
     queue = consumer.queue
     single = queue.consumers.active_tag()
@@ -242,7 +247,7 @@ def consumer_row(
         "priority": consumer.priority,
         "prefetch_count": consumer.prefetch,
         "messages_unacknowledged": consumer.unacked,
-        "arguments": as_json(dict(consumer.arguments)),
+        "arguments": shown_table(consumer.arguments),
         "active": active,
         "activity_status": "up" if single is None else "single_active" if active else "waiting",
         "offset": offset,

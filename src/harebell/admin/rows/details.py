@@ -17,8 +17,8 @@ from harebell.admin.command import Row
 from harebell.admin.rows.connections import channel_details, consumer_row
 from harebell.admin.statistics import Range, Series, message_stats, with_details
 from harebell.base.counters import Counters
-from harebell.base.limits import STATISTICS_SLICE_OBJECTS
 from harebell.base.slices import Slices
+from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -55,7 +55,7 @@ def counted_confirms(channel: AnyChannel) -> None:
 
 
 def channel_publishes(
-    context: AdminContext, channel: AnyChannel, wanted: Range | None
+    context: AdminContext, channel: AnyChannel, period: Range | None
 ) -> list[Row]:
     """Return what a channel has published to each exchange that still exists."""
     details = channel.details
@@ -66,7 +66,7 @@ def channel_publishes(
     return [
         {
             "exchange": {"name": name, "vhost": vhost.name},
-            "stats": _stats(context, counters, PUBLISH_STATS, wanted),
+            "stats": _stats(context, counters, PUBLISH_STATS, period),
         }
         for name, counters in details.exchanges.items()
         if name in vhost.exchanges
@@ -74,7 +74,7 @@ def channel_publishes(
 
 
 def channel_deliveries(
-    context: AdminContext, channel: AnyChannel, wanted: Range | None
+    context: AdminContext, channel: AnyChannel, period: Range | None
 ) -> list[Row]:
     """Return what a channel was given by each queue that still exists."""
     details = channel.details
@@ -84,7 +84,7 @@ def channel_deliveries(
     return [
         {
             "queue": {"name": name, "vhost": vhost.name},
-            "stats": _stats(context, counters, DELIVER_STATS, wanted),
+            "stats": _stats(context, counters, DELIVER_STATS, period),
         }
         for name, counters in details.queues.items()
         if name in vhost.queues
@@ -92,13 +92,13 @@ def channel_deliveries(
 
 
 def queue_incoming(
-    context: AdminContext, vhost: VHost, queue: Queue, wanted: Range | None
+    context: AdminContext, vhost: VHost, queue: Queue, period: Range | None
 ) -> list[Row]:
     """Return how many messages a queue got from each exchange that still exists."""
     return [
         {
             "exchange": {"name": name, "vhost": vhost.name},
-            "stats": _arrived(arrival_series(context, queue, name), count, wanted),
+            "stats": _arrived(arrival_series(context, queue, name), count, period),
         }
         for name, count in queue.arrivals().items()
         if name in vhost.exchanges
@@ -106,9 +106,9 @@ def queue_incoming(
 
 
 def queue_details(
-    context: AdminContext, queue: Queue, wanted: Range | None
+    context: AdminContext, queue: Queue, period: Range | None
 ) -> Slices[QueueDetails]:
-    """Return the consumers of a queue, and what was delivered to each channel, in slices."""
+    """Return the consumers of a queue and the deliveries to each channel, in slices."""
     consumers: list[Any] = []
     deliveries: list[Row] = []
     for number, (connection, channel) in enumerate(context.channels()):
@@ -119,24 +119,23 @@ def queue_details(
         counters = channel.details.queues.get(queue.name)
         if counters is None:
             continue
-        consumers += [
-            consumer_row(context, connection, channel, each)
-            for each in (channel.consumers or {}).values()
-            if each.queue is queue
-        ]
+        for each in list((channel.consumers or {}).values()):
+            if each.queue is queue:
+                consumers.append(consumer_row(context, connection, channel, each))
+            yield
         row = {
             "channel_details": channel_details(connection, channel),
-            "stats": _stats(context, counters, DELIVER_STATS, wanted),
+            "stats": _stats(context, counters, DELIVER_STATS, period),
         }
         deliveries.append(row)
     return QueueDetails(consumers, deliveries)
 
 
 def exchange_incoming(
-    context: AdminContext, vhost: VHost, exchange: Exchange, wanted: Range | None
+    context: AdminContext, vhost: VHost, exchange: Exchange, period: Range | None
 ) -> Slices[list[Row]]:
     """Return what each open channel has published to an exchange, in slices."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for number, (connection, channel) in enumerate(context.channels()):
         if number % STATISTICS_SLICE_OBJECTS == STATISTICS_SLICE_OBJECTS - 1:
             yield
@@ -148,26 +147,26 @@ def exchange_incoming(
         counted_confirms(channel)
         row = {
             "channel_details": channel_details(connection, channel),
-            "stats": _stats(context, counters, PUBLISH_STATS, wanted),
+            "stats": _stats(context, counters, PUBLISH_STATS, period),
         }
-        found.append(row)
-    return found
+        rows.append(row)
+    return rows
 
 
 def exchange_outgoing(
-    context: AdminContext, vhost: VHost, exchange: Exchange, wanted: Range | None
+    context: AdminContext, vhost: VHost, exchange: Exchange, period: Range | None
 ) -> Slices[list[Row]]:
     """Return how many messages each queue got from an exchange, in slices."""
-    found: list[Row] = []
+    rows: list[Row] = []
     for number, queue in enumerate(list(vhost.queues.values())):
         if number % STATISTICS_SLICE_OBJECTS == STATISTICS_SLICE_OBJECTS - 1:
             yield
         count = queue.arrivals().get(exchange.name, 0)
         if count and not queue.deleted:
             series = arrival_series(context, queue, exchange.name)
-            stats = _arrived(series, count, wanted)
-            found.append({"queue": {"name": queue.name, "vhost": vhost.name}, "stats": stats})
-    return found
+            stats = _arrived(series, count, period)
+            rows.append({"queue": {"name": queue.name, "vhost": vhost.name}, "stats": stats})
+    return rows
 
 
 def arrival_series(context: AdminContext, queue: Queue, exchange: str) -> Series:
@@ -178,11 +177,11 @@ def arrival_series(context: AdminContext, queue: Queue, exchange: str) -> Series
     return context.statistics.series((queue, exchange) if queue.has_sources else queue)
 
 
-def _arrived(series: Series, count: int, wanted: Range | None) -> dict[str, Any]:
-    return with_details({"publish": count}, series, wanted)
+def _arrived(series: Series, count: int, period: Range | None) -> dict[str, Any]:
+    return with_details({"publish": count}, series, period)
 
 
 def _stats(
-    context: AdminContext, counters: Counters, names: tuple[str, ...], wanted: Range | None
+    context: AdminContext, counters: Counters, names: tuple[str, ...], period: Range | None
 ) -> dict[str, Any]:
-    return message_stats(counters, context.statistics.series(counters), names, wanted)
+    return message_stats(counters, context.statistics.series(counters), names, period)

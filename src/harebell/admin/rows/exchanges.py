@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from harebell.admin.rows.lazy import LazyRow
 from harebell.admin.statistics import Range, with_details
 
 if TYPE_CHECKING:
@@ -28,11 +30,25 @@ class ExchangeRow(TypedDict):
     user_who_performed_action: str
 
 
+_QUICK: dict[str, Callable[[AdminContext, VHost, Exchange], Any]] = {
+    "vhost": lambda _context, vhost, _exchange: vhost.name,
+    "name": lambda _context, _vhost, exchange: exchange.name,
+    "type": lambda _context, _vhost, exchange: exchange.KIND,
+}
+"""The columns that the rows of a list are found and sorted by, as `exchange_row` has them."""
+
+
+def listed_row(context: AdminContext, vhost: VHost, exchange: Exchange) -> LazyRow:
+    """Return the row of an exchange in a list."""
+    return LazyRow(_QUICK, exchange_row, context, vhost, exchange)
+
+
 def exchange_row(
-    context: AdminContext, vhost: VHost, exchange: Exchange, wanted: Range | None = None
+    context: AdminContext, vhost: VHost, exchange: Exchange, period: Range | None = None
 ) -> ExchangeRow:
     """What there is to say about an exchange."""
     from harebell.model.exchange.delayed import DelayedExchange
+    from harebell.wire.json_values import shown_table
 
     policy = vhost.policies.policy_of(exchange)
     return {
@@ -42,13 +58,13 @@ def exchange_row(
         "durable": exchange.durable,
         "auto_delete": exchange.auto_delete,
         "internal": exchange.internal,
-        "arguments": dict(exchange.arguments),
+        "arguments": shown_table(exchange.arguments),
         "policy": "" if policy is None else policy.name,
         "messages_delayed": exchange.delayed if isinstance(exchange, DelayedExchange) else 0,
         "message_stats": with_details(
             {"publish_in": exchange.published, "publish_out": exchange.routed},
             context.statistics.series(exchange),
-            wanted,
+            period,
         ),
         "user_who_performed_action": "",
     }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
 
 from harebell.admin.command import Row
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
+from harebell.admin.rows.lazy import LazyRow
 from harebell.admin.statistics import QUEUE_STATS, Range, details, message_stats
 
 if TYPE_CHECKING:
@@ -84,17 +86,18 @@ _OBJECT_BYTES = 1_400
 
 
 def queue_row(
-    context: AdminContext, vhost: VHost, queue: Queue, wanted: QueueRanges | None = None
+    context: AdminContext, vhost: VHost, queue: Queue, period: QueueRanges | None = None
 ) -> QueueRow:
     """What there is to say about a queue."""
     from harebell.model.queue.arguments import queue_type
+    from harebell.wire.json_values import shown_table
 
-    lengths, rates = wanted or (None, None)
+    lengths, rates = period or (None, None)
     policies = vhost.policies
     ready = queue.ready_count()
     unacked = queue.unacked
     delayed = queue.delayed_count()
-    total = ready + unacked + delayed + queue.leased
+    total = _total(queue)
     byte_count = queue.byte_count()
     owner: Any = queue.owner
     series = context.statistics.series(queue)
@@ -108,7 +111,7 @@ def queue_row(
         "auto_delete": queue.auto_delete,
         "exclusive": owner is not None,
         "owner": "" if owner is None else owner.peer.connection_name,
-        "arguments": dict(queue.arguments),
+        "arguments": shown_table(queue.arguments),
         "policy": _policy_name(policies.policy_of(queue)),
         "operator_policy": _policy_name(policies.policy_of(queue, operator=True)),
         "effective_policy_definition": policies.effective(queue),
@@ -155,9 +158,33 @@ def queue_row(
     }
 
 
+def _total(queue: Queue) -> int:
+    return queue.ready_count() + queue.unacked + queue.delayed_count() + queue.leased
+
+
+_QUICK: dict[str, Callable[[AdminContext, VHost, Queue], Any]] = {
+    "vhost": lambda _context, vhost, _queue: vhost.name,
+    "name": lambda _context, _vhost, queue: queue.name,
+    "messages": lambda _context, _vhost, queue: _total(queue),
+    "messages_ready": lambda _context, _vhost, queue: queue.ready_count(),
+    "messages_unacknowledged": lambda _context, _vhost, queue: queue.unacked,
+    "consumers": lambda _context, _vhost, queue: len(queue.consumers),
+    "message_stats": lambda context, _vhost, queue: message_stats(
+        queue.counters, context.statistics.series(queue), QUEUE_STATS, None
+    ),
+}
+"""The columns that the rows of a list are found and sorted by, as `queue_row` has them."""
+
+
+def listed_row(context: AdminContext, vhost: VHost, queue: Queue) -> LazyRow:
+    """Return the row of a queue in a list."""
+    return LazyRow(_QUICK, queue_row, context, vhost, queue)
+
+
 def reduced_row(context: AdminContext, vhost: VHost, queue: Queue, *, totals: bool) -> Row:
     """What there is to say about a queue without statistics (`disable_stats`)."""
     from harebell.model.queue.arguments import queue_type
+    from harebell.wire.json_values import shown_table
 
     row: Row = {
         "name": queue.name,
@@ -166,7 +193,7 @@ def reduced_row(context: AdminContext, vhost: VHost, queue: Queue, *, totals: bo
         "durable": queue.durable,
         "auto_delete": queue.auto_delete,
         "exclusive": queue.owner is not None,
-        "arguments": dict(queue.arguments),
+        "arguments": shown_table(queue.arguments),
         "node": context.broker.events.node,
         "state": "running",
     }
@@ -185,10 +212,10 @@ def head_timestamp(queue: Queue) -> int | None:
     message = queue.head()
     if message is None:
         return None
-    found = properties_of(message).get("timestamp")
-    if isinstance(found, datetime):
-        return int(found.timestamp())
-    return found if isinstance(found, int) else None
+    timestamp = properties_of(message).get("timestamp")
+    if isinstance(timestamp, datetime):
+        return int(timestamp.timestamp())
+    return timestamp if isinstance(timestamp, int) else None
 
 
 def _policy_name(policy: Any) -> str:

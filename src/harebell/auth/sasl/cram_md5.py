@@ -50,6 +50,7 @@ class CramMd5(Exchange):
         known = user.cram if user is not None else b""
         stands = known or hmac.digest(users.secret, name, "sha256")[:CONTEXT_BYTES]
         proved = proves(stands, self._challenge, digest)
+        self.guess, self.right = True, proved and bool(known)
         if user is not None and known and proved and users.admits(user, self.context.address):
             self.user = user
         return None

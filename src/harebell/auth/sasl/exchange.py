@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from harebell.auth.sasl.mechanism import SaslError
 from harebell.auth.users import Claim, Doubt, User, Users
@@ -16,8 +17,7 @@ def _no_table(data: bytes) -> Mapping[str, Any]:
     raise SaslError("field tables are not known here")
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The parameters of an authentication.
 
     Args:
@@ -52,6 +52,9 @@ class Exchange:
         claim: a login that the configured backends of users decide about.
         why: why they refuse it; "" for no reason.
         barred: whether the user may log in, from other addresses.
+        guess: whether the last step was given a password, or the proof of one.
+        right: whether that is known to be right.
+        waited: whether its outcome may be told: see `harebell.front.common.password_guesses`.
     """
 
     NAME = ""
@@ -66,6 +69,7 @@ class Exchange:
         self.claim: Claim | None = None
         self.why = ""
         self.barred = False
+        self.guess = self.right = self.waited = False
 
     @classmethod
     def possible(cls, context: Context) -> bool:

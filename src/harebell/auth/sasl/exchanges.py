@@ -27,14 +27,20 @@ class PasswordExchange(Exchange):
         credentials = self.MECHANISM(context.decode_table).credentials(response)
         self.name = credentials.user
         users, password = context.users, credentials.password
+        self.guess, self.right = True, users.was_right(credentials.user, password)
         if users.log_in is not None:
             self.claim = Claim(credentials.user, password, context.address)
             return None
-        user = users.get(credentials.user)
-        if user is not None and users.later is not None and users.judged(user, password) is None:
-            self.doubt = Doubt(user, password)
-        else:
+        if users.later is None:
             self.user = users.authenticate(credentials.user, password, context.address)
+            self.right = self.user is not None
+            return None
+        authenticated = users.judge(credentials.user, password)
+        if isinstance(authenticated, Doubt):
+            self.doubt = authenticated
+        elif authenticated is not None and users.admits(authenticated, context.address):
+            self.user = authenticated
+            self.right = True
         return None
 
 
@@ -70,25 +76,22 @@ USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
 """Mechanisms that are allowed by default."""
 
 
-def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:
-    allowed, local = context.allowed or USUAL, context.users.local
-    return [
-        kind
-        for kind in kinds
-        if kind.NAME in allowed and (local or not kind.LOCAL) and kind.possible(context)
-    ]
+def _is_possible(kind: type[Exchange], context: Context) -> bool:
+    if kind.NAME not in (context.allowed or USUAL):
+        return False
+    return (context.users.local or not kind.LOCAL) and kind.possible(context)
 
 
 def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exchange | None:
-    for kind in _possible(kinds, context):
-        if name == kind.NAME:
+    for kind in kinds:
+        if name == kind.NAME and _is_possible(kind, context):
             return kind(context)
     return None
 
 
 def offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed."""
-    return [kind.NAME for kind in _possible(EXCHANGES, context)]
+    return [kind.NAME for kind in EXCHANGES if _is_possible(kind, context)]
 
 
 def begin_exchange(name: str, context: Context) -> Exchange | None:
@@ -98,7 +101,7 @@ def begin_exchange(name: str, context: Context) -> Exchange | None:
 
 def single_offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed with one response."""
-    return [kind.NAME for kind in _possible(SINGLE, context)]
+    return [kind.NAME for kind in SINGLE if _is_possible(kind, context)]
 
 
 def begin_single(name: str, context: Context) -> Exchange | None:

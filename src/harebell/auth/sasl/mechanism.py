@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from harebell.base.errors import HarebellError
 
@@ -13,8 +14,7 @@ class SaslError(HarebellError):
     """The response is invalid for this mechanism."""
 
 
-@dataclass(frozen=True, slots=True)
-class Credentials:
+class Credentials(Struct, frozen=True):
     """User and password of a client. The repr does not show the password."""
 
     user: str

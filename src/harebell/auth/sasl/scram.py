@@ -17,6 +17,7 @@ import binascii
 import hashlib
 import hmac
 
+from harebell.auth.limits import SCRAM_MESSAGE_BYTES
 from harebell.auth.sasl.exchange import Context, Exchange, SaslError
 from harebell.auth.users import User
 from harebell.auth.verifiers import DIGESTS, ITERATIONS, SALT_BYTES, SHA1, SHA256, Verifier
@@ -45,6 +46,8 @@ class Scram(Exchange):
 
     def step(self, response: bytes) -> bytes | None:
         """Process the next message of the client."""
+        if len(response) > SCRAM_MESSAGE_BYTES:
+            raise SaslError(f"a SCRAM message has at most {SCRAM_MESSAGE_BYTES} octets")
         return next(self._steps)(response)
 
     def _first(self, response: bytes) -> bytes:
@@ -76,9 +79,9 @@ class Scram(Exchange):
         return asked
 
     def _verifier_of(self, user: User | None) -> Verifier:
-        found = None if user is None else user.verifiers.get(self.NAME)
-        if found is not None:
-            return found
+        verifier = None if user is None else user.verifiers.get(self.NAME)
+        if verifier is not None:
+            return verifier
         self._known = None
         secret = self.context.users.secret
         salt = hmac.digest(secret, self.name.encode(), "sha256")[:SALT_BYTES]
@@ -86,6 +89,7 @@ class Scram(Exchange):
 
     def _final(self, response: bytes) -> bytes | None:
         """Process client-final-message."""
+        self.guess = True
         without, _, proof_text = response.rpartition(b",p=")
         fields = _fields(without.decode(errors="replace"))
         try:
@@ -103,6 +107,7 @@ class Scram(Exchange):
         again = hashlib.new(self._digest, key).digest()
         if not hmac.compare_digest(again, self._verifier.stored) or self._known is None:
             return None
+        self.right = True
         return b"v=" + base64.b64encode(hmac.digest(self._verifier.server, said, self._digest))
 
     def _end(self, response: bytes) -> None:
@@ -127,13 +132,13 @@ class ScramSha256(Scram):
 
 def _fields(text: str) -> dict[str, str]:
     """Return the attributes of a message; SaslError if it is malformed."""
-    found: dict[str, str] = {}
+    fields: dict[str, str] = {}
     for part in text.split(","):
         name, equals, value = part.partition("=")
         if not equals:
             raise SaslError("a SCRAM message is attributes with commas between")
-        found[name] = value
-    return found
+        fields[name] = value
+    return fields
 
 
 def _unescaped(name: str) -> str:

@@ -15,8 +15,8 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from harebell.base.limits import DEMO_CHUNK_FLIGHTS, DEMO_LOOK_SECONDS, DEMO_PATIENCE_SECONDS
 from harebell.cli.demo.flights import AIRPORTS, Flight
+from harebell.cli.limits import DEMO_CHUNK_FLIGHTS, DEMO_LOOK_SECONDS, DEMO_PATIENCE_SECONDS
 from harebell.client.blocking import Channel, Connection, connect
 from harebell.client.errors import AMQPError
 

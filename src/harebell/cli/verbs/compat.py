@@ -42,7 +42,10 @@ def _shim(tool: str) -> str:
 
 def _install(directory: str, force: bool) -> None:
     if find_spec(_PACKAGE) is None:
-        raise Failure(f"the tools are not installed: pip install {DISTRIBUTION}")
+        raise Failure(
+            f"the tools are not installed: install {DISTRIBUTION}, in a clone of Harebell with "
+            "`pip install ./packaging/rabbitmq-compat`"
+        )
     target = Path(directory)
     paths = [target / tool for tool in TOOLS]
     there = [path for path in paths if path.exists() and not _is_ours(path)]

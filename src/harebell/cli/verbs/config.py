@@ -12,14 +12,17 @@ from typing import Any
 import click
 
 from harebell.admin.command import plural
+from harebell.base.errors import HarebellError
+from harebell.cli.formats import json_options
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
-from harebell.server.config import (
+from harebell.config import (
     CONFIG_VARIABLE,
+    Config,
     ConfigError,
     Configuration,
     read_configuration,
 )
-from harebell.server.config.settings import SETTINGS
+from harebell.config.settings import SETTINGS
 
 _OWNER_ONLY = 0o600
 _GAP = "  "
@@ -33,18 +36,18 @@ def _read(environ: dict[str, str] | None, file: str | None) -> Configuration:
 
 
 def _show(config_file: str | None, origin: bool, as_json: bool, only_set: bool) -> None:
-    from harebell.server.config.shown import masked, plain, toml_value
+    from harebell.config.shown import masked, plain, toml_value
 
-    found = _read(None, config_file)
+    configuration = _read(None, config_file)
     rows: list[dict[str, Any]] = []
     for setting in SETTINGS:
-        place = found.places.get(setting.name)
+        place = configuration.places.get(setting.name)
         if only_set and place is None:
             continue
         rows.append(
             {
                 "key": setting.name,
-                "value": masked(setting.name, getattr(found.config, setting.name)),
+                "value": masked(setting.name, getattr(configuration.config, setting.name)),
                 "origin": "default" if place is None else place.shown,
                 "reloads": setting.reloads,
             }
@@ -61,7 +64,7 @@ def _show(config_file: str | None, origin: bool, as_json: bool, only_set: bool) 
     for line in lines:
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
         echo(_GAP.join(cells).rstrip())
-    _warn(found.warnings)
+    _warn(configuration.warnings)
 
 
 def _null(shown: Any, value: Any) -> Any:
@@ -75,49 +78,63 @@ def _warn(warnings: list[str]) -> None:
 
 
 def _check(file: str, as_json: bool) -> None:
-    found = _read({}, file)
-    _check_files(found)
-    count = len(found.places)
+    configuration = _read({}, file)
+    _check_files(configuration.config)
+    count = len(configuration.places)
     if as_json:
         import msgspec
 
-        echo(msgspec.json.encode({"keys": count, "warnings": found.warnings}).decode())
+        echo(msgspec.json.encode({"keys": count, "warnings": configuration.warnings}).decode())
         return
-    _warn(found.warnings)
-    warned = plural(len(found.warnings), "warning")
+    _warn(configuration.warnings)
+    warned = plural(len(configuration.warnings), "warning")
     echo(f"{file} is valid: {plural(count, 'key')}, {warned}")
 
 
-def _check_files(found: Configuration) -> None:
-    """Check that the files of TLS can be used and that the definitions can be parsed."""
-    from harebell.base.errors import HarebellError
+def _check_files(config: Config) -> None:
+    """Check that the files of TLS can be used and that the definitions can be parsed.
 
-    config = found.config
-    try:
-        if config.tls_cert is not None:
-            from harebell.server.net.tls import tls_context
+    Raises:
+        WrongUsage: a file cannot be used; the text names each.
+    """
+    wrong = []
+    for check in (_check_certificate, _check_definitions):
+        try:
+            check(config)
+        except HarebellError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise WrongUsage(str(ConfigError(*wrong)))
 
-            tls_context(config)
-        if config.load_definitions is not None and config.load_definitions.is_file():
-            from harebell.admin.definitions.importer import parse
 
-            parse(config.load_definitions.read_bytes())
-    except HarebellError as error:
-        raise WrongUsage(str(error)) from None
+def _check_certificate(config: Config) -> None:
+    if config.tls_cert is not None:
+        from harebell.server.net.tls import tls_context
+
+        tls_context(config)
+
+
+def _check_definitions(config: Config) -> None:
+    if config.load_definitions is not None and config.load_definitions.is_file():
+        from harebell.admin.definitions.importer import parse
+
+        parse(config.load_definitions.read_bytes())
 
 
 def _convert(file: str, output: str | None) -> None:
-    from harebell.server.config.reading import Reading
-    from harebell.server.config.shown import toml_document
+    from harebell.config.reading import Reading
+    from harebell.config.shown import toml_document
 
     reading = Reading(os.environ)
     path = Path(file)
     try:
-        if path.is_dir():
-            reading.read_files(path)
-            reading.read_env_file_alone()
-        else:
-            reading.read_rabbitmq([path])
+        with reading.problems.noted():
+            if path.is_dir():
+                reading.read_files(path)
+                reading.read_env_file_alone()
+            else:
+                reading.read_rabbitmq([path])
+        reading.problems.end()
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     _warn(reading.warnings)
@@ -138,8 +155,6 @@ def _convert(file: str, output: str | None) -> None:
     echo(f"{len(values)} keys were written to {output}")
 
 
-_JSON = click.Option(["--json", "as_json"], is_flag=True, help="Print one line of JSON.")
-
 ACTIONS = (
     Verb(
         "show",
@@ -152,7 +167,7 @@ ACTIONS = (
             ),
             click.Option(["--origin"], is_flag=True, help="Also print where each value is set."),
             click.Option(["--set", "only_set"], is_flag=True, help="Only keys that are set."),
-            _JSON,
+            *json_options(),
         ],
         help="""Print the configuration that a broker would have that is started here.
 
@@ -162,10 +177,11 @@ ACTIONS = (
     Verb(
         "check",
         callback=_check,
-        params=[click.Argument(["file"]), _JSON],
+        params=[click.Argument(["file"]), *json_options()],
         help="""Check FILE: harebell.toml, rabbitmq.conf, or a directory like /etc/rabbitmq.
 
-        Keys without an effect are printed as warnings; a wrong value ends with exit code 2.
+        Keys without an effect are printed as warnings; everything that is wrong is printed, and
+        ends with exit code 2.
         """,
     ),
     Verb(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from harebell.base.limits import CLIENT_PREFETCH
 from harebell.cli.link import channel_to, url_flag, version_flag
 from harebell.cli.show import output_flag, show
 from harebell.cli.verb import Failure, Verb
+from harebell.client.limits import CLIENT_PREFETCH
 
 _PREFETCH_MAX = 65_535
 

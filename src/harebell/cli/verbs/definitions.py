@@ -10,11 +10,11 @@ from typing import Any
 import click
 
 from harebell.admin.catalog import DEFINITIONS
-from harebell.base.limits import CONTROL_IMPORT_SECONDS
 from harebell.cli.broker_options import broker_options
 from harebell.cli.nouns import RunningBroker
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
+from harebell.cluster.limits import CONTROL_IMPORT_SECONDS
 
 _STANDARD = "-"
 _OWNER_ONLY = 0o600

@@ -11,13 +11,14 @@ from pathlib import Path
 
 import click
 
-from harebell.base.limits import DEMO_SECONDS, MANAGEMENT_PORT
 from harebell.cli.demo.flights import AIRPORTS, flights
 from harebell.cli.demo.picture import Hours, picture
 from harebell.cli.demo.traffic import EXCHANGE, LATE, STREAM, Sums, Traffic, declare
+from harebell.cli.limits import DEMO_SECONDS
 from harebell.cli.verb import Failure, Verb, echo
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
+from harebell.server.limits import MANAGEMENT_PORT
 from harebell.testing import RunningBroker
 from harebell.testing.running import DidNotStart
 
@@ -92,7 +93,7 @@ def _check_writable(path: Path) -> None:
 @contextmanager
 def _broker() -> Iterator[tuple[RunningBroker, str]]:
     """Run a broker for the length of a block; also give the address of its web page, or ""."""
-    from harebell.server.http.listening import is_installed
+    from harebell.management.http.listening import is_installed
 
     flags = ["--collect-statistics-interval", str(_STATISTICS_MS)]
     if _free(_AMQP_PORT):
@@ -132,12 +133,12 @@ def _run(
 ) -> None:
     echo(f"broker    {url}")
     echo(f"web page  {page}  (guest, guest)" if page else f"web page  none: {_without_page()}")
-    found = flights()
+    month = flights()
     with connect(url) as link:
         declare(link.channel())
-    traffic = Traffic(url, found, default_seconds if seconds is None else seconds)
+    traffic = Traffic(url, month, default_seconds if seconds is None else seconds)
     begun = time.monotonic()
-    with click.progressbar(length=len(found), label=f"{len(found):,} flights") as bar:
+    with click.progressbar(length=len(month), label=f"{len(month):,} flights") as bar:
         traffic.run(lambda: bar.update(traffic.consumed - bar.pos))
     took = time.monotonic() - begun
     echo(
@@ -153,7 +154,7 @@ def _run(
 
 
 def _without_page() -> str:
-    from harebell.server.http.listening import INSTALL
+    from harebell.management.http.listening import INSTALL
 
     return INSTALL
 
@@ -180,13 +181,13 @@ def _ask_spark(url: str, sums: Sums, wanted: bool | None) -> None:
         session = open_session()
         try:
             bar.update(1)
-            found = answer(session, url)
+            rows = answer(session, url)
             bar.update(1)
         finally:
             session.stop()
         bar.update(1)
-    if found != sums:
-        raise Failure(f"Spark finds other delays than the consumers: {found} and not {sums}")
+    if rows != sums:
+        raise Failure(f"Spark finds other delays than the consumers: {rows} and not {sums}")
     echo(f"Spark     read the stream with SQL in {time.monotonic() - begun:.1f} s: the same answer")
 
 

@@ -9,10 +9,11 @@ from importlib.util import find_spec
 import click
 
 from harebell.base.finding import BAD, NOTE, Finding
-from harebell.cli.broker_options import takes_broker
+from harebell.cli.broker_options import takes_data_dir
 from harebell.cli.findings import print_findings
+from harebell.cli.formats import takes_json
 from harebell.cli.verb import Verb
-from harebell.server.config import Config, ConfigError, load
+from harebell.config import Config, ConfigError, load
 from harebell.server.doctor import examine
 
 _ONLY_SPARK = ("loopback", "memory", "cache")
@@ -20,8 +21,8 @@ _ONLY_SPARK = ("loopback", "memory", "cache")
 
 
 @click.command(cls=Verb)
-@takes_broker
-@click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
+@takes_data_dir
+@takes_json("One line of JSON instead of text.")
 def doctor(data_dir: str | None, config_file: str | None, as_json: bool) -> None:
     """Say what is wrong with this machine, and how to correct it.
 

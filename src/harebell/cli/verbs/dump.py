@@ -7,13 +7,13 @@ decoding never affects the connection.
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
 
 import click
 
 from harebell.cli.dump_lines import Look
-from harebell.cli.dump_proxy import Proxy, Say, Show
+from harebell.cli.dump_proxy import CannotListen, Proxy, Say, Show
+from harebell.cli.formats import takes_json
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
 from harebell.wire.dissect import Event
 
@@ -52,7 +52,7 @@ _PORT_MAX = 65_535
     metavar="OCTETS",
     help="Print that much of every message body.  [default: 0]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print an object of JSON per line.")
+@takes_json("Print an object of JSON per line.")
 @click.option(
     "--connections",
     type=click.IntRange(min=1),
@@ -87,12 +87,8 @@ def dump(
 
     try:
         asyncio.run(_passing_on(broker, show, say, connections, bind, port))
-    except BrokenPipeError:
-        # The reader of the pipe has exited, as `head` does. Without the redirection, the flush at
-        # exit would raise again.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    except OSError as error:
-        raise Failure(f"cannot listen on {bind}:{port}: {error.strerror or error}") from None
+    except CannotListen as error:
+        raise Failure(str(error)) from None
 
 
 async def _passing_on(

@@ -79,23 +79,23 @@ def explain(
 
 def lines(answer: dict[str, Any]) -> list[str]:
     """Return the answer for people."""
-    found = [answer["verdict"]]
+    lines = [answer["verdict"]]
     if answer["blocked"]:
-        found.append(f"Publishers are blocked now: {answer['blocked']}.")
+        lines.append(f"Publishers are blocked now: {answer['blocked']}.")
     if answer["user"]:
-        found += ["", f"permissions of user '{answer['user']}'"]
-        found += [f"  {_check(row)}" for row in answer["permissions"]]
-    found += ["", "route"]
+        lines += ["", f"permissions of user '{answer['user']}'"]
+        lines += [f"  {_check(row)}" for row in answer["permissions"]]
+    lines += ["", "route"]
     for step in answer["steps"]:
-        found += _step(step)
+        lines += _step(step)
     if answer["queues"]:
-        found += ["", "queues"]
+        lines += ["", "queues"]
     for queue in answer["queues"]:
-        found += _queue(queue)
+        lines += _queue(queue)
     left = answer["queues_total"] - len(answer["queues"])
     if left:
-        found.append(f"  and {plural(left, 'queue')} more")
-    return found
+        lines.append(f"  and {plural(left, 'queue')} more")
+    return lines
 
 
 def _check(row: dict[str, Any]) -> str:
@@ -105,23 +105,23 @@ def _check(row: dict[str, Any]) -> str:
 def _step(step: dict[str, Any]) -> list[str]:
     name = step["exchange"] or "(default exchange)"
     how = f", the alternate exchange of '{step['source']}'"
-    found = [f"  {step['type']} exchange '{name}'{how if step['via'] != 'publish' else ''}"]
+    lines = [f"  {step['type']} exchange '{name}'{how if step['via'] != 'publish' else ''}"]
     if step["via"] == "binding":
-        found = [f"  {step['type']} exchange '{name}', from '{step['source']}'"]
-    found.append(f"    {step['explanation']}")
+        lines = [f"  {step['type']} exchange '{name}', from '{step['source']}'"]
+    lines.append(f"    {step['explanation']}")
     for each in step["bindings"]:
         arguments = f" {each['arguments']}" if each["arguments"] else ""
-        found.append(
+        lines.append(
             f"    '{each['routing_key']}'{arguments} -> "
             f"{each['destination_type']} '{each['destination']}'"
         )
-    return found
+    return lines
 
 
 def _queue(queue: dict[str, Any]) -> list[str]:
     ready = plural(queue["messages_ready"], "message")
     consumers = plural(queue["consumers"], "consumer")
-    found = [
+    lines = [
         f"  {queue['type']} queue '{queue['name']}': {ready} ready, {consumers}",
         f"    {queue['explanation']}",
     ]
@@ -129,8 +129,8 @@ def _queue(queue: dict[str, Any]) -> list[str]:
     if letters is not None:
         to = ", ".join(f"'{name}'" for name in letters["queues"]) or "no queue"
         gone = "" if letters["exists"] else ", which does not exist"
-        found.append(
+        lines.append(
             f"    dead letters: exchange '{letters['exchange']}'{gone}, key "
             f"'{letters['routing_key']}', to {to}"
         )
-    return found
+    return lines

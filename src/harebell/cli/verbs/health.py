@@ -18,13 +18,14 @@ from urllib.parse import urlsplit
 
 import click
 
-from harebell.base.limits import CONTROL_TIMEOUT_SECONDS
 from harebell.cli.broker_options import takes_broker
-from harebell.cli.nouns import server_url
+from harebell.cli.formats import takes_json
 from harebell.cli.verb import FAILED, Verb, WrongUsage, echo
-from harebell.server.cluster.stores import FIRST_STORE, data_dir_of
-from harebell.server.config import ConfigError, load
-from harebell.server.control.client import ControlError, ask_command, ask_overview
+from harebell.cli.which_broker import administered
+from harebell.cluster.stores import FIRST_STORE, data_dir_of
+from harebell.config import ConfigError, load
+from harebell.management.control.client import ControlError, ask_command, ask_overview
+from harebell.server.limits import CONTROL_TIMEOUT_SECONDS
 
 STAGES = ("ping", "running", "alarms", "listeners", "vhosts")
 """The stages in their order; each includes those before it."""
@@ -75,7 +76,7 @@ class OfServer:
 
     def __init__(self, url: str, patience: float) -> None:
         # Imported only if it is used.
-        from harebell.server.control.remote import address_of, configured
+        from harebell.management.control.remote import address_of, configured
 
         self.host = address_of(url).host
         self._remote = configured(url, lambda _text: None)
@@ -231,7 +232,7 @@ def checked(broker: Local | OfServer, patience: float, until: str) -> Mapping[st
     help="How long each stage may take.",
 )
 @takes_broker
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+@takes_json()
 @click.pass_context
 def health(
     ctx: click.Context,
@@ -245,26 +246,26 @@ def health(
 
     The exit code is 0 if it is healthy, and 1 with the reason if not. The stages are ping (it
     answers), running (it listens), alarms (memory and disk suffice), listeners (every port takes
-    a connection) and vhosts. With --server it is a broker on another machine. On a machine with
+    a connection) and vhosts. With --url it is another broker. On a machine with
     several stores the processes of all of them are checked.
     """
-    url = server_url()
+    url, data_dir = administered(data_dir)
     broker: Local | OfServer
     try:
-        if url and data_dir is None:
+        if url:
             broker = OfServer(url, timeout)
         else:
             broker = Local(load({"data_dir": data_dir}, config_file=config_file).data_dir, timeout)
     except (ConfigError, ControlError) as error:
         raise WrongUsage(str(error)) from None
-    found = checked(broker, timeout, stage)
-    healthy = found["status"] == "ok"
+    health_status = checked(broker, timeout, stage)
+    healthy = health_status["status"] == "ok"
     if as_json:
         import msgspec
 
-        echo(msgspec.json.encode(found).decode())
+        echo(msgspec.json.encode(health_status).decode())
     elif healthy:
-        echo(f"healthy: {', '.join(found['passed'])}")
+        echo(f"healthy: {', '.join(health_status['passed'])}")
     else:
-        echo(f"unhealthy: {found['failed']}: {found['reason']}", err=True)
+        echo(f"unhealthy: {health_status['failed']}: {health_status['reason']}", err=True)
     ctx.exit(0 if healthy else FAILED)

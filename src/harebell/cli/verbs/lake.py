@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.base.limits import LAKE_SMALL_FILE_BYTES, TIER_CHARACTERS
+from harebell.cli.limits import LAKE_EXPIRE_AGE, LAKE_EXPIRE_SECONDS_MIN
 from harebell.cli.link import url_flag
 from harebell.cli.nouns import NounGroup
 from harebell.cli.piping import sentences
 from harebell.cli.progress import Progress
-from harebell.cli.shipped import address_of
 from harebell.cli.verb import WrongUsage, echo
+from harebell.cli.which_broker import amqp_url
+from harebell.model.limits import TIER_CHARACTERS
+from harebell.pipeline.limits import LAKE_SMALL_FILE_BYTES
+
+if TYPE_CHECKING:
+    from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace
 
 
 @click.group(cls=NounGroup)
@@ -21,25 +27,70 @@ def lake() -> None:
     """Look after the Delta and Iceberg tables that pipelines write."""
 
 
-@lake.command()
-@click.argument("table")
-@click.option(
+_CATALOG = click.option(
     "--catalog",
     metavar="CATALOG",
     help="TABLE is NAMESPACE.TABLE of this Iceberg catalog.  [default: TABLE is a Delta directory]",
 )
-@click.option("--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog.")
+_WAREHOUSE = click.option(
+    "--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog."
+)
+
+
+@lake.command()
+@click.argument("table")
+@_CATALOG
+@_WAREHOUSE
 def compact(table: str, catalog: str | None, warehouse: str) -> None:
     """Merge the small files of a table; its rows stay as they are."""
-    if catalog is None:
-        if warehouse:
-            raise WrongUsage("--warehouse belongs to --catalog")
-        with sentences(), Progress(f"merging small files of {table}"):
-            removed, added = _delta(Path(table))
-    else:
-        with sentences(), Progress(f"merging small files of {table}"):
-            removed, added = _iceberg(table, catalog, warehouse)
+    _check_warehouse(catalog, warehouse)
+    with sentences(), Progress(f"merging small files of {table}"):
+        if catalog is None:
+            removed, added = _compact_delta(_delta_at(table))
+        else:
+            removed, added = _compact_iceberg(table, catalog, warehouse)
     echo(f"{removed} small files of {table} merged into {added}")
+
+
+@lake.command()
+@click.argument("table")
+@_CATALOG
+@_WAREHOUSE
+@click.option(
+    "--older-than",
+    default=LAKE_EXPIRE_AGE,
+    metavar="TIME",
+    help=f"Age of what is removed, such as 12h or 30d.  [default: {LAKE_EXPIRE_AGE}]",
+)
+@click.option(
+    "--keep",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="NUMBER",
+    help="Newest snapshots that stay however old they are, of Iceberg.  [default: 1]",
+)
+@click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
+def expire(
+    table: str, catalog: str | None, warehouse: str, older_than: str, keep: int, dry_run: bool
+) -> None:
+    """Remove old versions of a table and the files that only they have; its rows stay."""
+    from harebell.pipeline.spec.values import seconds_of
+
+    _check_warehouse(catalog, warehouse)
+    seconds = seconds_of(older_than)
+    if seconds is None or seconds < LAKE_EXPIRE_SECONDS_MIN:
+        raise WrongUsage(
+            f"--older-than wants a time of at least an hour such as 12h or 30d, not {older_than!r}"
+        )
+    if catalog is None and keep > 1:
+        raise WrongUsage("--keep belongs to --catalog: files of a Delta table expire by their age")
+    verb = "would be removed" if dry_run else "removed"
+    with sentences(), Progress(f"expiring old versions of {table}"):
+        if catalog is None:
+            what = _expire_delta(_delta_at(table), seconds, dry_run=dry_run)
+        else:
+            what = _expire_iceberg(table, catalog, warehouse, seconds, keep, dry_run=dry_run)
+    echo(f"{what} of {table} {verb}")
 
 
 @lake.command()
@@ -83,7 +134,7 @@ def tier(
         from harebell.pipeline.tier.tiering import TierJob
 
         files = TierFiles(place)
-        job = TierJob(address_of(url), stream, name, files, file_bytes, accept_gap)
+        job = TierJob(amqp_url(url), stream, name, files, file_bytes, accept_gap)
         with job.alone() as check:
             while True:
                 count = job.run(check, echo)
@@ -105,22 +156,67 @@ def _check_arrow() -> None:
     assert pyspark.__version__
 
 
-def _delta(path: Path) -> tuple[int, int]:
+def _check_warehouse(catalog: str | None, warehouse: str) -> None:
+    if catalog is None and warehouse:
+        raise WrongUsage("--warehouse belongs to --catalog")
+
+
+def _delta_at(table: str) -> Path:
     from harebell.pipeline.errors import PipelineError
     from harebell.pipeline.sinks import delta
 
-    if not delta.delta().DeltaTable.is_deltatable(str(path)):
+    if not delta.delta().DeltaTable.is_deltatable(table):
         raise PipelineError(
-            f"there is no Delta table at {path}; an Iceberg table needs --catalog too"
+            f"there is no Delta table at {table}; an Iceberg table needs --catalog too"
         )
+    return Path(table)
+
+
+def _compact_delta(path: Path) -> tuple[int, int]:
+    from harebell.pipeline.sinks import delta
+
     with delta.delta_errors(path):
         done = delta.compact(path)
     return int(done["numFilesRemoved"]), int(done["numFilesAdded"])
 
 
-def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[int, int]:
-    from harebell.pipeline.errors import PipelineError
+def _expire_delta(path: Path, seconds: float, *, dry_run: bool) -> str:
+    from harebell.pipeline.sinks import delta
+
+    with delta.delta_errors(path):
+        return _counted(len(delta.expire(path, seconds, dry_run=dry_run)), "data file")
+
+
+def _compact_iceberg(name: str, catalog: str, warehouse: str) -> tuple[int, int]:
     from harebell.pipeline.sinks import iceberg_catalog, iceberg_compaction
+
+    table, place = _iceberg(name, catalog, warehouse)
+    with iceberg_catalog.catalog_errors(place, f"the Iceberg table {name} cannot be compacted"):
+        return iceberg_compaction.compact(table)
+
+
+def _expire_iceberg(
+    name: str, catalog: str, warehouse: str, seconds: float, keep: int, *, dry_run: bool
+) -> str:
+    from harebell.pipeline.sinks import iceberg_catalog, iceberg_expiry
+
+    table, place = _iceberg(name, catalog, warehouse)
+    with iceberg_catalog.catalog_errors(place, f"the Iceberg table {name} cannot be expired"):
+        expired = iceberg_expiry.expire(table, seconds, keep, dry_run=dry_run)
+    return (
+        f"{_counted(expired.snapshots, 'snapshot')}, {_counted(expired.data, 'data file')} and "
+        f"{_counted(expired.metadata, 'file')} of metadata"
+    )
+
+
+def _counted(count: int, what: str) -> str:
+    return f"{count:,} {what}{'' if count == 1 else 's'}"
+
+
+def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[Any, CatalogPlace]:
+    """Return an Iceberg table, and its catalog."""
+    from harebell.pipeline.errors import PipelineError
+    from harebell.pipeline.sinks import iceberg_catalog
 
     if wrong := iceberg_catalog.wrong_catalog(catalog):
         raise WrongUsage(f"--{wrong}")
@@ -131,5 +227,4 @@ def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[int, int]:
     table = iceberg_catalog.loaded(iceberg_catalog.opened(place), name)
     if table is None:
         raise PipelineError(f"there is no table {name} in the Iceberg catalog {place.shown}")
-    with iceberg_catalog.catalog_errors(place, f"the Iceberg table {name} cannot be compacted"):
-        return iceberg_compaction.compact(table)
+    return table, place

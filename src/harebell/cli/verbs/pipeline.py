@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from harebell.base.limits import PIPELINE_STOP_SECONDS
+from harebell.cli.formats import takes_json
 from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
 from harebell.cli.progress import Progress
 from harebell.cli.shipped import ACTIONS
 from harebell.cli.verb import Failure, WrongUsage, echo
+from harebell.pipeline.limits import PIPELINE_STOP_SECONDS
 
 if TYPE_CHECKING:
     from harebell.pipeline.spec.description import Description
@@ -30,17 +31,17 @@ _SET = click.option(
     metavar="NAME=VALUE",
     help="What ${NAME} in the file stands for; else the environment says. May be repeated.",
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one line of JSON.")
+_JSON = takes_json()
 
 
 def _variables(settings: tuple[str, ...]) -> dict[str, str]:
-    found = {}
+    variables = {}
     for each in settings:
         name, equals, value = each.partition("=")
         if not equals or not name:
             raise WrongUsage(f"--set wants NAME=VALUE, not {each!r}")
-        found[name] = value
-    return found
+        variables[name] = value
+    return variables
 
 
 def _checked(file: Path, settings: tuple[str, ...]) -> Description:
@@ -58,11 +59,11 @@ def check(files: tuple[Path, ...], settings: tuple[str, ...]) -> None:
     for file in files:
         try:
             with sentences():
-                found = _checked(file, settings)
+                pipelines = _checked(file, settings)
         except WrongUsage as error:
             wrong.append(error.message)
         else:
-            echo(f"{file}: pipeline {found.name} is fine")
+            echo(f"{file}: pipeline {pipelines.name} is fine")
     if wrong:
         raise WrongUsage("\n".join(wrong))
 
@@ -127,15 +128,15 @@ def list_(as_json: bool) -> None:
     from harebell.pipeline.registry import default_directory, states
 
     with sentences():
-        found = states(default_directory())
+        pipelines = states(default_directory())
     if as_json:
-        _print([asdict(state) for state in found])
+        _print([asdict(state) for state in pipelines])
         return
     from harebell.pipeline.sinks.console import table
 
     rows = [
         (each.name, each.state, each.batch if each.batch >= 0 else "", each.rows, _lag(each.lag))
-        for each in found
+        for each in pipelines
     ]
     for line in table(("name", "state", "batch", "rows", "behind"), rows):
         echo(line)

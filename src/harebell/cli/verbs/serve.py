@@ -19,17 +19,17 @@ import click
 
 from harebell.base.errors import DiskError, HarebellError
 from harebell.cli.verb import DiskFailed, Failure, Verb, WrongUsage
-from harebell.server.cluster.process_config import config_of
-from harebell.server.cluster.stores import VARIABLE, end_with_supervisor, number_of
-from harebell.server.config import (
+from harebell.cluster.process_config import config_of
+from harebell.cluster.stores import VARIABLE, end_with_supervisor, number_of
+from harebell.config import (
     CONFIG_VARIABLE,
     Config,
     ConfigError,
     Configuration,
     read_configuration,
 )
-from harebell.server.config.setting import PREFIX
-from harebell.server.config.settings import SETTINGS
+from harebell.config.setting import PREFIX
+from harebell.config.settings import SETTINGS
 
 if TYPE_CHECKING:
     from harebell.auth.users import Users
@@ -100,8 +100,8 @@ def serve(config_file: str | None, **flags: str | None) -> None:
     """
 
     def read() -> Configuration:
-        found = read_configuration(flags, config_file=config_file)
-        return found._replace(config=config_of(found.config, number_of(os.environ)))
+        configuration = read_configuration(flags, config_file=config_file)
+        return configuration._replace(config=config_of(configuration.config, number_of(os.environ)))
 
     end_with_supervisor(os.environ)
     try:
@@ -132,7 +132,7 @@ def serve(config_file: str | None, **flags: str | None) -> None:
 
 def _supervise(configuration: Configuration) -> int:
     """Run a process per store, and return the exit code."""
-    from harebell.server.cluster import supervisor
+    from harebell.cluster import supervisor
 
     def report(level: str, line: str) -> None:
         click.echo(f"{level}: {line}", err=True)
@@ -172,7 +172,7 @@ def first_steps(page: str, port: int | None, data_dir: Path | None) -> list[str]
         port: the port for AMQP without TLS; None for none.
         data_dir: the data directory; None for that of the defaults.
     """
-    from harebell.server.http.listening import INSTALL, is_installed
+    from harebell.management.http.listening import INSTALL, is_installed
 
     if not page:
         page = "none (management_port)" if is_installed() else f"none: {INSTALL}"

@@ -5,18 +5,26 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
 
-from harebell.base.limits import SPARK_SERVER_IDLE_SECONDS
+from harebell.base.finding import Finding
+from harebell.cli.broker_options import takes_broker
 from harebell.cli.findings import print_findings
-from harebell.cli.nouns import NounGroup
+from harebell.cli.formats import takes_json
+from harebell.cli.limits import SPARK_SERVER_IDLE_SECONDS
+from harebell.cli.nouns import NounGroup, RunningBroker
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, echo
+from harebell.cli.which_broker import amqp_url
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError
+from harebell.client.url import URL
 from harebell.spark.runtime.java import SessionError
 
-_JSON = click.option("--json", "as_json", is_flag=True, help="One line of JSON instead of text.")
+_JSON = takes_json("One line of JSON instead of text.")
 
 
 @click.group(cls=NounGroup)
@@ -40,17 +48,61 @@ def _needs_spark(call: Callable[[], Any]) -> Any:
 @spark.command()
 @click.option("--master", metavar="URL", help="Where Spark is to run: spark://HOST:PORT, yarn ...")
 @click.option("--start", is_flag=True, help="Also start a session and look into an executor.")
+@click.option(
+    "--checkpoint",
+    metavar="DIRECTORY",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Say what the query of this checkpoint will do with each queue when it starts again.",
+)
+@takes_broker
 @_JSON
-def doctor(master: str | None, start: bool, as_json: bool) -> None:
+def doctor(
+    master: str | None,
+    start: bool,
+    checkpoint: Path | None,
+    data_dir: str | None,
+    config_file: str | None,
+    as_json: bool,
+) -> None:
     """Look at everything that Spark needs; the exit code is 1 when something does not work.
 
-    `harebell doctor` looks at the machine, the broker and Spark.
+    With --checkpoint it looks at the queues of a query instead, and changes nothing: each goes on,
+    comes again or has lost something. `harebell doctor` looks at the machine, the broker and Spark.
     """
+    if checkpoint is not None:
+        print_findings(
+            _foreseen(checkpoint, RunningBroker(data_dir, config_file, as_json)), as_json=as_json
+        )
+        return
     from harebell.spark.runtime.doctor import examine
 
     with Progress("looking at Spark"):
-        found = _needs_spark(lambda: list(examine(master, start=start)))
-    print_findings(found, as_json=as_json)
+        needs_spark = _needs_spark(lambda: list(examine(master, start=start)))
+    print_findings(needs_spark, as_json=as_json)
+
+
+def _foreseen(checkpoint: Path, broker: RunningBroker) -> list[Finding]:
+    """Return what the query of a checkpoint will do.
+
+    Raises:
+        Failure: the checkpoint cannot be read, or the broker refuses.
+    """
+    from harebell.spark.runtime.restart import foresee
+
+    target = URL.of(amqp_url(None), None)
+
+    def group_of(queue: str, group: str) -> Any:
+        given = {"queue": queue, "vhost": target.vhost}
+        known = broker.ask("leases.list", given)
+        if group not in [each["group"] for each in known]:
+            return None
+        return broker.ask("leases.show", given | {"group": group})
+
+    try:
+        with Progress("looking at the queues"), connect(target) as connection:
+            return list(foresee(checkpoint, connection, group_of))
+    except (AMQPError, OSError) as error:
+        raise Failure(str(error)) from None
 
 
 @spark.command()

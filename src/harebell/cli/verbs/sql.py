@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 
 import click
 
-from harebell.cli.link import DEFAULT_URL, URL_VARIABLE, url_flag
+from harebell.cli.formats import takes_format
+from harebell.cli.link import url_flag
 from harebell.cli.verb import Verb, WrongUsage
-from harebell.client.url import URL, URLError
+from harebell.cli.which_broker import amqp_url
 
-_OUTPUTS = ("table", "json", "csv")
 _ROWS = 1_000
 
 
@@ -23,11 +22,8 @@ _ROWS = 1_000
 @click.option(
     "--warm", is_flag=True, help="Start a Spark server for this and later calls, if none runs."
 )
-@click.option(
-    "--output",
-    type=click.Choice(_OUTPUTS),
-    default=_OUTPUTS[0],
-    help="How rows are printed.  [default: table]",
+@takes_format(
+    "table", "csv", help_text="How rows are printed.", json_help="Print a line of JSON per row."
 )
 @click.option(
     "--rows",
@@ -61,12 +57,7 @@ def sql(
 
     if warm and master is not None:
         raise WrongUsage("--warm is for this machine: leave out --master")
-    address = url or os.environ.get(URL_VARIABLE) or DEFAULT_URL
-    try:
-        URL.parse(address)
-    except URLError as error:
-        raise WrongUsage(f"{'--url' if url else URL_VARIABLE}: {error}") from None
-    options = RunningOptions(address, master, warm, output, rows, lake)
+    options = RunningOptions(amqp_url(url), master, warm, output, rows, lake)
     with StatementRunner(options) as runner:
         if statement is not None:
             runner.run(statement)

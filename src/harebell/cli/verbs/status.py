@@ -6,10 +6,11 @@ from typing import Any
 
 import click
 
-from harebell.base.limits import LAG_MAX_SECONDS
 from harebell.cli.broker_options import takes_broker
+from harebell.cli.formats import takes_json
 from harebell.cli.nouns import RunningBroker
 from harebell.cli.verb import Verb, echo
+from harebell.management.limits import LAG_MAX_SECONDS
 
 _KIB = 1024
 _LAGS = (
@@ -21,7 +22,7 @@ _MINUTE = 60
 
 @click.command(cls=Verb)
 @takes_broker
-@click.option("--json", "as_json", is_flag=True, help="Print one line of JSON instead of a table.")
+@takes_json("Print one line of JSON instead of a table.")
 @click.option(
     "--lag",
     metavar="SECONDS",
@@ -32,7 +33,7 @@ _MINUTE = 60
 def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: float) -> None:
     """Show what a running broker is doing.
 
-    The broker is found by its data directory, which is looked up like `harebell serve` does it.
+    It is found by its data directory, as `harebell serve` finds it, or named by --url.
     """
     overview = RunningBroker(data_dir, config_file, as_json).overview(lag)
     if as_json:
@@ -48,10 +49,7 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
     """Return names and values of the figures for users."""
     if overview["state"] == "standby":
         return _standby_rows(overview)
-    used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
-    share = f" ({100 * used / high:.0f}% of {size_text(high)})" if high else ""
     lags = [(say, f"{1000 * overview[name]:.1f} ms") for name, say in _LAGS if name in overview]
-    alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
     return [
         ("version", overview["version"]),
         ("implementation", f"{overview['implementation']}, event loop {overview['loop']}"),
@@ -67,7 +65,8 @@ def rows(overview: dict[str, Any]) -> list[tuple[str, str]]:
         ("messages ready", str(overview["messages_ready"])),
         ("messages unacked", str(overview["messages_unacknowledged"])),
         ("messages leased", str(overview["messages_leased"])),
-        ("message memory", f"{size_text(used)}{share}{alarm}"),
+        ("memory", _memory(overview)),
+        ("messages in memory", size_text(overview["memory_messages_bytes"])),
         ("disk free", _disk(overview)),
         ("damage", _damage(overview)),
         ("durability", "; ".join([overview["durability"], *overview["weaker_durability"]])),
@@ -123,6 +122,14 @@ def _states(overview: dict[str, Any]) -> list[str]:
     if overview["state"] != "running":
         return ["stopped: `harebell app start`"]
     return ["suspended: `harebell listeners resume`"] if overview["listeners_suspended"] else []
+
+
+def _memory(overview: dict[str, Any]) -> str:
+    """Say what the process uses, and what the watermark is."""
+    used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
+    share = f"{100 * used / high:.0f}% of {size_text(high)}" if high else "the watermark is 0"
+    alarm = "; publishers are blocked" if overview["memory_alarm"] else ""
+    return f"{size_text(used)} ({share}){alarm}"
 
 
 def _disk(overview: dict[str, Any]) -> str:

@@ -3,27 +3,30 @@
 from __future__ import annotations
 
 import json
-import os
+import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
 
-from harebell.base.errors import DiskError, StoreError
-from harebell.base.limits import EXIT_DISK
+from harebell.base.errors import DiskError, HarebellError, StoreError
 from harebell.base.printable import printable
 from harebell.cli.progress import Progress
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, WrongUsage, echo
 from harebell.cli.verbs.status import size_text
-from harebell.server.config import Config
-from harebell.server.config.values import schema as schema_name
+from harebell.config import Config
+from harebell.config.values import schema as schema_name
+from harebell.server.limits import EXIT_DISK
 
 if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey
 
-CHECK, DUMP, REPAIR, COPY = "check", "dump", "repair", "copy"
+CHECK, DUMP, REPAIR, COPY, ADOPT = "check", "dump", "repair", "copy", "adopt"
+QUEUE_TYPES = ("classic", "quorum", "stream")
+DEFAULT_VHOST = "/"
 _URLS = ("postgresql://", "postgres://")
 _COLUMNS = "{:<10} {:<28} {:<9} {:>10} {:>10} {:>12} {:>9}"
 _HEADS = ("vhost", "queue", "kind", "messages", "delivered", "size", "segments")
@@ -38,66 +41,141 @@ def _checked_schema(_context: click.Context, _option: click.Parameter, value: st
 
 
 @click.command(cls=Verb)
-@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR, COPY)))
-@click.argument("place", metavar="DIRECTORY")
+@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR, COPY, ADOPT)))
+@click.argument("place", metavar="DIRECTORY|URL")
 @click.argument("target", metavar="[TO]", required=False)
-@click.option("-q", "--queue", metavar="NAME", default="", help="Only queues of this name.")
+@click.option(
+    "-q",
+    "--queue",
+    metavar="NAME",
+    default="",
+    help="Only queues of this name; for adopt, its name.",
+)
 @click.option("--vhost", metavar="NAME", default="", help="Only queues of this vhost.")
+@click.option(
+    "--type",
+    "kind",
+    type=click.Choice(QUEUE_TYPES),
+    default=QUEUE_TYPES[0],
+    show_default=True,
+    help="The type of the queue, for adopt.",
+)
 @click.option(
     "--schema",
     metavar="NAME",
     default=Config().storage_schema,
     show_default=True,
     callback=_checked_schema,
-    help="The schema of the store in PostgreSQL, for copy.",
+    help="The schema of the store in PostgreSQL.",
 )
-def store(action: str, place: str, target: str | None, queue: str, vhost: str, schema: str) -> None:
+@click.option(
+    "--backup",
+    metavar="NAME",
+    default="",
+    help="Which backup, where DIRECTORY is a target of backups.  [default: the newest]",
+)
+def store(
+    action: str,
+    place: str,
+    target: str | None,
+    queue: str,
+    vhost: str,
+    kind: str,
+    schema: str,
+    backup: str,
+) -> None:
     """Look into the data directory of a broker that does not run.
 
     check says what is in it and what is damaged; dump prints its messages, a line of JSON each;
     both leave it as it is. repair does what a broker does when it starts: damaged bytes go to
     quarantine/, and what can be read stays. The exit code is 3 when there is damage, and 74 when
-    the disk fails to read something: then repair changes nothing.
+    the disk fails to read something: then repair changes nothing. check and dump also look into a
+    store in PostgreSQL (postgresql://...), whose brokers may run.
 
     copy DIRECTORY URL copies it to a store in PostgreSQL (postgresql://...), and copy URL DIRECTORY
     copies that to a new directory. No broker may run on either. An interrupted copy leaves nothing
     that a broker could start on: run it again.
+
+    adopt DIRECTORY LOG --queue NAME makes a queue of a log that belongs to none, as check shows it.
+
+    check and dump take the target of `harebell backup` too, and compare every checksum.
     """
-    if (action == COPY) != (target is not None):
-        raise WrongUsage("copy has two arguments, FROM and TO; the other actions have one")
-    if target is not None:
+    if (action in (COPY, ADOPT)) != (target is not None):
+        raise WrongUsage(
+            "copy has two arguments, FROM and TO, and adopt has DIRECTORY and LOG; the other "
+            "actions have one"
+        )
+    if target is not None and action == COPY:
         _copy(place, target, schema)
         return
     if place.startswith(_URLS):
-        raise WrongUsage(
-            f"{action} looks into a data directory: copy the store into one first, with "
-            "`harebell store copy URL DIRECTORY`"
-        )
-    directory = Path(place)
+        if action not in (CHECK, DUMP):
+            raise WrongUsage(
+                f"{action} changes a data directory: copy the store into one first, with "
+                "`harebell store copy URL DIRECTORY`"
+            )
+        with TemporaryDirectory(prefix="harebell-store-") as aside:
+            # Imported only if it is used: it loads the driver of PostgreSQL.
+            from harebell.cluster.postgresql.store_copy import look_into
+
+            try:
+                shown, damaged = look_into(place, schema, Path(aside))
+            except (StoreError, OSError) as error:
+                raise Failure(str(error)) from None
+            _look(action, aside, shown, damaged, queue, vhost)
+        return
+    if target is not None:
+        _adopt(Path(place), target, vhost or DEFAULT_VHOST, queue, kind)
+        return
+    _look(action, place, place, [], queue, vhost, backup)
+
+
+def _look(
+    action: str,
+    directory: str,
+    shown: str,
+    damaged: list[str],
+    queue: str,
+    vhost: str,
+    backup: str = "",
+) -> None:
+    """Check, dump or repair a directory.
+
+    Args:
+        action: what to do.
+        directory: that of a broker, a copy of a store in PostgreSQL, or a target of backups.
+        shown: what it is called.
+        damaged: what is damaged of where it comes from.
+        queue: only queues of this name; "" for all.
+        vhost: only queues of this vhost; "" for all.
+        backup: the name of the backup; "" for the newest.
+
+    Raises:
+        Failure: the directory cannot be used, or has no such queue.
+    """
     try:
-        if action == REPAIR:
-            _check_readable(directory)
-        with _survey(directory, mend=action == REPAIR) as (survey, complaints):
-            found = []
-            with Progress(f"reading {directory}, queues") as progress:
+        with _surveyed(directory, backup, mend=action == REPAIR) as (survey, complaints):
+            complaints[:0] = damaged
+            findings = []
+            with Progress(f"reading {shown}, queues") as progress:
                 for holding in survey.holdings(vhost=vhost, queue=queue):
-                    found.append(holding)
-                    progress.at(len(found))
+                    findings.append(holding)
+                    progress.at(len(findings))
                     if action == DUMP and holding.kind != "transactions":
                         _dump(survey, holding)
-            unread = _print_unread(found)
+            unread = _print_unread(findings)
             if action == DUMP:
-                damage = _print_damage(found, complaints, survey.remarks, err=True)
+                damage = _print_damage(findings, complaints, survey.remarks, err=True)
             else:
-                _show(found)
-                damage = _print_damage(found, complaints, survey.remarks, err=False)
-                _print_quarantine(found, survey.quarantine(), mended=action == REPAIR)
+                _show(findings)
+                damage = _print_damage(findings, complaints, survey.remarks, err=False)
+                _print_quarantine(findings, survey.quarantine(), mended=action == REPAIR)
     except DiskError as error:
         raise DiskFailed(str(error)) from None
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
-    if queue and not found:
-        raise Failure(f"there is no queue {queue!r} in {directory}")
+    if queue and not findings:
+        raise Failure(f"there is no queue {queue!r} in {shown}")
     if unread or damage:
         click.get_current_context().exit(EXIT_DISK if unread else DAMAGED)
 
@@ -107,7 +185,7 @@ def _copy(source: str, target: str, schema: str) -> None:
     if source.startswith(_URLS) == target.startswith(_URLS):
         raise WrongUsage("copy goes from a directory to PostgreSQL (postgresql://...), or back")
     # Imported only if it is used: it loads the driver of PostgreSQL.
-    from harebell.server.postgresql.store_copy import into_directory, into_postgresql
+    from harebell.cluster.postgresql.store_copy import into_directory, into_postgresql
 
     try:
         if target.startswith(_URLS):
@@ -117,8 +195,42 @@ def _copy(source: str, target: str, schema: str) -> None:
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
     echo(f"copied and compared {done.files} files of logs, {size_text(done.byte_count)}")
+    for text in done.damaged:
+        echo(f"damaged: {text}")
     if done.elsewhere:
         echo(f"vhosts of other stores were not copied: use --schema {', '.join(done.elsewhere)}")
+
+
+def _adopt(directory: Path, identity: str, vhost: str, queue: str, kind: str) -> None:
+    """Make a queue of a log that belongs to none."""
+    from harebell.base.osfs import OsFiles
+    from harebell.server.disk.lock import DirectoryLock
+    from harebell.server.disk.storage import decoded_table
+    from harebell.store.adoption import adopt
+    from harebell.store.definitions import NAME, open_definitions
+    from harebell.wire.v09.fields import encode_table
+
+    if not queue:
+        raise WrongUsage("adopt needs the name of the queue that it makes: give --queue NAME")
+    directory = directory.resolve()
+    if not (directory / NAME).is_file():
+        raise Failure(f"{directory} is no data directory of Harebell: it has no {NAME}")
+    try:
+        lock = DirectoryLock(directory)
+        try:
+            files = OsFiles(str(directory))
+            definitions = open_definitions(str(directory), files, encode_table, decoded_table)
+            try:
+                count = adopt(files, definitions, identity, vhost, queue, kind)
+            finally:
+                definitions.close()
+        finally:
+            lock.release()
+    except DiskError as error:
+        raise DiskFailed(str(error)) from None
+    except (HarebellError, OSError) as error:
+        raise Failure(str(error)) from None
+    echo(f"queue '{printable(queue)}' in vhost '{printable(vhost)}' has {count} messages now")
 
 
 def _check_readable(directory: Path) -> None:
@@ -131,6 +243,25 @@ def _check_readable(directory: Path) -> None:
         unread = [text for holding in survey.holdings() for text in holding.unread]
     if unread:
         raise DiskError("\n".join([*unread, "nothing was changed: copy the disk first"]))
+
+
+def _surveyed(
+    place: str, backup: str, *, mend: bool
+) -> AbstractContextManager[tuple[Survey, list[str]]]:
+    """Survey a data directory or a backup."""
+    # Imported only if it is used, as all that looks into a store.
+    from harebell.server.backup.looking import has_backups, surveyed
+
+    if has_backups(place):
+        if mend:
+            raise WrongUsage("a backup is not repaired: restore it, and repair the data directory")
+        return surveyed(place if "://" in place else str(Path(place).absolute()), backup)
+    if backup:
+        raise WrongUsage(f"{place} is no target of backups: leave --backup out")
+    directory = Path(place)
+    if mend:
+        _check_readable(directory)
+    return _survey(directory, mend=mend)
 
 
 @contextmanager
@@ -148,13 +279,20 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
         raise StoreError(f"{directory} is no data directory of Harebell: it has no {NAME}")
     lock = DirectoryLock(directory, looking=not mend)
     files = OsFiles(str(directory), looking=not mend)
-    sealed = not os.access(directory, os.W_OK) and not (directory / AHEAD).exists()
     complaints: list[str] = []
     definitions = None
+    aside = TemporaryDirectory(prefix="harebell-store-")
     try:
         try:
+            sealed, copied = not mend, ""
+            ahead = directory / AHEAD
+            if not mend and ahead.is_file() and ahead.stat().st_size:
+                # SQLite reads a write-ahead log only where it may write, so it gets copies.
+                for name in (NAME, AHEAD):
+                    shutil.copyfile(directory / name, Path(aside.name) / name)
+                sealed, copied = False, aside.name
             definitions = read_definitions(
-                str(directory), files, encode_table, decoded_table, sealed=sealed
+                str(directory), files, encode_table, decoded_table, sealed=sealed, copied=copied
             )
             was_clean = definitions.was_clean
             survey = Survey(files, definitions, was_clean=was_clean, mend=mend)
@@ -168,7 +306,8 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
         survey.close()
     finally:
         if definitions is not None:
-            definitions.let_go()
+            definitions.detach()
+        aside.cleanup()
         lock.release()
 
 
@@ -180,9 +319,9 @@ def _label(holding: Holding) -> str:
     return f"{'exchange' if holding.kind == 'exchange' else 'queue'} {holding.name!r}"
 
 
-def _show(found: list[Holding]) -> None:
+def _show(holdings: list[Holding]) -> None:
     echo(_COLUMNS.format(*_HEADS))
-    for holding in found:
+    for holding in holdings:
         row = _COLUMNS.format(
             printable(holding.vhost or "-"),
             printable(holding.name if holding.kind else _NO_QUEUE),
@@ -193,42 +332,44 @@ def _show(found: list[Holding]) -> None:
             holding.segments,
         )
         echo(row.rstrip())
-    messages = sum(holding.messages for holding in found)
-    size = size_text(sum(holding.byte_count for holding in found))
-    segments = sum(holding.segments for holding in found)
+    messages = sum(holding.messages for holding in holdings)
+    size = size_text(sum(holding.byte_count for holding in holdings))
+    segments = sum(holding.segments for holding in holdings)
     echo(f"{messages} messages, {size} in {segments} segments")
 
 
-def _print_unread(found: list[Holding]) -> bool:
+def _print_unread(holdings: list[Holding]) -> bool:
     """Print the logs that cannot be read; True if there are any."""
-    lines = [f"not read: {_label(holding)}: {text}" for holding in found for text in holding.unread]
+    lines = [
+        f"not read: {_label(holding)}: {text}" for holding in holdings for text in holding.unread
+    ]
     for line in lines:
         echo(line, err=True)
     return bool(lines)
 
 
 def _print_damage(
-    found: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
+    holdings: list[Holding], complaints: list[str], remarks: list[str], *, err: bool
 ) -> bool:
     """Print damage and notes; True if there is damage."""
     lines = [f"damaged: {text}" for text in complaints]
-    for holding in found:
+    for holding in holdings:
         lines += [f"damaged: {_label(holding)}: {text}" for text in holding.damage]
     for line in lines:
         echo(line, err=err)
     for text in remarks:
         echo(f"note: {text}", err=err)
-    for holding in found:
+    for holding in holdings:
         for text in holding.harmless:
             echo(f"note: {_label(holding)}: {text}", err=err)
-    if not (lines or any(holding.unread for holding in found)):
+    if not (lines or any(holding.unread for holding in holdings)):
         echo("no damage", err=err)
     return bool(lines)
 
 
-def _print_quarantine(found: list[Holding], there: list[str], *, mended: bool) -> None:
+def _print_quarantine(holdings: list[Holding], there: list[str], *, mended: bool) -> None:
     verb = "moved to" if mended else "would go to"
-    for holding in found:
+    for holding in holdings:
         for name in dict.fromkeys(holding.quarantined):
             echo(f"{verb} {name}")
     if there:

@@ -1,16 +1,16 @@
-"""Channels under asyncio: publishing, consuming, declaring."""
+"""Channels: publishing, consuming, declaring."""
 
 from __future__ import annotations
 
-import asyncio
 import functools
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Coroutine, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
-from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
-from harebell.client.aio.consumer import Consumer, Delivery, PendingConfirm
+from harebell.client.aio.consumer import Consumer, Delivery
+from harebell.client.aio.waits import ChannelWaits, PendingConfirm, each
 from harebell.client.errors import AMQPError, BulkPublishFailed
+from harebell.client.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
 from harebell.client.message import (
     Body,
     Item,
@@ -20,16 +20,14 @@ from harebell.client.message import (
     outgoing,
     outgoing_item,
 )
-from harebell.client.protocol import leases, queries, stages
+from harebell.client.protocol import histories, leases, queries, stages
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
-from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
+from harebell.client.protocol.shared_channel import delivered_by_get
+from harebell.client.protocol.shown import describe
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import Verbs
-
-if TYPE_CHECKING:
-    from harebell.client.aio.connection import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -40,28 +38,24 @@ _PUBLISHES_PER_TURN = 256
 def awaited(
     verb: Callable[Concatenate[Any, P], Call[T]],
 ) -> Callable[Concatenate[Channel, P], Coroutine[Any, Any, T]]:
-    """Return a verb of the core as a coroutine."""
+    """Return a verb of the core as a method of a channel."""
 
     @functools.wraps(verb)
     async def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
         await channel.connection.usable()
         return await channel.connection.finish(verb(channel.core, *args, **kwargs))
 
+    describe(run, verb)
     return run
 
 
-class Channel(SharedChannel):
+class Channel(ChannelWaits):
     """A channel: the verbs of AMQP as coroutines. Get one from `Connection.channel()`.
 
     Args:
         connection: the open connection that it belongs to.
         core: its protocol state.
     """
-
-    def __init__(self, connection: Connection, core: CoreChannel) -> None:
-        self.connection = connection
-        self._flowing = asyncio.Event()
-        super().__init__(connection, core)
 
     declare_exchange = awaited(Verbs.declare_exchange)
     delete_exchange = awaited(Verbs.delete_exchange)
@@ -80,6 +74,7 @@ class Channel(SharedChannel):
     lease_release = awaited(leases.lease_release)
     lease_renew = awaited(leases.lease_renew)
     lease_close = awaited(leases.lease_close)
+    history = awaited(histories.history)
     span = awaited(Verbs.span)
     read_arrow = awaited(Verbs.read_arrow)
     queue_names = awaited(Verbs.queue_names)
@@ -92,23 +87,6 @@ class Channel(SharedChannel):
     stage_discard = awaited(stages.stage_discard)
     publisher_declare = awaited(stages.publisher_declare)
     publisher_forget = awaited(stages.publisher_forget)
-
-    def adopt(self, core: CoreChannel) -> None:
-        """Continue with the state of a recovered connection."""
-        super().adopt(core)
-        core.on_flow = self._on_flow
-        self._on_flow(core.flow_active)
-
-    def _on_flow(self, active: bool) -> None:
-        if active:
-            self._flowing.set()
-        else:
-            self._flowing.clear()
-
-    def _on_closed(self, error: AMQPError) -> None:
-        # Wake the tasks that wait in `ready_to_publish`: they find the channel closed.
-        self._flowing.set()
-        super()._on_closed(error)
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -129,8 +107,9 @@ class Channel(SharedChannel):
             body: the body, or a `Message`.
             exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
             routing_key: what the exchange compares with its bindings.
-            mandatory: fail if it is unroutable.
-            properties: content_type, headers, delivery_mode (2 is persistent) and so on.
+            mandatory: fail if it is unroutable; without it the broker drops such a message, and
+                confirms it all the same.
+            properties: persistent=True (kept over a restart), content_type, headers and so on.
 
         Raises:
             PublishNacked: the broker refused it.
@@ -139,10 +118,7 @@ class Channel(SharedChannel):
         await self.ready_to_publish()
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
-        await self.written()
-        if not confirm.done:
-            await self.connection.finish(confirm)
-        confirm.value()
+        await self.connection.finish(confirm)
 
     def publish_nowait(
         self,
@@ -157,7 +133,7 @@ class Channel(SharedChannel):
 
         It does not wait for the socket either: await one of the answers now and then.
         """
-        self.connection.check_thread()
+        self.connection.check_thread()  # asyncio
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
         self.connection.touch()
@@ -197,7 +173,7 @@ class Channel(SharedChannel):
         bulk = Bulk()
         position = -1
         try:
-            async for item in _each(items):
+            async for item in each(items):
                 position += 1
                 if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
                     await self._bulk_room(bulk, window)
@@ -210,8 +186,8 @@ class Channel(SharedChannel):
                     bulk.outstanding += 1
                 else:
                     bulk.confirmed += 1
-            await self._bulk_wait(bulk, 0)
-            await self.written()
+            await self._settled(bulk, 0)
+            await self.connection.flush()
         except AMQPError as error:
             # Unconfirmed messages have failed for the same reason; report how many were not sent.
             if not bulk.failures:
@@ -222,39 +198,12 @@ class Channel(SharedChannel):
         return bulk.result()
 
     async def _bulk_room(self, bulk: Bulk, window: int) -> None:
-        await self.written()
-        # The loop must run to read confirms; else the window would fill up each time.
-        await asyncio.sleep(0)
+        """Wait until the window has room; at a full one until half of it is confirmed."""
+        await self._turn()
         if bulk.outstanding >= window:
-            await self._bulk_wait(bulk, window // 2)
+            await self._settled(bulk, window // 2)
         if not bulk.failures:
             await self.ready_to_publish()
-
-    async def _bulk_wait(self, bulk: Bulk, low: int) -> None:
-        if bulk.outstanding <= low:
-            return
-        room: Call[None] = Call()
-        bulk.low = low
-        bulk.on_low = lambda: room.succeed(None)
-        await self.connection.finish(room)
-        bulk.on_low = None
-
-    async def ready_to_publish(self) -> None:
-        """Wait while the connection recovers, publishers are blocked, or the socket is full."""
-        connection = self.connection
-        connection.check_thread()
-        if connection.recovering:
-            await connection.usable()
-        if not self._flowing.is_set() and self.is_open:
-            await connection.waiting(self._flowing.wait())
-        if connection.congested:
-            await connection.drain()
-
-    async def written(self) -> None:
-        """Write the output; wait only if the socket is full."""
-        self.connection.touch()
-        if self.connection.congested:
-            await self.connection.drain()
 
     # --- consuming ------------------------------------------------------------------------------
 
@@ -290,9 +239,9 @@ class Channel(SharedChannel):
         call = core.get(queue, no_ack=no_ack)
         try:
             got = await self.connection.finish(call)
-        except asyncio.CancelledError:
-            # The message may arrive, and no task awaits it any more: requeue it.
-            call.when_done(functools.partial(_put_back, core, no_ack))
+        except BaseException:
+            # No caller waits for the message any more (cancelled, timed out): requeue it.
+            call.when_done(functools.partial(_requeue, core, no_ack))
             raise
         if got is None:
             return None
@@ -301,17 +250,17 @@ class Channel(SharedChannel):
     async def ack(self, tag: int, *, multiple: bool = False) -> None:
         """Acknowledge by delivery tag."""
         self.core.ack(tag, multiple)
-        await self.written()
+        await self.connection.flush()
 
     async def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
         """Reject by delivery tag (basic.nack)."""
         self.core.nack(tag, multiple=multiple, requeue=requeue)
-        await self.written()
+        await self.connection.flush()
 
     async def reject(self, tag: int, *, requeue: bool = False) -> None:
         """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
-        await self.written()
+        await self.connection.flush()
 
     # --- the rest -------------------------------------------------------------------------------
 
@@ -330,7 +279,7 @@ class Channel(SharedChannel):
             yield self
         except BaseException:
             if core.state is ChannelPhase.OPEN:
-                await connection.finish(core.rollback())
+                await connection.finish_end(core.rollback())
             raise
         # Not the channel's present state: a transaction does not survive its connection.
         await connection.finish(core.commit())
@@ -338,7 +287,7 @@ class Channel(SharedChannel):
     async def close(self) -> None:
         """Close the channel."""
         if self.core.state is ChannelPhase.OPEN:
-            await self.connection.finish(self.core.close())
+            await self.connection.finish_end(self.core.close())
         self.connection.forget_channel(self.number)
 
     async def __aenter__(self) -> Channel:
@@ -347,23 +296,9 @@ class Channel(SharedChannel):
     async def __aexit__(self, *error: object) -> None:
         await self.close()
 
-    def ended(self, error: AMQPError) -> None:
-        """Fail everything that waits: the connection has ended."""
-        super().ended(error)
-        self._flowing.set()
 
-
-def _put_back(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
+def _requeue(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
     if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
         got = call.value()
         if got is not None:
             core.nack(got.method.delivery_tag, requeue=True)
-
-
-async def _each(items: Iterable[Item] | AsyncIterable[Item]) -> AsyncIterator[Item]:
-    if isinstance(items, AsyncIterable):
-        async for item in items:
-            yield item
-    else:
-        for item in items:
-            yield item

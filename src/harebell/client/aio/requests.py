@@ -1,4 +1,4 @@
-"""Requests and replies of the asyncio API: `connection.requester()`."""
+"""Requests and replies: `connection.requester()`."""
 
 from __future__ import annotations
 
@@ -6,16 +6,17 @@ import asyncio
 from typing import TYPE_CHECKING, Any, Unpack
 from uuid import uuid4
 
-from harebell.base.limits import REPLY_TIMEOUT_SECONDS
+from harebell.client.aio.waits import RequesterWaits
+from harebell.client.limits import REPLY_TIMEOUT_SECONDS
 from harebell.client.message import Body, PropertyArguments
-from harebell.client.protocol.requests import DIRECT, Reply, Requests, described
+from harebell.client.protocol.requests import DIRECT, Reply, Request, Requests
 
 if TYPE_CHECKING:
     from harebell.client.aio.channel import Channel
     from harebell.client.aio.connection import Connection
 
 
-class Requester:
+class Requester(RequesterWaits):
     """Send requests and receive their replies, on a separate channel.
 
     Any number of tasks may call concurrently.
@@ -23,6 +24,8 @@ class Requester:
     Args:
         connection: an open connection; its other channels are not used.
     """
+
+    connection: Connection
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
@@ -54,22 +57,16 @@ class Requester:
             CallTimeout: no reply arrived in time.
             ConnectionLost: the request may or may not have been executed.
         """
+        request = await self._request(body, exchange, routing_key, dict(properties))
+        return await self._reply(request, timeout)
+
+    async def _request(
+        self, body: Body, exchange: str, routing_key: str, properties: dict[str, Any]
+    ) -> Request:
+        """Append a request to the output."""
         channel = await self._ready()
         reply_to = self.connection.name_now(self._reply_to)
-        arguments: dict[str, Any] = dict(properties)
-        number, call = self.requests.send(
-            channel.core, body, exchange, routing_key, reply_to, arguments
-        )
-        try:
-            async with asyncio.timeout(timeout):
-                return await self.connection.finish(call)
-        except TimeoutError:
-            if call.done:
-                return call.value()
-            where = described(exchange, routing_key)
-            raise self.requests.give_up(number, timeout, where) from None
-        finally:
-            self.requests.forget(number)
+        return self.requests.send(channel.core, body, exchange, routing_key, reply_to, properties)
 
     async def _ready(self) -> Channel:
         """Return an open channel for replies: an error of a request closes the channel."""
@@ -80,7 +77,8 @@ class Requester:
                 return channel
             channel = await self.connection.channel()
             if not self.requests.direct:
-                self._reply_to = (await channel.declare_queue("", exclusive=True)).name
+                queue = await channel.declare_queue("", exclusive=True)
+                self._reply_to = queue.name
             await self.connection.finish(self.requests.receive_on(channel, self._reply_to))
             self._channel = channel
             return channel

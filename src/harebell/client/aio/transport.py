@@ -13,6 +13,7 @@ from typing import Any, cast
 from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
 from harebell.client.errors import ConnectionFailed, ConnectTimeout
+from harebell.client.protocol.call import Call
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
 
@@ -104,6 +105,11 @@ class AsyncTransport(asyncio.BufferedProtocol):
             transport.close()
         self._set_timer()
 
+    async def answer(self, call: Call[Any]) -> None:
+        """Wait until a call is done, on a connection that no channel uses yet."""
+        self.flush()
+        await answer_of(call, self._loop)
+
     async def drain(self) -> None:
         """Wait until the write buffer has room."""
         if not self._can_write.is_set():
@@ -134,15 +140,15 @@ class AsyncTransport(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def _set_timer(self) -> None:
-        at = self.core.wake_at()
-        if at is None or self.core.finished:
+        due = self.core.wake_at()
+        if due is None or self.core.finished:
             return
         if self._timer is not None:
-            if not self._timer.cancelled() and self._timer.when() <= at:
+            if not self._timer.cancelled() and self._timer.when() <= due:
                 return
             self._timer.cancel()
-        self._due = at
-        self._timer = self._loop.call_at(at, self._tick)
+        self._due = due
+        self._timer = self._loop.call_at(due, self._tick)
 
     def _tick(self) -> None:
         self._timer = None
@@ -178,12 +184,17 @@ async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> AsyncTra
         raise tls.explain(url, error) from error
     except OSError as error:
         raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error
-    opened: asyncio.Future[None] = loop.create_future()
-    core.opened.when_done(lambda call: None if opened.done() else opened.set_result(None))
     try:
-        await opened
+        await link.answer(core.opened)
     except BaseException:
         link.abort()
         raise
     core.opened.value()
     return link
+
+
+def answer_of(call: Call[Any], loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
+    """Return a future that is done when a call is done; it has neither the answer nor the error."""
+    future: asyncio.Future[None] = loop.create_future()
+    call.when_done(lambda _: None if future.done() else future.set_result(None))
+    return future

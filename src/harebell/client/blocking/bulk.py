@@ -6,8 +6,8 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Protocol
 
-from harebell.base.limits import BULK_READS_AHEAD
 from harebell.client.bulk import ALL_COLUMNS, ArrowBatch
+from harebell.client.limits import BULK_READS_AHEAD
 from harebell.client.protocol.v09.channel import CoreChannel
 
 _SPARSEST = 256
@@ -55,22 +55,25 @@ def arrow_batches(
         return high, channel.core.read_arrow(queue, low, high, columns=names, rows=rows, **options)
 
     channel.connection.usable()
-    asked = here = first
-    while asked < end or pieces:
-        while asked < end and len(pieces) < max(ahead, 1):
-            pieces.append(ask(asked, min(asked + step, end)))
-            asked = min(asked + step, end)
+    requested = position = first
+    while requested < end or pieces:
+        while requested < end and len(pieces) < max(ahead, 1):
+            pieces.append(ask(requested, min(requested + step, end)))
+            requested = min(requested + step, end)
         high, call = pieces.popleft()
         batch: ArrowBatch = channel.connection.finish(call)
         if batch.rows or batch.lost:
             yield batch
-        elif batch.next <= here:
+        elif batch.next <= position:
             # No rows and nothing skipped: this is the end of the queue.
             break
         # Many positions have no message: make the pieces larger.
-        step = min(max(rows, (batch.next - here) * rows // max(batch.rows, 1)), rows * _SPARSEST)
+        sparse = (batch.next - position) * rows // max(batch.rows, 1)
+        step = min(max(rows, sparse), rows * _SPARSEST)
         if batch.next < high:
+            # The limit of bytes ended the batch: its rest comes before the next piece.
             pieces.appendleft(ask(batch.next, high))
-        here = batch.next
+        position = batch.next
+    # The answers are on their way: the next request of the channel must not get them.
     for _, call in pieces:
         channel.connection.finish(call)

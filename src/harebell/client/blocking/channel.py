@@ -1,21 +1,17 @@
-"""Channels of the blocking API: publishing, consuming, declaring."""
+# Made from ../aio/channel.py by tools/blocking_api.py: change that file and run the tool.
+"""Channels: publishing, consuming, declaring."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, Unpack
+from typing import Any, Concatenate, ParamSpec, TypeVar, Unpack
 
-from harebell.base.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
-from harebell.client.blocking.bulk import arrow_batches
-from harebell.client.blocking.consumer import (
-    Consumer,
-    Delivery,
-    PendingConfirm,
-    Subscription,
-)
+from harebell.client.blocking.consumer import Consumer, Delivery
+from harebell.client.blocking.waits import ChannelWaits, PendingConfirm, each
 from harebell.client.errors import AMQPError, BulkPublishFailed
+from harebell.client.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
 from harebell.client.message import (
     Body,
     Item,
@@ -25,18 +21,14 @@ from harebell.client.message import (
     outgoing,
     outgoing_item,
 )
-from harebell.client.protocol import leases, queries, stages
+from harebell.client.protocol import histories, leases, queries, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import ChannelPhase, Mode
+from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk
-from harebell.client.protocol.inbox import Inbox
-from harebell.client.protocol.shared_channel import SharedChannel, delivered_by_get
+from harebell.client.protocol.shared_channel import delivered_by_get
+from harebell.client.protocol.shown import describe
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import Verbs
-from harebell.wire.v09.frames import FrameSink
-
-if TYPE_CHECKING:
-    from harebell.client.blocking.connection import Connection
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,28 +39,24 @@ _PUBLISHES_PER_TURN = 256
 def waited(
     verb: Callable[Concatenate[Any, P], Call[T]],
 ) -> Callable[Concatenate[Channel, P], T]:
-    """Return a verb of the core as a blocking method."""
+    """Return a verb of the core as a method of a channel."""
 
     @functools.wraps(verb)
     def run(channel: Channel, /, *args: P.args, **kwargs: P.kwargs) -> T:
         channel.connection.usable()
         return channel.connection.finish(verb(channel.core, *args, **kwargs))
 
+    describe(run, verb)
     return run
 
 
-class Channel(SharedChannel):
+class Channel(ChannelWaits):
     """A channel: the verbs of AMQP as methods. Get one from `Connection.channel()`.
 
     Args:
         connection: the open connection that it belongs to.
         core: its protocol state.
     """
-
-    def __init__(self, connection: Connection, core: CoreChannel) -> None:
-        self.connection = connection
-        self.sinks: set[Inbox] = set()
-        super().__init__(connection, core)
 
     declare_exchange = waited(Verbs.declare_exchange)
     delete_exchange = waited(Verbs.delete_exchange)
@@ -87,12 +75,12 @@ class Channel(SharedChannel):
     lease_release = waited(leases.lease_release)
     lease_renew = waited(leases.lease_renew)
     lease_close = waited(leases.lease_close)
+    history = waited(histories.history)
     span = waited(Verbs.span)
     read_arrow = waited(Verbs.read_arrow)
     queue_names = waited(Verbs.queue_names)
     dead_letter_queues = waited(Verbs.dead_letter_queues)
     report_query = waited(queries.report_query)
-    arrow_batches = arrow_batches
     stage_open = waited(stages.stage_open)
     stage_append = waited(stages.stage_append)
     stage_commit = waited(stages.stage_commit)
@@ -120,14 +108,15 @@ class Channel(SharedChannel):
             body: the body, or a `Message`.
             exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
             routing_key: what the exchange compares with its bindings.
-            mandatory: fail if it is unroutable.
-            properties: content_type, headers, delivery_mode (2 is persistent) and so on.
+            mandatory: fail if it is unroutable; without it the broker drops such a message, and
+                confirms it all the same.
+            properties: persistent=True (kept over a restart), content_type, headers and so on.
 
         Raises:
             PublishNacked: the broker refused it.
             PublishReturned: it was mandatory and unroutable.
         """
-        self._ready_to_publish()
+        self.ready_to_publish()
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
         self.connection.finish(confirm)
@@ -183,8 +172,10 @@ class Channel(SharedChannel):
         flags = MANDATORY if mandatory else 0
         encoded = encode_arguments(properties)
         bulk = Bulk()
+        position = -1
         try:
-            for position, item in enumerate(items):
+            for item in each(items):
+                position += 1
                 if position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window:
                     self._bulk_room(bulk, window)
                     if progress is not None:
@@ -196,8 +187,7 @@ class Channel(SharedChannel):
                     bulk.outstanding += 1
                 else:
                     bulk.confirmed += 1
-            while bulk.outstanding > 0:
-                self.connection.pump(None)
+            self._settled(bulk, 0)
             self.connection.flush()
         except AMQPError as error:
             # Unconfirmed messages have failed for the same reason; report how many were not sent.
@@ -209,17 +199,12 @@ class Channel(SharedChannel):
         return bulk.result()
 
     def _bulk_room(self, bulk: Bulk, window: int) -> None:
-        self.connection.pump(0)
+        """Wait until the window has room; at a full one until half of it is confirmed."""
+        self._turn()
         if bulk.outstanding >= window:
-            while bulk.outstanding > window // 2:
-                self.connection.pump(None)
+            self._settled(bulk, window // 2)
         if not bulk.failures:
-            self._ready_to_publish()
-
-    def _ready_to_publish(self) -> None:
-        self.connection.usable()
-        while not self.core.flow_active and self.is_open:
-            self.connection.pump(None)
+            self.ready_to_publish()
 
     # --- consuming ------------------------------------------------------------------------------
 
@@ -245,78 +230,20 @@ class Channel(SharedChannel):
             arguments: for example {"x-priority": 10}.
             timeout: end the iteration after this many seconds without a message.
         """
-        inbox = Inbox(self.connection, no_ack, _no_wake)
-        options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
-        tag = self._subscribe(queue, tag, inbox, prefetch, options, bulk=False)
-        return Consumer(self, tag, inbox, timeout)
-
-    def consume_into(
-        self,
-        sink: FrameSink,
-        queue: str,
-        *,
-        prefetch: int | None = CLIENT_PREFETCH,
-        no_ack: bool = False,
-        exclusive: bool = False,
-        tag: str = "",
-        arguments: Mapping[str, Any] | None = None,
-    ) -> Subscription:
-        """Subscribe, and pass every delivery to `sink.deliver` without an object for it.
-
-        Whenever the connection reads, from this call on and mainly in `Connection.pump`, the sink
-        is called with the arguments of `FrameSink.deliver`. It must not call the connection. An
-        exception in it ends the connection and is raised by the call that read. A channel has
-        one sink, shared by all its consumers of this kind. Acknowledge with `Channel.ack(tag,
-        multiple=True)`.
-        """
-        if self.core.sink is not None and self.core.sink is not sink:
-            raise ValueError(f"channel {self.number} has another sink already")
-        self.core.set_sink(sink)
-        inbox = Inbox(self.connection, no_ack, _no_wake)
-        options = {"no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
-        self.sinks.add(inbox)
-        try:
-            tag = self._subscribe(queue, tag, inbox, prefetch, options, bulk=True)
-        except BaseException:
-            self.drop_sink(inbox)
-            raise
-        return Subscription(self, tag, inbox)
-
-    def drop_sink(self, inbox: Inbox) -> None:
-        """End a subscription of the sink; the last one removes the sink from the channel."""
-        self.inboxes.discard(inbox)
-        self.sinks.discard(inbox)
-        if not self.sinks:
-            self.core.set_sink(None)
-
-    def _subscribe(
-        self,
-        queue: str,
-        tag: str,
-        inbox: Inbox,
-        prefetch: int | None,
-        options: dict[str, Any],
-        *,
-        bulk: bool,
-    ) -> str:
-        connection = self.connection
-        connection.usable()
-        core = self.core
-        if prefetch is not None:
-            # The answers arrive in order: after basic.consume-ok this one is done, too.
-            core.qos(prefetch)
-        tag = tag or core.next_tag()
-        take = None if bulk else inbox.deliver
-        call = core.consume(queue, take, inbox.end, tag=tag, **options)
-        self.inboxes.add(inbox)
-        connection.finish(call)
-        return tag
+        options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        return Consumer(self, queue, options, prefetch, timeout)
 
     def get(self, queue: str, *, no_ack: bool = False) -> Delivery | None:
         """Get one message from a queue; None when it is empty."""
         self.connection.usable()
         core = self.core
-        got = self.connection.finish(core.get(queue, no_ack=no_ack))
+        call = core.get(queue, no_ack=no_ack)
+        try:
+            got = self.connection.finish(call)
+        except BaseException:
+            # No caller waits for the message any more (cancelled, timed out): requeue it.
+            call.when_done(functools.partial(_requeue, core, no_ack))
+            raise
         if got is None:
             return None
         return Delivery(self, core, *delivered_by_get(got))
@@ -353,7 +280,7 @@ class Channel(SharedChannel):
             yield self
         except BaseException:
             if core.state is ChannelPhase.OPEN:
-                connection.finish(core.rollback())
+                connection.finish_end(core.rollback())
             raise
         # Not the channel's present state: a transaction does not survive its connection.
         connection.finish(core.commit())
@@ -361,7 +288,7 @@ class Channel(SharedChannel):
     def close(self) -> None:
         """Close the channel."""
         if self.core.state is ChannelPhase.OPEN:
-            self.connection.finish(self.core.close())
+            self.connection.finish_end(self.core.close())
         self.connection.forget_channel(self.number)
 
     def __enter__(self) -> Channel:
@@ -371,5 +298,8 @@ class Channel(SharedChannel):
         self.close()
 
 
-def _no_wake() -> None:
-    """Wake nothing: the caller that waits for a delivery is the reader itself."""
+def _requeue(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
+    if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
+        got = call.value()
+        if got is not None:
+            core.nack(got.method.delivery_tag, requeue=True)

@@ -1,88 +1,30 @@
-"""Connections of the blocking API: opening, recovery, closing."""
+# Made from ../aio/connection.py by tools/blocking_api.py: change that file and run the tool.
+"""Connections: opening channels, connecting, and connecting again after a loss."""
 
 from __future__ import annotations
 
-import random
-import ssl
 import time
-from typing import Any, TypeVar
 
-from harebell.base.limits import CLIENT_WRITE_BYTES
 from harebell.client import tls
 from harebell.client.blocking.channel import Channel
+from harebell.client.blocking.connection_waits import ConnectionWaits
 from harebell.client.blocking.requests import Requester
-from harebell.client.blocking.transport import Beater, BlockingTransport, dial
-from harebell.client.errors import (
-    AMQPError,
-    CallTimeout,
-    ClientClosed,
-    ConnectionLost,
-    RecoveryFailed,
-)
-from harebell.client.protocol.call import Call
-from harebell.client.protocol.inbox import Inbox
+from harebell.client.blocking.transport import BlockingTransport, dial
+from harebell.client.errors import AMQPError, ConnectionLost
 from harebell.client.protocol.recovery import (
     Backoff,
     Recovery,
     Replay,
+    connects_again,
     refused,
     replay,
     resend,
-    wanted,
 )
-from harebell.client.protocol.shared_connection import SharedConnection
-from harebell.client.protocol.v09.core import Random
-from harebell.client.url import URL
-
-T = TypeVar("T")
+from harebell.client.protocol.v09.channel import CoreChannel
 
 
-class Connection(SharedConnection[Channel]):
-    """A connection to a broker. Get one from `connect`.
-
-    Args:
-        url: the address.
-        recovery: how to recover; None disables recovery.
-        rng: randomness for the delays.
-        properties: added to the client properties.
-        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
-        background_heartbeats: whether a thread sends heartbeats between calls.
-        ssl_context: TLS settings, instead of those of the address.
-    """
-
-    def __init__(
-        self,
-        url: URL,
-        recovery: Recovery | None,
-        rng: Random,
-        properties: dict[str, Any],
-        call_timeout: float | None,
-        background_heartbeats: bool,
-        ssl_context: ssl.SSLContext | None,
-    ) -> None:
-        super().__init__("blocking", url, recovery, rng, properties)
-        self._given_context = ssl_context
-        self.abandoned: list[tuple[Channel, Inbox, str]] = []
-        self._call_timeout = call_timeout
-        self._beats = background_heartbeats
-        self._beater: Beater | None = None
-        link = self._dial()
-        link.core.recorder = self._topology
-        self._use(link)
-
-    def _dial(self) -> BlockingTransport:
-        # Invalid settings fail before anything is sent.
-        context = tls.chosen_context(self.url, self._given_context)
-        return dial(self._new_core(time.monotonic()), self.url, context)
-
-    def _use(self, link: BlockingTransport) -> None:
-        self._link = link
-        self._core = link.core
-        if self._beater is not None:
-            self._beater.stop()
-        if self._beats and self._core.heartbeat:
-            self._beater = Beater(link, self._core.heartbeat)
-            self._beater.start()
+class Connection(ConnectionWaits):
+    """A connection to a broker. Get one from `connect`."""
 
     def channel(self, *, confirms: bool | None = None) -> Channel:
         """Open a channel.
@@ -101,237 +43,78 @@ class Connection(SharedConnection[Channel]):
         """Return a client for requests and replies (RPC); use it with `with`."""
         return Requester(self)
 
-    # --- state ----------------------------------------------------------------------------------
+    def _dial(self) -> BlockingTransport:
+        # Invalid settings fail before anything is sent.
+        context = tls.chosen_context(self.url, self._given_context)
+        return dial(self._new_core(self._now()), self.url, context)
 
-    @property
-    def is_open(self) -> bool:
-        """Whether the connection can be used, as of the last read."""
-        return self._error is None and not self._core.finished
-
-    @property
-    def blocked(self) -> bool:
-        """Whether the broker blocks publishers (connection.blocked), as of the last read."""
-        return self._core.blocked is not None
-
-    # --- reading and writing --------------------------------------------------------------------
-
-    def pump(self, timeout: float | None = 0.0) -> bool:
-        """Write the output and read the input.
-
-        Messages are passed to their consumers, or to their sink. Heartbeats are answered.
-
-        Args:
-            timeout: maximum seconds to wait for input; None waits without limit.
-
-        Returns:
-            True if there was input.
-
-        Raises:
-            AMQPError: the connection ended, or the subscription of a sink did.
-        """
-        self._drop_abandoned()
-        # It may have ended while a call waited: then no more input arrives.
-        self._sinks_go_on()
-        came = self._link.pump(timeout)
-        if self._core.finished:
-            self._over()
-        self._sinks_go_on()
-        return came
-
-    def _sinks_go_on(self) -> None:
-        """Raise the error that ended the subscription of a sink."""
-        for channel in self.channels.values():
-            for inbox in channel.sinks:
-                if inbox.error is not None:
-                    raise inbox.error.with_traceback(None)
-
-    def flush(self) -> None:
-        """Write all buffered output."""
-        self._link.flush()
-
-    def flush_some(self) -> None:
-        """Write the output if it is large enough."""
-        if self._core.out.size >= CLIENT_WRITE_BYTES:
-            self._link.flush()
-
-    def usable(self) -> None:
-        """Recover if the connection was lost; raise if it is closed."""
-        self._link.check_free()
-        self._drop_abandoned()
-        if self._core.finished or self._error is not None:
-            self._over()
-
-    def finish(self, call: Call[T]) -> T:
-        """Wait for the answer of a call.
-
-        Raises:
-            CallTimeout: it did not arrive in time; a later answer is dropped.
-        """
-        until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
-        written = self._link.flush(until)
-        while not call.done or not written:
-            remaining = None if until is None else until - time.monotonic()
-            if not written or (remaining is not None and remaining <= 0):
-                raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
-            self._link.pump(remaining)
-            if self._core.finished and not call.done:
-                # After a recovery only a publish that is sent again is still pending.
-                self._over()
-        return call.value()
-
-    def _drop_abandoned(self) -> None:
-        """Cancel the consumers that the program dropped without cancelling them."""
-        while self.abandoned:
-            channel, inbox, tag = self.abandoned.pop()
-            inbox.finish(None)
-            channel.put_back(inbox)
-            channel.core.abandon(tag)
-            self.forget_consumer(channel.number, tag)
-
-    # --- the end and recovery -------------------------------------------------------------------
-
-    def _over(self) -> None:
-        """Recover from the end of the connection, or raise its error."""
-        if self._error is None:
-            error = self._core.error or ConnectionLost("the connection ended")
-            if self.survives(error):
-                self._recover(error)
+    def _open(self) -> None:
+        """Connect for the first time; try again as `recover` says."""
+        backoff = Backoff(self._recovery or Recovery(), self._rng)
+        tried = 0
+        while True:
+            try:
+                link = self._dial()
+            except AMQPError as error:
+                tried += 1
+                if not connects_again(error, self._recovery, tried):
+                    raise
+                self._reports.failed(tried, error)
+            else:
+                link.core.recorder = self._topology
+                self._use(link)
                 return
-            self._end(error)
-        assert self._error is not None, "the connection ended without a reason"
-        raise self._error.with_traceback(None)
+            time.sleep(backoff.delay())
 
-    def _end(self, error: AMQPError) -> None:
-        self._error = error
-        self._reports.ended(error)
-        if self._beater is not None:
-            self._beater.stop()
-        for channel in list(self.channels.values()):
-            channel.ended(error)
-
-    def _recover(self, cause: AMQPError) -> None:
-        """Try to reconnect until it succeeds, or until the recovery gives up."""
-        assert self._recovery is not None, "recovery was not asked for"
-        backoff = Backoff(self._recovery, self._rng)
-        error = cause
-        self.recovering = True
-        self._reports.lost(cause)
-        try:
-            while True:
-                time.sleep(backoff.delay())
-                try:
-                    self._restore()
-                except AMQPError as failure:
-                    error = failure
-                    self._reports.failed(backoff.tried, failure)
-                    if not backoff.failed(refused=refused(failure)):
-                        break
-                else:
-                    self.recovering = False
-                    self._reports.regained(backoff.tried)
-                    if self.on_recovered is not None:
-                        self.on_recovered()
-                    return
-        finally:
-            self.recovering = False
-        given_up = RecoveryFailed(f"gave up after {backoff.tried} attempts: {error}")
-        given_up.__cause__ = error
-        self._end(given_up)
-        raise given_up
+    def _reopen(self, backoff: Backoff) -> bool:
+        """Try to reconnect until it succeeds; False if the recovery gives up."""
+        while True:
+            time.sleep(backoff.delay())
+            try:
+                self._restore()
+            except AMQPError as failure:
+                backoff.error = failure
+                self._reports.failed(backoff.tried, failure)
+                if not backoff.failed(refused=refused(failure)):
+                    return False
+            else:
+                self.recovering = False
+                self._reports.regained(backoff.tried)
+                if self.on_recovered is not None:
+                    self.on_recovered()
+                return True
 
     def _restore(self) -> None:
         """Make one attempt: connect and restore the topology."""
         assert self._topology is not None, "nothing was recorded"
         link = self._dial()
         old = {number: channel.core for number, channel in self.channels.items()}
+        steps = replay(link.core, self._topology, old)
         try:
-            channels = _drive(link, replay(link.core, self._topology, old))
+            channels = _replayed(link, steps)
         except BaseException:
+            steps.close()
             link.abort()
             raise
-        for number, core in channels.items():
-            self.channels[number].adopt(core)
+        self._adopt(channels, old)
         self._use(link)
         for number, core in channels.items():
             resend(old[number], core)
         link.flush()
-
-    def close(self) -> None:
-        """Close the connection gracefully."""
-        self._closing = True
-        if self._error is None and not self._core.finished:
-            closed = self._core.close(time.monotonic())
-            while not closed.done:
-                self._link.pump(None)
-        if self._error is None:
-            self._end(self._core.error or ClientClosed("the connection was closed"))
-        self._link.abort()
-
-    def abort(self) -> None:
-        """Close the socket at once, without connection.close: for a broker that does not answer."""
-        self._closing = True
-        if self._error is None:
-            self._end(self._core.error or ClientClosed("the connection was closed"))
-        self._link.abort()
-
-    def __enter__(self) -> Connection:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
+        for channel in self.channels.values():
+            for inbox in channel.inboxes:
+                inbox.wake()
 
 
-def _drive(link: BlockingTransport, steps: Replay) -> dict[int, Any]:
-    """Run a replay over a connection."""
+def _replayed(link: BlockingTransport, steps: Replay) -> dict[int, CoreChannel]:
+    """Run a replay over a connection; return its channels."""
     try:
         call = next(steps)
         while True:
-            while not call.done:
-                link.pump(None)
+            link.answer(call)
             call = steps.send(None) if call.error is None else steps.throw(call.error)
     except StopIteration as end:
-        channels: dict[int, Any] = end.value
+        channels: dict[int, CoreChannel] = end.value
     if link.core.finished:
         raise link.core.error or ConnectionLost("the connection broke again while it recovered")
     return channels
-
-
-def connect(
-    url: str | URL = "amqp://",
-    *,
-    version: str | None = None,
-    recover: bool | Recovery = False,
-    rng: Random | None = None,
-    properties: dict[str, Any] | None = None,
-    call_timeout: float | None = None,
-    background_heartbeats: bool = False,
-    ssl_context: ssl.SSLContext | None = None,
-) -> Connection:
-    """Connect to a broker; the connection is a context manager that closes itself.
-
-    Args:
-        url: the address, amqp:// or amqps:// (`harebell.client.url`).
-        version: version of AMQP, "0-8" for example, in place of that of the address.
-        recover: reconnect when the connection is lost and restore what was declared; a `Recovery`
-            says how.
-        rng: randomness for the jitter of the delays between attempts.
-        properties: added to the client properties.
-        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
-        background_heartbeats: send heartbeats in a thread between calls.
-        ssl_context: TLS settings, instead of the parameters of an amqps:// address.
-
-    Raises:
-        URLError: the address is invalid.
-        ConnectionFailed: no connection could be opened.
-    """
-    address = URL.of(url, version)
-    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
-    return Connection(
-        address,
-        wanted(recover),
-        entropy,
-        dict(properties or {}),
-        call_timeout,
-        background_heartbeats,
-        ssl_context,
-    )

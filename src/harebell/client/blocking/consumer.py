@@ -1,18 +1,17 @@
-"""Subscriptions of the blocking API: iterate over deliveries, and settle them."""
+# Made from ../aio/consumer.py by tools/blocking_api.py: change that file and run the tool.
+"""Subscriptions: iterate over deliveries, and settle them."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from harebell.client.blocking.waits import ConsumerWaits
 from harebell.client.protocol.channel_parts import ChannelPhase
-from harebell.client.protocol.inbox import Inbox
-from harebell.client.protocol.shared_channel import SharedDelivery, SharedPendingConfirm
+from harebell.client.protocol.shared_channel import SharedDelivery
 
 if TYPE_CHECKING:
     from harebell.client.blocking.channel import Channel
-    from harebell.client.blocking.connection import Connection
 
 
 class Delivery(SharedDelivery):
@@ -41,52 +40,28 @@ class Delivery(SharedDelivery):
             self._channel.connection.flush()
 
 
-class PendingConfirm(SharedPendingConfirm):
-    """An unconfirmed publish."""
-
-    __slots__ = ()
-
-    _connection: Connection
-
-    def wait(self) -> None:
-        """Wait for the broker's confirm.
-
-        Raises:
-            PublishNacked: the broker refused it.
-            PublishReturned: it was mandatory and unroutable.
-            ConnectionLost, ChannelClosed: the outcome is unknown.
-        """
-        self._connection.finish(self._confirm)
-
-
-class Consumer(Iterator[Delivery]):
+class Consumer(ConsumerWaits, Iterator[Delivery]):
     """A subscription: iterate over it for its messages.
 
     It ends with `cancel()`, with the end of a `with` block, or when it is garbage collected, as
-    after a `break` out of `for message in channel.consume(...)`. Messages that were prefetched
-    and not consumed are requeued.
+    after a `break` out of `for message in channel.consume(...)`.
+    Messages that were prefetched and not consumed are requeued.
     """
-
-    def __init__(self, channel: Channel, tag: str, inbox: Inbox, timeout: float | None) -> None:
-        self.tag = tag
-        self._channel = channel
-        self._inbox = inbox
-        self._timeout = timeout
 
     def cancel(self) -> None:
         """End the subscription."""
         inbox = self._inbox
         channel = self._channel
-        if not inbox.ended:
-            channel.connection.usable()
-            if not inbox.ended and channel.core.state is ChannelPhase.OPEN:
-                channel.connection.finish(channel.core.cancel(self.tag))
+        connection = channel.connection
+        if self.tag and not inbox.ended:
+            connection.usable()
+            core = channel.core
+            open_ = not inbox.ended and core.state is ChannelPhase.OPEN
+            if open_ and not connection.finish_end(core.cancel(self.tag)):
+                core.ignore(self.tag)
+                connection.forget_consumer(channel.number, self.tag)
             inbox.finish(None)
-        channel.put_back(inbox)
-        channel.connection.flush()
-
-    def __enter__(self) -> Consumer:
-        return self
+        self._requeue_rest()
 
     def __exit__(self, *error: object) -> None:
         self.cancel()
@@ -96,25 +71,13 @@ class Consumer(Iterator[Delivery]):
 
     def __next__(self) -> Delivery:
         inbox = self._inbox
-        channel = self._channel
-        until = None if self._timeout is None else time.monotonic() + self._timeout
-        late = False
-        while not inbox.items:
-            if inbox.ended:
-                if inbox.error is not None:
-                    raise inbox.error.with_traceback(None)
-                raise StopIteration
-            remaining = None if until is None else max(0.0, until - time.monotonic())
-            if late:
-                raise StopIteration
-            # The process may have been suspended; deliveries that arrived meanwhile are in time:
-            # read once more after the timeout.
-            late = remaining == 0
-            channel.connection.pump(remaining)
+        connection = self._channel.connection
+        if (not inbox.items or connection.recovering) and not self._arrived():
+            raise StopIteration
         tag, redelivered, exchange, routing_key, properties, body = inbox.take()
         return Delivery(
-            channel,
-            channel.core,
+            self._channel,
+            self._channel.core,
             body,
             exchange,
             routing_key,
@@ -123,35 +86,3 @@ class Consumer(Iterator[Delivery]):
             redelivered,
             self.tag,
         )
-
-    def __del__(self) -> None:
-        if not self._inbox.ended:
-            # No I/O here, the garbage collector may be the caller: the next call cancels.
-            self._channel.connection.abandoned.append((self._channel, self._inbox, self.tag))
-
-
-class Subscription:
-    """A subscription whose deliveries are passed to a sink (`Channel.consume_into`)."""
-
-    def __init__(self, channel: Channel, tag: str, inbox: Inbox) -> None:
-        self.tag = tag
-        self._channel = channel
-        self._inbox = inbox
-
-    @property
-    def ended(self) -> bool:
-        """Whether no more deliveries will come."""
-        return self._inbox.ended
-
-    def check(self) -> None:
-        """Raise the error that ended the subscription, if one did."""
-        if self._inbox.error is not None:
-            raise self._inbox.error.with_traceback(None)
-
-    def cancel(self) -> None:
-        """End the subscription; the sink may get deliveries until this returns."""
-        channel = self._channel
-        if not self._inbox.ended and channel.core.state is ChannelPhase.OPEN:
-            channel.connection.finish(channel.core.cancel(self.tag))
-            self._inbox.finish(None)
-        channel.drop_sink(self._inbox)

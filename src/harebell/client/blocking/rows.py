@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import ROWS_PER_PUBLISH_BYTES
 from harebell.client.errors import CallTimeout, PublishReturned
+from harebell.client.limits import ROWS_PER_PUBLISH_BYTES
 from harebell.client.protocol import stages
 from harebell.client.protocol.confirms import MANDATORY
 from harebell.client.protocol.counted_confirms import CountedConfirms
@@ -36,7 +36,7 @@ class RowPublisher:
     ) -> None:
         self.returned: list[PublishReturned] = []
         self.keep_returned = 0
-        self.tally = CountedConfirms(self._came_back)
+        self.tally = CountedConfirms(self._keep)
         self._connection = connection
         self._channel = connection.channel(confirms=True)
         self._channel.core.confirms = self.tally
@@ -55,9 +55,10 @@ class RowPublisher:
         Raises:
             ExtensionMissing: the broker has no publisher deduplication.
         """
-        return self._connection.finish(stages.publisher_declare(self._channel.core, publisher))
+        declared = stages.publisher_declare(self._channel.core, publisher)
+        return self._connection.finish(declared).next
 
-    def _came_back(self, error: PublishReturned) -> None:
+    def _keep(self, error: PublishReturned) -> None:
         if len(self.returned) < self.keep_returned:
             self.returned.append(error)
 
@@ -85,7 +86,7 @@ class RowPublisher:
         self._connection.pump(0.0)
         return end
 
-    def settle(self, left: int = 0) -> None:
+    def settle(self, limit: int = 0) -> None:
         """Wait until at most this many rows are unconfirmed.
 
         Raises:
@@ -93,7 +94,7 @@ class RowPublisher:
         """
         until = time.monotonic() + self._patience
         waiting = len(self.tally)
-        while waiting > left:
+        while waiting > limit:
             # The end of the channel may have been read already: then no more input arrives.
             self._channel.core.check_open()
             self._connection.pump(max(0.0, until - time.monotonic()))

@@ -12,11 +12,13 @@ import socket
 import ssl
 import threading
 import time
+from typing import Any
 
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking.shared_socket import SharedSocket
 from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
+from harebell.client.protocol.call import Call
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
 
@@ -124,6 +126,11 @@ class BlockingTransport:
         finally:
             self._entrance.release()
 
+    def answer(self, call: Call[Any]) -> None:
+        """Read until a call is done, on a connection that no channel uses now."""
+        while not call.done:
+            self.pump(None)
+
     def check_free(self) -> None:
         """Check that no other thread reads or writes now.
 
@@ -163,16 +170,16 @@ class BlockingTransport:
             self._poll.register(self._socket.number, events)
             self._interest = events
         now = time.monotonic()
-        waits = [at - now for at in (until, self.core.wake_at()) if at is not None]
+        waits = [due - now for due in (until, self.core.wake_at()) if due is not None]
         pending = self._socket.has_pending()
         # A signal just before the wait is handled only after it, so waits are short. One
         # millisecond is added, so that the timer is due after the wait.
         limit = 0 if pending else max(0.0, min([*waits, _WAIT_SECONDS])) * 1000 + 1
         if until is not None and until <= now:
             limit = 0
-        found = self._poll.poll(limit)
+        ready = self._poll.poll(limit)
         read = False
-        if pending or any(event & ~select.POLLOUT for _, event in found):
+        if pending or any(event & ~select.POLLOUT for _, event in ready):
             read = self._read()
         # Read before checking the time: the process may have been suspended.
         self.core.tick(time.monotonic())
@@ -218,8 +225,7 @@ def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> BlockingTransp
     """
     link = BlockingTransport(core, url, context)
     try:
-        while not core.opened.done:
-            link.pump(None)
+        link.answer(core.opened)
         core.opened.value()
     except BaseException:
         link.abort()

@@ -44,7 +44,7 @@ class Call(Generic[T]):
             callback(self)
 
     def when_done(self, callback: Callable[[Call[T]], None]) -> None:
-        """Call `callback(call)` when the answer arrives, at once if it is there."""
+        """Call `callback(call)` when the answer arrives; at once if the call is done."""
         if self.done:
             callback(self)
         else:

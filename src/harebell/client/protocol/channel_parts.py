@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
+from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.v09.dialect import ClientDialect
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameScanner, OutBuffer
@@ -16,6 +17,9 @@ from harebell.wire.v09.frames import FrameScanner, OutBuffer
 M = TypeVar("M", bound=m.Method)
 OnDelivery = Callable[[int, bool, str, str, Properties, bytes], None]
 OnEnd = Callable[[AMQPError | None], None]
+OFFSET, ERAS = "x-stream-offset", "x-stream-eras"
+"""Arguments of consumers of streams; the first is a header of their deliveries, too."""
+TRACKING = "x-stream-automatic-offset-tracking"
 
 
 class ChannelPhase(enum.Enum):
@@ -36,7 +40,7 @@ class Mode(enum.Enum):
 
 
 class Recorder(Protocol):
-    """Record what was declared, to declare it again (`topology`)."""
+    """Record declarations, to repeat them on a recovered connection (`topology`)."""
 
     def rewrite(self, channel: int, method: M) -> M:
         """Return the method to send instead of this one."""
@@ -86,13 +90,24 @@ class CoreConsumer:
         no_ack: whether the broker expects no acknowledgements.
         on_delivery: called for every message; None hands it to the channel's bulk sink.
         on_end: called once, when no more will arrive; with the error unless we cancelled it.
+        inbox: where the program takes its deliveries from; None if it gets them by itself.
+
+    Attributes:
+        eras: of the offsets of its stream, if it keeps eras; "" else.
     """
 
-    __slots__ = ("no_ack", "on_delivery", "on_end", "tag")
+    __slots__ = ("eras", "inbox", "no_ack", "on_delivery", "on_end", "tag")
 
     def __init__(
-        self, tag: str, no_ack: bool, on_delivery: OnDelivery | None, on_end: OnEnd
+        self,
+        tag: str,
+        no_ack: bool,
+        on_delivery: OnDelivery | None,
+        on_end: OnEnd,
+        inbox: Inbox | None = None,
     ) -> None:
+        self.eras = ""
+        self.inbox = inbox
         self.tag = tag
         self.no_ack = no_ack
         self.on_delivery = on_delivery

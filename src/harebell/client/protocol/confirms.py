@@ -1,4 +1,4 @@
-"""Publisher confirms: which publishes are unconfirmed, and what to call for the confirm.
+"""Publisher confirms: the unconfirmed publishes, and the object that gets each confirm.
 
 The broker numbers the publishes of a channel in confirm mode from 1, as we do, and confirms them
 with basic.ack and basic.nack, one by one or all up to a number. A basic.return has no number:

@@ -98,4 +98,4 @@ class CountedConfirms(ConfirmTracker):
         return True
 
     def fail(self, error: AMQPError) -> None:
-        """Do nothing: the owner sees the end on the channel."""
+        """Do nothing: the owner checks whether the channel is open."""

@@ -28,14 +28,18 @@ class Inbox:
         owner: the connection; it counts buffered deliveries.
         no_ack: whether deliveries count as acknowledged when they are sent.
         wake: called for a delivery or the end.
+
+    Attributes:
+        last: the properties of the delivery that was taken last; None before the first.
     """
 
-    __slots__ = ("_owner", "ended", "error", "items", "no_ack", "wake")
+    __slots__ = ("_owner", "ended", "error", "items", "last", "no_ack", "wake")
 
     def __init__(self, owner: Owner, no_ack: bool, wake: Callable[[], None]) -> None:
         self.items: deque[Item] = deque()
         self.ended = False
         self.error: AMQPError | None = None
+        self.last: Properties | None = None
         self.no_ack = no_ack
         self._owner = owner
         self.wake = wake
@@ -57,7 +61,9 @@ class Inbox:
     def take(self) -> Item:
         """Remove and return the oldest delivery."""
         self._owner.buffered -= 1
-        return self.items.popleft()
+        item = self.items.popleft()
+        self.last = item[4]
+        return item
 
     def take_all(self) -> list[Item]:
         """Remove and return all deliveries."""
@@ -80,3 +86,8 @@ class Inbox:
             self.ended = True
             self.error = error
             self.wake()
+
+    def check(self) -> None:
+        """Raise the error that ended the inbox, if one did."""
+        if self.error is not None:
+            raise self.error.with_traceback(None)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.verbs import Verbs
 from harebell.wire.v09 import lease as wire
+from harebell.wire.v09 import methods
 from harebell.wire.v09.lease import ClaimInfo
 
 _MS = 1000
@@ -57,9 +58,9 @@ def lease_open(
         PreconditionFailed: the queue type has no leases.
     """
     channel.need(wire.NAME)
-    wanted = 0 if timeout is None else max(1, round(timeout * _MS))
-    method = wire.LeaseOpen(queue, group, wanted)
-    return channel.call(method, (wire.LeaseOpenOk,), _lease)
+    timeout_ms = 0 if timeout is None else max(1, round(timeout * _MS))
+    method = methods.LeaseOpen(queue, group, timeout_ms)
+    return channel.call(method, (methods.LeaseOpenOk,), _lease)
 
 
 def lease_claim(
@@ -79,8 +80,8 @@ def lease_claim(
         Fenced: the group has a later epoch.
     """
     channel.need(wire.NAME)
-    method = wire.LeaseClaim(queue, group, epoch, messages, octets)
-    return channel.call(method, (wire.LeaseClaimOk,), _claim)
+    method = methods.LeaseClaim(queue, group, epoch, messages, octets)
+    return channel.call(method, (methods.LeaseClaimOk,), _claim)
 
 
 def lease_commit(channel: Verbs, queue: str, group: str, epoch: int, number: int) -> Call[int]:
@@ -93,8 +94,8 @@ def lease_commit(channel: Verbs, queue: str, group: str, epoch: int, number: int
         LeaseLost: one of these claims was released; none was committed now.
     """
     channel.need(wire.NAME)
-    method = wire.LeaseCommit(queue, group, epoch, number)
-    return channel.call(method, (wire.LeaseCommitOk,), _messages)
+    method = methods.LeaseCommit(queue, group, epoch, number)
+    return channel.call(method, (methods.LeaseCommitOk,), _messages)
 
 
 def lease_release(channel: Verbs, queue: str, group: str, epoch: int, number: int = 0) -> Call[int]:
@@ -104,8 +105,8 @@ def lease_release(channel: Verbs, queue: str, group: str, epoch: int, number: in
         Fenced: the group has a later epoch.
     """
     channel.need(wire.NAME)
-    method = wire.LeaseRelease(queue, group, epoch, number)
-    return channel.call(method, (wire.LeaseReleaseOk,), _messages)
+    method = methods.LeaseRelease(queue, group, epoch, number)
+    return channel.call(method, (methods.LeaseReleaseOk,), _messages)
 
 
 def lease_renew(channel: Verbs, queue: str, group: str, epoch: int) -> Call[None]:
@@ -115,8 +116,8 @@ def lease_renew(channel: Verbs, queue: str, group: str, epoch: int) -> Call[None
         Fenced: the group has a later epoch.
     """
     channel.need(wire.NAME)
-    method = wire.LeaseRenew(queue, group, epoch)
-    return channel.call(method, (wire.LeaseRenewOk,), _nothing)
+    method = methods.LeaseRenew(queue, group, epoch)
+    return channel.call(method, (methods.LeaseRenewOk,), _nothing)
 
 
 def lease_close(
@@ -135,11 +136,11 @@ def lease_close(
         Fenced: the group has a later epoch.
     """
     channel.need(wire.NAME)
-    method = wire.LeaseClose(queue, group, epoch, forget)
-    return channel.call(method, (wire.LeaseCloseOk,), _messages)
+    method = methods.LeaseClose(queue, group, epoch, forget)
+    return channel.call(method, (methods.LeaseCloseOk,), _messages)
 
 
-def _lease(reply: wire.LeaseOpenOk) -> Lease:
+def _lease(reply: methods.LeaseOpenOk) -> Lease:
     return Lease(
         reply.epoch,
         reply.generation,
@@ -151,15 +152,15 @@ def _lease(reply: wire.LeaseOpenOk) -> Lease:
     )
 
 
-def _claim(reply: wire.LeaseClaimOk) -> ClaimInfo | None:
+def _claim(reply: methods.LeaseClaimOk) -> ClaimInfo | None:
     if reply.number == 0:
         return None
     return ClaimInfo(reply.number, reply.messages, reply.octets, reply.first, reply.end)
 
 
-def _messages(reply: wire.LeaseCommitOk | wire.LeaseReleaseOk | wire.LeaseCloseOk) -> int:
+def _messages(reply: methods.LeaseCommitOk | methods.LeaseReleaseOk | methods.LeaseCloseOk) -> int:
     return reply.messages
 
 
-def _nothing(reply: wire.LeaseRenewOk) -> None:
+def _nothing(reply: methods.LeaseRenewOk) -> None:
     return None

@@ -16,11 +16,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from harebell.base.body_frames import BodyFrames
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import (
-    CLIENT_CHUNK_BYTES,
-    CLOSE_BLOCKED_SECONDS,
-    CLOSE_TIMEOUT_SECONDS,
-)
+from harebell.base.limits import CLOSE_TIMEOUT_SECONDS
 from harebell.client.errors import (
     AMQPError,
     ClientClosed,
@@ -28,6 +24,7 @@ from harebell.client.errors import (
     ConnectionLost,
     ConnectTimeout,
 )
+from harebell.client.limits import CLIENT_CHUNK_BYTES, CLOSE_BLOCKED_SECONDS
 from harebell.client.protocol.call import Call
 from harebell.client.url import URL
 
@@ -190,7 +187,7 @@ class Life(Generic[C]):
 
     def wake_at(self) -> float | None:
         """Time at which `tick` is due; None if nothing is scheduled."""
-        times = [at for at in (self._deadline, self._next_beat) if at is not None]
+        times = [due for due in (self._deadline, self._next_beat) if due is not None]
         return min(times) if times else None
 
     def excuse(self, late: float) -> None:
@@ -239,17 +236,17 @@ class Life(Generic[C]):
     # --- verbs ----------------------------------------------------------------------------------
 
     def check_open(self) -> None:
-        """Raise the reason why the connection is not open, if it is not."""
+        """Raise the error of a connection that is not open."""
         if self.state is not ConnectionPhase.OPEN:
             raise (self.error or ClientClosed("the connection is not open")).with_traceback(None)
 
-    def _free_number(self, wanted: int | None) -> int:
+    def _free_number(self, requested: int | None) -> int:
         """Return the number of a new channel: the requested one, or the lowest free one.
 
         Raises:
             ClientClosed: every channel that the broker allows is in use.
         """
-        number = wanted
+        number = requested
         if number is None:
             number = 1
             while number in self.channels:

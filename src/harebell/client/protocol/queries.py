@@ -10,6 +10,7 @@ from typing import Any
 
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.verbs import Verbs
+from harebell.wire.v09 import methods
 from harebell.wire.v09 import query as wire
 
 
@@ -26,9 +27,9 @@ def report_query(channel: Verbs, query: str, facts: Mapping[str, Any]) -> Call[N
         ExtensionMissing: the broker takes no reports.
     """
     channel.need(wire.NAME)
-    report = wire.QueryReport(query, dict(facts))
-    return channel.call(report, (wire.QueryReportOk,), _none)
+    report = methods.QueryReport(query, dict(facts))
+    return channel.call(report, (methods.QueryReportOk,), _none)
 
 
-def _none(_reply: wire.QueryReportOk) -> None:
+def _none(_reply: methods.QueryReportOk) -> None:
     return None

@@ -15,22 +15,27 @@ from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from harebell.base.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MAX_SECONDS
+import msgspec
+
 from harebell.client.errors import (
     AMQPError,
     AuthenticationFailed,
+    ConnectionFailed,
     ConnectionForced,
     ConnectionLost,
     InternalError,
     ProtocolMismatch,
+    RecoveryFailed,
     ReplyError,
 )
+from harebell.client.limits import RECOVERY_FIRST_SECONDS, RECOVERY_MAX_SECONDS
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import Mode
-from harebell.client.protocol.topology import ChannelRecord, Topology
+from harebell.client.protocol.channel_parts import ERAS, OFFSET, TRACKING, Mode
+from harebell.client.protocol.topology import ChannelRecord, ConsumerRecord, Topology
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v09.core import CoreConnection, Random
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import decode_properties
 
 _GROWTH = 2.0
 _RECOVERABLE = (ConnectionLost, ConnectionForced, InternalError)
@@ -46,6 +51,7 @@ class Recovery:
         first_seconds: maximum delay before the first attempt.
         most_seconds: maximum delay between attempts.
         attempts: maximum number of attempts; None for no limit if the broker is unreachable.
+        connect_attempts: maximum number of attempts of `connect`, whose first has no delay.
         restore_attempts: maximum number of attempts if the broker refuses the topology.
         resend: publish again what was not confirmed when the connection broke. The broker may have
             taken it already, so consumers may see it twice. Without it those publishes end with
@@ -55,6 +61,7 @@ class Recovery:
     first_seconds: float = RECOVERY_FIRST_SECONDS
     most_seconds: float = RECOVERY_MAX_SECONDS
     attempts: int | None = None
+    connect_attempts: int = 8
     restore_attempts: int = 8
     resend: bool = False
 
@@ -63,11 +70,24 @@ class Recovery:
             raise ValueError("first_seconds must be above 0 and not above most_seconds")
 
 
-def wanted(recover: bool | Recovery) -> Recovery | None:
-    """Return the recovery for the `recover` argument of `connect`."""
+def recovery_of(recover: bool | Recovery) -> Recovery | None:
+    """Return the recovery that the argument `recover` of `connect` asks for."""
     if isinstance(recover, Recovery):
         return recover
     return Recovery() if recover else None
+
+
+def connects_again(error: AMQPError, recovery: Recovery | None, tried: int) -> bool:
+    """True if `connect` should try once more after so many attempts.
+
+    Raises:
+        ConnectionFailed: it has tried often enough; the text has the reason and the number.
+    """
+    if recovery is None or refused(error):
+        return False
+    if tried < recovery.connect_attempts:
+        return True
+    raise ConnectionFailed(f"{error}; gave up after {tried} attempts") from error
 
 
 def refused(error: AMQPError) -> bool:
@@ -86,11 +106,17 @@ class Backoff:
     Args:
         options: the limits.
         rng: randomness for the jitter.
+
+    Attributes:
+        tried: number of attempts.
+        refused: number of attempts that the broker refused.
+        error: the last error.
     """
 
     def __init__(self, options: Recovery, rng: Random) -> None:
         self.tried = 0
         self.refused = 0
+        self.error: AMQPError | None = None
         self._options = options
         self._rng = rng
         self._ceiling = options.first_seconds
@@ -110,6 +136,12 @@ class Backoff:
         return self.refused < self._options.restore_attempts and (
             limit is None or self.tried < limit
         )
+
+    def given_up(self) -> RecoveryFailed:
+        """Return the error of a connection that does not recover."""
+        failed = RecoveryFailed(f"gave up after {self.tried} attempts: {self.error}")
+        failed.__cause__ = self.error
+        return failed
 
 
 def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChannel]) -> Replay:
@@ -144,6 +176,7 @@ def replay(core: CoreConnection, topology: Topology, old: Mapping[int, CoreChann
             yield spare.close()
     for number, channel in channels.items():
         yield from _set_up(channel, topology.channel(number))
+    # Only now: what was just restored would be recorded a second time.
     core.recorder = topology
     return channels
 
@@ -179,13 +212,30 @@ def _set_up(channel: CoreChannel, record: ChannelRecord) -> Generator[Call[Any],
         yield channel.call(record.shared_prefetch, (m.BasicQosOk,), _itself)
     in_force: m.BasicQos | None = None
     for consumer in list(record.consumers.values()):
+        # RabbitMQ applies basic.qos to later consumers: each keeps what was set before it.
         if consumer.prefetch is not None and consumer.prefetch != in_force:
             yield channel.call(consumer.prefetch, (m.BasicQosOk,), _itself)
             in_force = consumer.prefetch
+        # Before the answer: deliveries may follow it in the same read.
         channel.consumers[consumer.consumer.tag] = consumer.consumer
-        yield channel.call(consumer.method, (m.BasicConsumeOk,), _itself)
+        yield channel.call(_resumed(consumer), (m.BasicConsumeOk,), _itself)
+        channel.note_eras(consumer.consumer, consumer.method)
     if record.prefetch is not None and record.prefetch != in_force:
         yield channel.call(record.prefetch, (m.BasicQosOk,), _itself)
+
+
+def _resumed(record: ConsumerRecord) -> m.BasicConsume:
+    """Return a subscription; one to a stream begins after the last message that was taken."""
+    consumer, method = record.consumer, record.method
+    taken = None if consumer.inbox is None else consumer.inbox.last
+    arguments = method.arguments
+    if taken is None or arguments.get(TRACKING) is True or not {OFFSET, ERAS} & arguments.keys():
+        return method
+    offset = (decode_properties(taken.raw).headers or {}).get(OFFSET)
+    if type(offset) is not int:
+        return method
+    own = {OFFSET: offset + 1, ERAS: consumer.eras} if consumer.eras else {OFFSET: offset + 1}
+    return msgspec.structs.replace(method, arguments=arguments | own)
 
 
 def _itself(reply: Any) -> Any:

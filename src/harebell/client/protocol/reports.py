@@ -30,9 +30,7 @@ class Reports:
 
     def failed(self, attempt: int, error: AMQPError) -> None:
         """Log that an attempt to recover failed."""
-        self._log.info(
-            "attempt %d to connect to %s again failed: %s", attempt, self._address, error
-        )
+        self._log.info("attempt %d to connect to %s failed: %s", attempt, self._address, error)
 
     def regained(self, attempts: int) -> None:
         """Log that the connection and its topology were recovered."""

@@ -33,6 +33,29 @@ class Reply(Delivered):
     __slots__ = ()
 
 
+class Request:
+    """A request that was sent.
+
+    Args:
+        number: its correlation id.
+        route: the queue, or the exchange and the routing key, for errors.
+
+    Attributes:
+        reply: the pending reply.
+    """
+
+    __slots__ = ("_route", "number", "reply")
+
+    def __init__(self, number: str, route: str) -> None:
+        self.number = number
+        self.reply: Call[Reply] = Call()
+        self._route = route
+
+    def timed_out(self, seconds: float) -> CallTimeout:
+        """Return the error of a request without a reply."""
+        return CallTimeout(f"no reply from {self._route} in {seconds:g} s")
+
+
 class Requests:
     """The pending calls of one channel.
 
@@ -70,12 +93,8 @@ class Requests:
         routing_key: str,
         reply_to: str,
         properties: dict[str, Any],
-    ) -> tuple[str, Call[Reply]]:
-        """Append a request to the output.
-
-        Returns:
-            Its correlation id, and the pending reply.
-        """
+    ) -> Request:
+        """Append a request to the output."""
         for name in ("correlation_id", "reply_to"):
             if name in properties:
                 raise TypeError(f"{name} is chosen by the request itself: leave it out")
@@ -84,10 +103,10 @@ class Requests:
         encoded = encode_once(properties | {"correlation_id": number, "reply_to": reply_to})
         message = WireMessage(exchange, routing_key, encoded, body_bytes(body))
         confirm = core.publish_one(message, self._flags)
-        call: Call[Reply] = Call()
-        self._waiting[number] = call
+        request = Request(number, _route(exchange, routing_key))
+        self._waiting[number] = request.reply
         confirm.when_done(lambda confirm: self._confirmed(number, confirm.error))
-        return number, call
+        return request
 
     def deliver(
         self,
@@ -114,14 +133,9 @@ class Requests:
         for number in list(self._waiting):
             self._fail(number, reason)
 
-    def give_up(self, number: str, seconds: float, where: str) -> CallTimeout:
-        """Forget a pending call; return its timeout error."""
-        self._waiting.pop(number, None)
-        return CallTimeout(f"no reply from {where} in {seconds:g} s")
-
-    def forget(self, number: str) -> None:
-        """Forget a pending call; a later reply is dropped."""
-        self._waiting.pop(number, None)
+    def forget(self, request: Request) -> None:
+        """Forget a request; a later reply is dropped."""
+        self._waiting.pop(request.number, None)
 
     def _confirmed(self, number: str, error: AMQPError | None) -> None:
         if error is not None:
@@ -133,7 +147,7 @@ class Requests:
             call.fail(error)
 
 
-def described(exchange: str, routing_key: str) -> str:
+def _route(exchange: str, routing_key: str) -> str:
     """Describe the route of a request, for errors."""
     if not exchange:
         return f"queue {routing_key!r}"

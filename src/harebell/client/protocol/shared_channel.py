@@ -1,21 +1,22 @@
 """The parts of a channel that the asyncio and the blocking API share: all that does not wait.
 
-Each API has its own methods that wait, because they wait in different ways: asyncio awaits a
-future while other tasks read the socket, the blocking API reads the socket itself. So neither is
-the other without `await`, and neither is generated from the other. A test compares the names,
-parameters and descriptions of both.
+The waits are in `aio/waits.py` and `blocking/waits.py`: asyncio awaits a future while other tasks
+read the socket, the blocking API reads the socket itself. The methods that use these waits are
+written once, in `aio`; `tools/blocking_api.py` makes those of `blocking` from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 from harebell.client.errors import AMQPError, PublishReturned
 from harebell.client.message import Delivered
-from harebell.client.protocol.channel_parts import ChannelPhase, Got
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import ChannelPhase, CoreConsumer, Got
 from harebell.client.protocol.confirms import Confirm
 from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.shown import CHANNEL_PARTS, without
 from harebell.client.protocol.v09.channel import CoreChannel
 
 
@@ -63,6 +64,17 @@ class SharedChannel:
         """Whether `publish` waits for the broker's confirm; not every version of AMQP has them."""
         return self.core.wants_confirms
 
+    def __repr__(self) -> str:
+        """Return the kind, the number and the state, for people."""
+        state = "open" if self.is_open else f"closed: {self.core.error}"
+        url = getattr(self._shared_connection, "url", None)
+        where = "" if url is None else f" on {url.address}"
+        return f"<{type(self).__name__} {self.number}{where}, {state}>"
+
+    def __dir__(self) -> list[str]:
+        """Return the names for completion, without parts that only the client itself uses."""
+        return without(CHANNEL_PARTS, super().__dir__())
+
     def adopt(self, core: CoreChannel) -> None:
         """Continue with the state of a recovered connection."""
         self.core = core
@@ -93,7 +105,7 @@ class SharedChannel:
         core.check_open()
         return True
 
-    def put_back(self, inbox: Inbox) -> None:
+    def requeue_inbox(self, inbox: Inbox) -> None:
         """Requeue the messages of a consumer that were prefetched and not consumed."""
         self.inboxes.discard(inbox)
         items = inbox.take_all()
@@ -102,11 +114,40 @@ class SharedChannel:
                 self.core.nack(item[0], requeue=True)
 
     def ended(self, error: AMQPError) -> None:
-        """Fail everything that waits: the connection has ended."""
+        """Fail every pending call and end every consumer: the connection has ended."""
         self.core.confirms.fail(error)
         self.core.error = error
         for inbox in list(self.inboxes):
             inbox.finish(error)
+
+
+def subscribe(
+    channel: SharedChannel,
+    queue: str,
+    inbox: Inbox,
+    options: Mapping[str, Any],
+    prefetch: int | None,
+    *,
+    bulk: bool = False,
+) -> Call[CoreConsumer]:
+    """Subscribe to a queue.
+
+    Args:
+        channel: an open one, that it consumes on.
+        queue: the name of the queue.
+        inbox: gets the deliveries and the end.
+        options: of basic.consume: tag, no_ack, exclusive, arguments.
+        prefetch: maximum number of unacknowledged messages; None leaves the channel's qos.
+        bulk: the channel's sink gets the deliveries; the inbox gets only the end.
+    """
+    core = channel.core
+    if prefetch is not None:
+        # The answers arrive in order: after basic.consume-ok this one is done, too.
+        core.qos(prefetch)
+    deliver = None if bulk else inbox.deliver
+    call = core.consume(queue, deliver, inbox.end, inbox=inbox, **options)
+    channel.inboxes.add(inbox)
+    return call
 
 
 class SharedDelivery(Delivered):

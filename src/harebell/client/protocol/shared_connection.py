@@ -1,19 +1,21 @@
 """The parts of a connection that the asyncio and the blocking API share: all that does not wait.
 
-Each API has its own methods that open, read, wait and recover, for the reason that
-`harebell.client.protocol.shared_channel` gives.
+The waits are in `aio/connection_waits.py` and `blocking/connection_waits.py`. How a connection is
+opened and recovered is written once, in `aio/connection.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.recovery import Recovery, recoverable
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.shared_channel import SharedChannel
+from harebell.client.protocol.shown import CONNECTION_PARTS, without
 from harebell.client.protocol.topology import Topology
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.protocol.v09.core import Random, new_core
 from harebell.client.url import URL
@@ -63,6 +65,22 @@ class SharedConnection(Generic[C]):
         self._error: AMQPError | None = None
         self._closing = False
 
+    def __repr__(self) -> str:
+        """Return the user, the broker, the version and the state; never the password."""
+        url = self.url
+        state = "recovering" if self.recovering else "open" if self.is_open else "closed"
+        who = f"{url.username}@{url.address}, vhost {url.vhost!r}, AMQP {url.version}"
+        return f"<{type(self).__name__} {who}, {state}>"
+
+    def __dir__(self) -> list[str]:
+        """Return the names for completion, without parts that only the client itself uses."""
+        return without(CONNECTION_PARTS, super().__dir__())
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used."""
+        raise NotImplementedError
+
     def _new_core(self, now: float) -> Core:
         """Return the state of a new attempt to connect."""
         return new_core(self.url, now, self._properties, self._rng)
@@ -106,6 +124,24 @@ class SharedConnection(Generic[C]):
         if self._recovery is None or self._closing or self._error is not None:
             return False
         return self.recovering or recoverable(error)
+
+    def _adopt(self, channels: Mapping[int, CoreChannel], old: Mapping[int, CoreChannel]) -> None:
+        """Continue with the channels of a recovered connection.
+
+        Args:
+            channels: the new states, by number.
+            old: the states when the recovery began.
+        """
+        assert self._topology is not None, "nothing was recorded"
+        for number, core in channels.items():
+            channel = self.channels.get(number)
+            if channel is None or channel.core is not old[number]:
+                # The program closed the channel while it was being restored.
+                core.close()
+                continue
+            for tag in core.consumers.keys() - self._topology.channel(number).consumers.keys():
+                core.abandon(tag)
+            channel.adopt(core)
 
     def remove_channel(self, number: int) -> None:
         """Remove a channel that the broker has closed."""

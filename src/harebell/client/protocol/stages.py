@@ -1,6 +1,6 @@
 """The verbs of staged publishing and of publisher deduplication.
 
-They are Harebell's own (docs/protocols/extensions.md); with a broker that lacks them
+They are Harebell's own (docs/protocols/extensions-publishing.md); with a broker that lacks them
 every one raises `ExtensionMissing`.
 """
 
@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.verbs import Verbs
+from harebell.wire.v09 import methods
 from harebell.wire.v09 import publisher as publisher_wire
 from harebell.wire.v09 import stage as wire
 from harebell.wire.v09.stage import StagePart as Part
@@ -48,7 +50,7 @@ def stage_open(channel: Verbs, publisher: str, run: str) -> Call[int]:
         ExtensionMissing: the broker has no staged publishing.
     """
     channel.need(wire.NAME)
-    return channel.call(wire.StageOpen(publisher, run), (wire.StageOpenOk,), _next)
+    return channel.call(methods.StageOpen(publisher, run), (methods.StageOpenOk,), _next)
 
 
 def stage_append(
@@ -85,8 +87,8 @@ def stage_append(
         PreconditionFailed: the columns are wrong, a piece is missing, or there is no room.
     """
     channel.need(wire.NAME)
-    method = wire.StageAppend(publisher, run, batch, part, attempt, number, columns.encode())
-    call = channel.call(method, (wire.StageAppendOk,), _rows)
+    method = methods.StageAppend(publisher, run, batch, part, attempt, number, columns.encode())
+    call = channel.call(method, (methods.StageAppendOk,), _rows)
     channel.content(wire.CLASS_ID, data)
     return call
 
@@ -126,7 +128,7 @@ def stage_commit(
         AccessRefused: an exchange that the user may not publish to.
     """
     channel.need(wire.NAME)
-    method = wire.StageCommit(
+    method = methods.StageCommit(
         publisher=publisher,
         run=run,
         batch=batch,
@@ -137,7 +139,7 @@ def stage_commit(
         dead_letter=dead_letter,
         parts=wire.encode_parts(Part(*part) for part in parts),
     )
-    return channel.call(method, (wire.StageCommitOk,), _committed)
+    return channel.call(method, (methods.StageCommitOk,), _committed)
 
 
 def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call[int]:
@@ -147,7 +149,7 @@ def stage_abort(channel: Verbs, publisher: str, run: str, *, batch: int) -> Call
         Fenced: another run has opened the publisher.
     """
     channel.need(wire.NAME)
-    return channel.call(wire.StageAbort(publisher, run, batch), (wire.StageAbortOk,), _rows)
+    return channel.call(methods.StageAbort(publisher, run, batch), (methods.StageAbortOk,), _rows)
 
 
 def stage_discard(
@@ -159,11 +161,25 @@ def stage_discard(
         Fenced: another run has opened the publisher.
     """
     channel.need(wire.NAME)
-    method = wire.StageDiscard(publisher, run, batch, part, attempt)
-    return channel.call(method, (wire.StageDiscardOk,), _rows)
+    method = methods.StageDiscard(publisher, run, batch, part, attempt)
+    return channel.call(method, (methods.StageDiscardOk,), _rows)
 
 
-def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
+class Numbers(NamedTuple):
+    """The numbers of a publisher (`publisher_declare`).
+
+    Args:
+        next: the smallest number that was not accepted yet; 0 at first.
+        eras: of the numbers before it, and of those from it on while the broker runs.
+    """
+
+    next: int
+    eras: str
+
+
+def publisher_declare(
+    channel: Verbs, publisher: str, *, next_number: int = 0, eras: str = ""
+) -> Call[Numbers]:
     """Publish on this channel with deduplication: the broker drops numbers that were used.
 
     Every message on the channel then needs a header `x-publishing-id`, an increasing integer. A
@@ -172,17 +188,18 @@ def publisher_declare(channel: Verbs, publisher: str) -> Call[int]:
     Args:
         channel: a channel that publishes nothing under another name.
         publisher: the name of the publisher, which belongs to the user.
-
-    Returns:
-        The smallest number that was not accepted yet; 0 at first.
+        next_number: the number after the last one that was confirmed.
+        eras: what the declaration before that confirm has returned; without it the broker cannot
+            tell that it has lost some of the numbers.
 
     Raises:
         ExtensionMissing: the broker has no publisher deduplication.
-        PreconditionFailed: the channel is transactional.
+        PreconditionFailed: the channel is transactional, or the broker has lost numbers before
+            `next_number`; the text says which.
     """
     channel.need(publisher_wire.NAME)
-    method = publisher_wire.PublisherDeclare(publisher)
-    return channel.call(method, (publisher_wire.PublisherDeclareOk,), _next)
+    method = methods.PublisherDeclare(publisher, next_number, eras.encode())
+    return channel.call(method, (methods.PublisherDeclareOk,), _numbers)
 
 
 def publisher_forget(channel: Verbs, publisher: str) -> Call[None]:
@@ -192,21 +209,25 @@ def publisher_forget(channel: Verbs, publisher: str) -> Call[None]:
         ResourceLocked: a channel publishes for it.
     """
     channel.need(publisher_wire.NAME)
-    method = publisher_wire.PublisherForget(publisher)
-    return channel.call(method, (publisher_wire.PublisherForgetOk,), _nothing)
+    method = methods.PublisherForget(publisher)
+    return channel.call(method, (methods.PublisherForgetOk,), _nothing)
 
 
-def _nothing(reply: publisher_wire.PublisherForgetOk) -> None:
+def _nothing(reply: methods.PublisherForgetOk) -> None:
     """Return None: the verb has no result."""
 
 
-def _next(reply: wire.StageOpenOk | publisher_wire.PublisherDeclareOk) -> int:
+def _next(reply: methods.StageOpenOk) -> int:
     return reply.next
 
 
-def _rows(reply: wire.StageAppendOk | wire.StageAbortOk | wire.StageDiscardOk) -> int:
+def _numbers(reply: methods.PublisherDeclareOk) -> Numbers:
+    return Numbers(reply.next, reply.eras.decode("ascii", "replace"))
+
+
+def _rows(reply: methods.StageAppendOk | methods.StageAbortOk | methods.StageDiscardOk) -> int:
     return reply.rows
 
 
-def _committed(reply: wire.StageCommitOk) -> Committed:
+def _committed(reply: methods.StageCommitOk) -> Committed:
     return Committed(reply.rows, reply.unroutable, reply.repeated)

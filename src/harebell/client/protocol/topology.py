@@ -1,4 +1,4 @@
-"""Record what was declared on a connection, to declare it again on a recovered connection.
+"""Record the declarations of a connection, to repeat them on a recovered connection.
 
 Exchanges, queues and bindings belong to the connection; qos, mode and consumers to a channel.
 Passive declarations are not recorded. A queue that the broker named gets another name the second
@@ -94,8 +94,8 @@ class Topology:
         if record is None:
             return
         queue = record.method.queue
-        known = self.queues.get(queue)
-        if known is None or not known.method.auto_delete:
+        queue_record = self.queues.get(queue)
+        if queue_record is None or not queue_record.method.auto_delete:
             return
         for other in self.channels.values():
             if any(consumer.method.queue == queue for consumer in other.consumers.values()):
@@ -150,11 +150,11 @@ class Topology:
         self.channel(channel).last_queue = result.name
         if method.passive:
             return
-        known = self.queues.get(result.name)
-        if known is None:
+        record = self.queues.get(result.name)
+        if record is None:
             self.queues[result.name] = QueueRecord(method, result, method.queue == "")
         else:
-            known.infos.append(result)
+            record.infos.append(result)
 
     def record_queue_deleted(self, channel: int, method: m.QueueDelete, result: int) -> None:
         self._drop_queue(method.queue)
@@ -225,9 +225,9 @@ class Topology:
         dropped = [binding for binding in self.bindings if gone(binding)]
         self.bindings = [binding for binding in self.bindings if not gone(binding)]
         for source in {_source(binding) for binding in dropped}:
-            known = self.exchanges.get(source)
-            left = any(_source(binding) == source for binding in self.bindings)
-            if known is not None and known.auto_delete and not left:
+            exchange = self.exchanges.get(source)
+            still_bound = any(_source(binding) == source for binding in self.bindings)
+            if exchange is not None and exchange.auto_delete and not still_bound:
                 self._drop_exchange(source)
 
 

@@ -57,35 +57,41 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ExecutionError: a value is not one of the valid ones.
     """
-    found: dict[str, Any] = {}
+    translated: dict[str, Any] = {}
     limited = False
     for given, value in arguments.items():
         name = _OLDER.get(given, given)
         if name == _POLICY:
-            found["x-overflow"] = _policy(value)
+            translated["x-overflow"] = _policy(value)
         elif name == _TIMEOUT:
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise ExecutionError(INVALID_ARGUMENT, f"{name}: {value!r}", _ARGUMENTS)
-            found[name] = value
+            translated[name] = value
         elif name == LEVELS:
-            found[LEVELS] = _levels(value)
-            found["x-max-priority"] = max(1, found[LEVELS] - 1)
+            translated[LEVELS] = _levels(value)
+            # At least 1: one level needs no order, and RabbitMQ's argument means that with 1.
+            translated["x-max-priority"] = max(1, translated[LEVELS] - 1)
         elif name == _SHARED:
             # Groups are always shared: the next message of a key may go to another consumer.
             continue
         else:
-            found[_SAME.get(name, name)] = _number(value) if name in _SAME else value
+            translated[_SAME.get(name, name)] = _number(value) if name in _SAME else value
             limited = limited or name in ("qpid.max_count", "qpid.max_size")
-    if LEVELS in found and found.get("x-overflow") == _POLICIES[RING]:
-        found[_POLICY] = RING
+    if LEVELS in translated and translated.get("x-overflow") == _POLICIES[RING]:
+        translated[_POLICY] = RING
     if limited:
-        found.setdefault("x-overflow", _POLICIES["reject"])
-    return found
+        # Qpid's default; without it the model would drop the oldest messages, as RabbitMQ does.
+        translated.setdefault("x-overflow", _POLICIES["reject"])
+    return translated
+
+
+_DIGITS = 20
+"""Texts of so many digits are no numbers of AMQP."""
 
 
 def _number(value: Any) -> Any:
     """Parse a number that is written as text, as Qpid's tools do; return other values unchanged."""
-    if isinstance(value, str) and value.isascii() and value.isdigit():
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < _DIGITS:
         return int(value)
     return value
 

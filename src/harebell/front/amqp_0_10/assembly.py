@@ -13,9 +13,9 @@ from collections.abc import Callable
 
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
-from harebell.base.limits import SEGMENT_MAX_BYTES
 from harebell.base.work import Work
 from harebell.front.common.unfinished_body import free
+from harebell.front.limits import ASSEMBLED_MAX_BYTES
 from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.segments import (
     BODY,
@@ -39,6 +39,7 @@ class Assembly:
         gauge: counts the bytes of incomplete bodies.
         message_max: most bytes of a body; further bytes are counted and dropped.
         work: the broker's counter of work units.
+        limit: most bytes of a control, a command or a header.
 
     Attributes:
         size: the received bytes of the body.
@@ -50,6 +51,7 @@ class Assembly:
         "_gauge",
         "_in_segment",
         "_kind",
+        "_limit",
         "_message_max",
         "_segments",
         "_taken",
@@ -58,8 +60,11 @@ class Assembly:
         "size",
     )
 
-    def __init__(self, gauge: Gauge, message_max: int, work: Work) -> None:
+    def __init__(
+        self, gauge: Gauge, message_max: int, work: Work, limit: int = ASSEMBLED_MAX_BYTES
+    ) -> None:
         self._gauge = gauge
+        self._limit = limit
         self._work = work
         self._message_max = message_max
         self._kind = -1
@@ -78,6 +83,7 @@ class Assembly:
                 long.
         """
         first = bool(flags & FIRST_FRAME)
+        # A first frame within a segment, another one outside, or a frame of another segment.
         if first == self._in_segment or (not first and kind != self._kind):
             raise _disorder(kind, "a segment begins with its first frame and ends with its last")
         if first:
@@ -95,6 +101,11 @@ class Assembly:
     def kind(self) -> int:
         """The type of the last segment."""
         return self._kind
+
+    @property
+    def counted(self) -> int:
+        """The bytes that are kept until it is whole."""
+        return self._counted
 
     @property
     def too_large(self) -> bool:
@@ -135,6 +146,7 @@ class Assembly:
         return BODY in self._segments
 
     def _whole(self, kind: int) -> bytes:
+        # Kept: a command that waits for a decision about a permission is executed again.
         if kind in self._segments and kind not in self._taken:
             self._taken[kind] = self._segments[kind].take()
         return self._taken.get(kind, b"")
@@ -147,12 +159,13 @@ class Assembly:
                 return
             self.size += len(payload)
             if self.too_large:
+                # Only the session ends, when the command is whole: its frames are still read.
                 self.drop()
                 self._segments[BODY] = GatheredBody()
                 return
         else:
-            if self._segments[kind].size + len(payload) > SEGMENT_MAX_BYTES:
-                text = f"{_name(kind)} of more than {SEGMENT_MAX_BYTES} octets"
+            if self._segments[kind].size + len(payload) > self._limit:
+                text = f"{_name(kind)} of more than {self._limit} octets"
                 raise ProtocolError(FRAMING_ERROR, text)
         self._counted += len(payload)
         self._gauge.add(len(payload))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import Users
 from harebell.base import limits
+from harebell.base.counters import BY_ERROR, BY_FORCE, BY_LOSS
 from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10.errors import (
     CONNECTION_FORCED,
@@ -18,6 +19,12 @@ from harebell.front.amqp_0_10.errors import (
     close_text,
     connection_error,
     framing,
+)
+from harebell.front.amqp_0_10.session_states import (
+    CHANNEL,
+    NOT_ATTACHED,
+    ChannelEvent,
+    ChannelState,
 )
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.connection_end import log_lost, release_owned
@@ -32,15 +39,11 @@ from harebell.model.broker import Broker
 from harebell.wire import FINAL_0_10, HEADER_0_10
 from harebell.wire.v010 import controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Control
+from harebell.wire.v010.composites import Control
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
-
-
-NOT_ATTACHED = 3
-"""The code of session.detached for a channel without a session."""
 
 
 class SegmentIntake(Protocol):
@@ -53,7 +56,7 @@ class SegmentIntake(Protocol):
     def drop_all(self) -> None:
         """Drop everything: the connection is closed."""
 
-    def let_go(self) -> None:
+    def break_cycle(self) -> None:
         """Break the reference cycle with the connection."""
 
 
@@ -133,8 +136,8 @@ class Connection(BaseConnection):
         """Close the connection from the broker's side, for example because it stops."""
         if self.state is ConnectionState.OPEN:
             self.now = now
-            text = f"broker forced connection closure with reason '{reason}'"
-            self.close_with(CONNECTION_FORCED, text)
+            self.end_reason = BY_FORCE
+            self.close_with(CONNECTION_FORCED, reason)
         elif not self.closing:
             self.cut()
 
@@ -174,15 +177,21 @@ class Connection(BaseConnection):
             counted: whether it counts as a failure of its address, before it is open.
         """
         text = close_text(code, text)
-        self.log("error", f"{self.peer}: connection closed: {text}")
+        if counted:
+            # A refused login has its line already.
+            self.log("error", f"{self.peer}: connection closed: {text}")
         if self.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+            # A fatal error after the broker's own close: no second handshake.
             self.finish()
             return
         if counted and self.state is not ConnectionState.OPEN:
             self.remember_failure()
+        if self.end_reason == BY_LOSS:
+            self.end_reason = BY_ERROR
         self.release()
         self.send_control(0, controls.ConnectionClose(code, text))
         self.state = ConnectionState.CLOSING
+        # close-ok has to be read, also from a publisher that is blocked as memory is short.
         self.paused = False
         self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
         self.scanner.fast = False
@@ -195,11 +204,23 @@ class Connection(BaseConnection):
         """Handle a command on a channel without a session."""
         if self.state is not ConnectionState.OPEN:
             if self.state not in (ConnectionState.CLOSING, ConnectionState.CLOSED):
-                self.caught(framing("a command before the connection is open"))
-        elif channel not in self.ending:
-            # The error is sent once.
-            self.send_control(channel, controls.SessionDetached(b"", NOT_ATTACHED))
-            self.ending[channel] = b""
+                text = "a command, or a control on a channel, before the connection is open"
+                self.caught(framing(text))
+        elif CHANNEL[self.channel_state(channel)][ChannelEvent.COMMAND] is NOT_ATTACHED:
+            self.refuse_unattached(channel)
+
+    def refuse_unattached(self, channel: int) -> None:
+        """Send session.detached: no session is on the channel, whose input is ignored now."""
+        self.send_control(channel, controls.SessionDetached(b"", NOT_ATTACHED.code))
+        # Once: a client that pipelines commands would get an answer to each.
+        self.ending[channel] = b""
+
+    def channel_state(self, channel: int) -> ChannelState:
+        """Return whether a session is on a channel, or was until its failure."""
+        session = self.channels.get(channel)
+        if session is not None:
+            return ChannelState.ATTACHED if session.attached else ChannelState.RESUMING
+        return ChannelState.ENDING if channel in self.ending else ChannelState.DETACHED
 
     def control(self, channel: int, payload: bytes) -> None:
         """Dispatch a control."""
@@ -208,6 +229,7 @@ class Connection(BaseConnection):
             # Several threads of a client may close its connection: each waits for a close-ok.
             if isinstance(control, controls.ConnectionClose):
                 self.send_control(0, controls.ConnectionCloseOk())
+            # Everything else was sent before the client knew of the end.
             return
         if control.NAME.startswith("connection."):
             self.handlers.connection_control(self, channel, control)
@@ -234,14 +256,15 @@ class Connection(BaseConnection):
             session.leave()
         self.channels.clear()
         self.ending.clear()
+        # Sessions that live on enlist again when they are attached.
         self.completing.clear()
         self.intake.drop_all()
         release_owned(self)
 
-    def let_go(self) -> None:
+    def break_cycle(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""
-        super().let_go()
-        self.intake.let_go()
+        super().break_cycle()
+        self.intake.break_cycle()
 
     def _write_collected(self) -> None:
         """Send the completions."""

@@ -80,6 +80,7 @@ class BranchWork:
 
     def settle(self, entries: list[Delivery | Unacked], kind: int) -> None:
         """Keep accepted deliveries for the branch's commit."""
+        # Their credit is free now: the commit may come from another session, long after.
         for entry in entries:
             entry.count_ack()
             entry.forget()
@@ -167,6 +168,7 @@ def _perform(
             )
 
     def done(outcome: Outcome) -> None:
+        # A transaction manager forgets its own record at the result: ours must be on disk before.
         session.connection.hold_until(outcome.ticket)
         session.result(structs.XaResult(outcome.status))
 

@@ -32,7 +32,8 @@ from harebell.model.exchange import KINDS
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import RESERVED_PREFIX, rendered
 from harebell.wire.v010 import commands
-from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult, Table
+from harebell.wire.v010.composites import Table
+from harebell.wire.v010.structs import ExchangeBoundResult, ExchangeQueryResult
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
@@ -57,7 +58,7 @@ def declare(session: Session, command: commands.ExchangeDeclare) -> None:
     name = command.exchange
     _named(name, 0)
     vhost = session.vhost
-    thing = rendered("exchange", name, vhost.name)
+    resource = rendered("exchange", name, vhost.name)
     if command.passive:
         check_any(session, EXCHANGE, name)
     else:
@@ -65,33 +66,35 @@ def declare(session: Session, command: commands.ExchangeDeclare) -> None:
     exchange = vhost.exchanges.get(name)
     if command.passive:
         if exchange is None:
-            raise ExecutionError(NOT_FOUND, f"no {thing}", 0)
+            raise ExecutionError(NOT_FOUND, f"no {resource}", 0)
         if command.type and command.type != exchange.KIND:
-            raise _typed(thing, exchange, command.type)
+            raise _typed(resource, exchange, command.type)
         return
     if command.type not in KINDS:
         raise ExecutionError(NOT_FOUND, f"unknown exchange type '{command.type}'", 1)
     alternate = command.alternate_exchange or ""
     if exchange is not None:
         if command.type != exchange.KIND:
-            raise _typed(thing, exchange, command.type)
+            raise _typed(resource, exchange, command.type)
         if alternate and alternate != (exchange.alternate or ""):
-            text = f"{thing} has another alternate exchange: '{exchange.alternate or ''}'"
+            text = f"{resource} has another alternate exchange: '{exchange.alternate or ''}'"
             raise ExecutionError(NOT_ALLOWED, text, 2)
     else:
-        _make(session, command, thing, alternate)
+        _make(session, command, resource, alternate)
     if vhost.exchange(name).durable:
         session.hold_until_recorded()
 
 
-def _typed(thing: str, exchange: Exchange, kind: str) -> ExecutionError:
-    return ExecutionError(NOT_ALLOWED, f"{thing} is of type '{exchange.KIND}', not '{kind}'", 1)
+def _typed(resource: str, exchange: Exchange, kind: str) -> ExecutionError:
+    return ExecutionError(NOT_ALLOWED, f"{resource} is of type '{exchange.KIND}', not '{kind}'", 1)
 
 
-def _make(session: Session, command: commands.ExchangeDeclare, thing: str, alternate: str) -> None:
+def _make(
+    session: Session, command: commands.ExchangeDeclare, resource: str, alternate: str
+) -> None:
     for prefix in (RESERVED_PREFIX, _QPID):
         if command.exchange.startswith(prefix):
-            raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{prefix}' are taken", 0)
+            raise ExecutionError(NOT_ALLOWED, f"{resource}: names with '{prefix}' are taken", 0)
     check_known(command.arguments, 6)
     arguments = dict(command.arguments)
     if alternate:
@@ -111,21 +114,22 @@ def delete(session: Session, command: commands.ExchangeDelete) -> None:
     name = command.exchange
     _named(name, 0)
     vhost = session.vhost
-    thing = rendered("exchange", name, vhost.name)
+    resource = rendered("exchange", name, vhost.name)
     if name.startswith(RESERVED_PREFIX):
-        raise ExecutionError(NOT_ALLOWED, f"{thing} cannot be deleted", 0)
+        raise ExecutionError(NOT_ALLOWED, f"{resource} cannot be deleted", 0)
     check(session, CONFIGURE, EXCHANGE, name)
     exchange = vhost.exchange(name)
+    # The exception "used-as-alternate"; 0-9-1 and RabbitMQ allow such a deletion.
     for each in vhost.exchanges.values():
         if each.alternate == name and each is not exchange:
             other = _shown(session, EXCHANGE, each.name)
-            raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
+            raise ExecutionError(NOT_ALLOWED, f"{resource} is the alternate exchange of {other}", 0)
     for queue in vhost.queues.values():
         if queue.arguments.get(ALTERNATE) == name:
             other = _shown(session, QUEUE, queue.name)
-            raise ExecutionError(NOT_ALLOWED, f"{thing} is the alternate exchange of {other}", 0)
+            raise ExecutionError(NOT_ALLOWED, f"{resource} is the alternate exchange of {other}", 0)
     if command.if_unused and exchange.bindings:
-        raise ExecutionError(PRECONDITION_FAILED, f"{thing} in use", 1)
+        raise ExecutionError(PRECONDITION_FAILED, f"{resource} in use", 1)
     vhost.find_exchange_to_delete(name)
 
     step = exchange_deletion(vhost, name, exchange)
@@ -173,6 +177,7 @@ def bind(session: Session, command: commands.ExchangeBind) -> None:
     queue, exchange = _both(session, command.queue, command.exchange)
     key = command.binding_key or ""
     check_topic(session, READ, exchange.name, key)
+    # The rule "duplicates": the arguments of an existing binding with that key do not change.
     if not _bindings(queue, exchange, key):
         check_known(command.arguments, 3, names=exchange.KIND == "headers")
         session.vhost.bind(exchange.name, queue, key, command.arguments)
@@ -185,12 +190,12 @@ def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
     queue, exchange = _both(session, command.queue, command.exchange)
     key = command.binding_key or ""
     check_topic(session, READ, exchange.name, key)
-    found = _bindings(queue, exchange, key)
-    if not found:
+    bindings = _bindings(queue, exchange, key)
+    if not bindings:
         names = rendered("queue", queue.name, session.vhost.name)
         text = f"{names} is not bound to exchange '{exchange.name}' with the key '{key}'"
         raise ExecutionError(NOT_FOUND, text, 2)
-    for binding in found:
+    for binding in bindings:
         session.vhost.unbind(exchange.name, queue, key, binding.arguments)
     session.hold_until_recorded()
 
@@ -201,10 +206,10 @@ def bound(session: Session, command: commands.ExchangeBound) -> None:
     check_binding_seen(session, *names)
     exchange = session.vhost.exchanges.get(command.exchange or "")
     queue = session.vhost.queues.get(command.queue) if command.queue else None
-    lost = bool(command.queue) and queue is None
-    if exchange is None or lost:
+    no_queue = bool(command.queue) and queue is None
+    if exchange is None or no_queue:
         session.result(
-            ExchangeBoundResult(exchange_not_found=exchange is None, queue_not_found=lost)
+            ExchangeBoundResult(exchange_not_found=exchange is None, queue_not_found=no_queue)
         )
         return
     key, arguments = command.binding_key, command.arguments
@@ -223,7 +228,8 @@ def bound(session: Session, command: commands.ExchangeBound) -> None:
 
 
 def _bound(session: Session, exchange: Exchange) -> list[tuple[object, str, Table]]:
-    """Yield destination, key and arguments of all bindings."""
+    """Return destination, key and arguments of all bindings."""
+    # The default exchange has no bindings that are stored: every queue has one by its name.
     if exchange.default:
         return [(queue, name, {}) for name, queue in session.vhost.queues.items()]
     return [

@@ -38,25 +38,27 @@ def take(session: Session, assembly: Assembly) -> None:
     """Execute an assembled command; an error ends the session."""
     data = assembly.command()
     if not session.begin():
+        # A replay of a command that was executed before the session was resumed.
         return
     try:
         _carry_out(session, data, assembly)
     except Undecided as undecided:
-        again = partial(_carry_out, session, data, assembly)
-        session.decide(undecided, again, *data[:2].ljust(2, b"\0"))
+        repeat = partial(_carry_out, session, data, assembly)
+        session.decide(undecided, repeat, *data[:2].ljust(2, b"\0"))
     except Exception as error:
+        # The error names class and command; a malformed command may be shorter than both.
         session.caught(error, *data[:2].ljust(2, b"\0"))
 
 
-def _bodiless(given: Properties) -> Properties:
+def _bodiless(properties: Properties) -> Properties:
     """Return properties which note that there was no body segment."""
     return Properties(
-        given.raw + NO_BODY,
-        given.delivery_mode,
-        given.priority,
-        given.has_headers,
-        given.suspect,
-        given.family,
+        properties.raw + NO_BODY,
+        properties.delivery_mode,
+        properties.priority,
+        properties.has_headers,
+        properties.suspect,
+        properties.family,
     )
 
 
@@ -69,10 +71,11 @@ def _carry_out(session: Session, data: bytes, assembly: Assembly) -> None:
     header, body = assembly.header(), assembly.body()
     kind = type(command)
     if isinstance(command, MessageTransfer):
-        found, key, properties = read_header(header)
+        header_flags, key, properties = read_header(header)
         if not assembly.has_body:
+            # Deliveries have no body segment either: an empty one is not the same.
             properties = _bodiless(properties)
-        flags = found | flags_of(command, sync, bool(data[_FLAGS] & _ACCEPT_MODE))
+        flags = header_flags | flags_of(command, sync, bool(data[_FLAGS] & _ACCEPT_MODE))
         session.publish(flags, command.destination or "", key, properties, body)
         return
     content_handler = CONTENT_COMMANDS.get(kind)

@@ -20,7 +20,7 @@ from harebell.front.file_stream.publishing import Publish
 from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import ACCEPT
 from harebell.wire.v010 import commands
-from harebell.wire.v09.methods_file import FileConsumeOk
+from harebell.wire.v09.methods_older import FileConsumeOk
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
@@ -46,15 +46,7 @@ def request_of(class_id: int, command: Any) -> ConsumerRequest:
     """
     if not command.consumer_tag:
         raise ExecutionError(NOT_ALLOWED, "the consumer tag is empty", 1)
-    return ConsumerRequest(
-        class_id,
-        command.queue or "",
-        command.consumer_tag,
-        command.no_local,
-        command.exclusive,
-        command.nowait,
-        command.arguments,
-    )
+    return ConsumerRequest.of(class_id, command, command.arguments)
 
 
 def consume(session: Session, command: commands.FileConsume) -> None:
@@ -94,8 +86,9 @@ def open_ok(session: Session, command: commands.FileOpenOk) -> None:
 def stage(session: Session, command: commands.FileStage, header: bytes, body: bytes) -> None:
     """file.stage: no-op, because the body is already in the staging area."""
     adapter = adapter_of(session)
-    found, adapter.stage = adapter.stage, None
-    (found or Stage(adapter, header)).finish()
+    received, adapter.stage = adapter.stage, None
+    # Without a body segment nothing has begun the stage.
+    (received or Stage(adapter, header)).finish()
 
 
 def publish(session: Session, command: commands.FilePublish) -> None:
@@ -112,12 +105,12 @@ def _taken(
     adapter = adapter_of(session)
     unacked = adapter.unacked
     if tag or not multiple:
-        found = unacked.get(tag)
-        if found is None:
+        delivery = unacked.get(tag)
+        if delivery is None:
             raise ExecutionError(PRECONDITION_FAILED, f"unknown delivery tag {tag}", 0)
     last = tag or adapter.next_tag - 1
-    wanted = [each for each in unacked.numbers() if each <= last] if multiple else [tag]
-    return adapter, [unacked.take(each) for each in wanted]
+    tags = [each for each in unacked.numbers() if each <= last] if multiple else [tag]
+    return adapter, [unacked.take(each) for each in tags]
 
 
 def ack(session: Session, command: commands.FileAck) -> None:

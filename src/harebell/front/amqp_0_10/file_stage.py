@@ -55,7 +55,8 @@ class Stage:
         self._arrivals = adapter.classes.arrivals
         self._adapter = adapter
         self._staged = self._arrivals.to_stage()
-        self._passed_over = self._staged.staged - self._arrivals.announced
+        # Bytes that were stored since file.open-ok announced an offset: the peer sends them again.
+        self._skipped_bytes = self._staged.staged - self._arrivals.announced
         self._arrivals.describe(self._staged, read_list(FILE, header))
 
     def take(self, payload: bytes) -> None:
@@ -66,14 +67,15 @@ class Stage:
         try:
             self._take(payload)
         except (Refusal, ProtocolError) as error:
+            # The command gets its number when it is whole, but the exception has to name it now.
             session.begin()
             session.caught(error, *STAGE)
 
     def _take(self, payload: bytes) -> None:
-        if self._passed_over:
-            passed = min(self._passed_over, len(payload))
-            self._passed_over -= passed
-            payload = payload[passed:]
+        if self._skipped_bytes:
+            skipped = min(self._skipped_bytes, len(payload))
+            self._skipped_bytes -= skipped
+            payload = payload[skipped:]
         staged = self._staged
         if staged.staged + len(payload) > staged.size:
             text = f"file.stage has more than the {staged.size} octets of '{staged.key[2]}'"
@@ -87,7 +89,7 @@ class Stage:
             ExecutionError: 406, the body is shorter than announced; received bytes are kept.
         """
         staged = self._staged
-        self._arrivals.let_go(staged)
+        self._arrivals.detach(staged)
         if not staged.whole:
             text = (
                 f"file.stage ends early: {staged.staged} of the {staged.size} octets of "

@@ -14,16 +14,23 @@ from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.base.sequence import Sequence
 from harebell.front.amqp_0_10.errors import RESOURCE_LIMIT_EXCEEDED, ExecutionError
-from harebell.front.common.channel_details import details_of
 from harebell.front.file_stream.classes import Classes, shared_of
-from harebell.front.file_stream.publishing import AT_ONCE, MANDATORY
-from harebell.front.operations.publish import takers
-from harebell.model.queue.contract import PENDING, REJECTED
+from harebell.front.operations.returns import (
+    AT_ONCE,
+    MANDATORY,
+    NO_CONSUMERS,
+    NO_ROUTE,
+    count_drop,
+    count_return,
+    takers,
+    undelivered_code,
+)
+from harebell.model.queue.contract import PENDING, REJECTED, unrouted
 from harebell.model.resource import rendered
 from harebell.wire.convert.listed import to_struct
 from harebell.wire.v010 import commands
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v09 import methods_file, methods_stream
+from harebell.wire.v09 import methods_older
 from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 
 if TYPE_CHECKING:
@@ -38,20 +45,20 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
     from harebell.model.router import Router
     from harebell.model.vhost import VHost
-    from harebell.wire.v010.structs import Command
+    from harebell.wire.v010.composites import Command
     from harebell.wire.v09.method import Method
 
 _KINDS: dict[type, type[Command]] = {
-    methods_file.FileConsumeOk: commands.FileConsumeOk,
-    methods_file.FileOpen: commands.FileOpen,
-    methods_file.FileOpenOk: commands.FileOpenOk,
-    methods_file.FileStage: commands.FileStage,
-    methods_file.FileDeliver: commands.FileDeliver,
-    methods_stream.StreamConsumeOk: commands.StreamConsumeOk,
-    methods_stream.StreamDeliver: commands.StreamDeliver,
+    methods_older.FileConsumeOk: commands.FileConsumeOk,
+    methods_older.FileOpen: commands.FileOpen,
+    methods_older.FileOpenOk: commands.FileOpenOk,
+    methods_older.FileStage: commands.FileStage,
+    methods_older.FileDeliver: commands.FileDeliver,
+    methods_older.StreamConsumeOk: commands.StreamConsumeOk,
+    methods_older.StreamDeliver: commands.StreamDeliver,
 }
 """Method class -> command class; the fields have the same names."""
-_NO_ROUTE, _NO_CONSUMERS = (312, "no-route"), (313, "no-consumers")
+_REPLY_TEXTS = {NO_ROUTE: "no-route", NO_CONSUMERS: "no-consumers"}
 _AT_ONCE = 0
 
 
@@ -101,7 +108,7 @@ class FileStreamAdapter:
 
     @property
     def user(self) -> User:
-        """Whose permissions count."""
+        """The user whose permissions are checked."""
         return self.session.user
 
     @property
@@ -166,11 +173,11 @@ class FileStreamAdapter:
     def _send(self, command: Command, listed: PropertyList, raw: bytes, body: bytes) -> None:
         self.session.send_content(AMQP_0_10.encode(command), to_struct(listed, raw), body)
 
-    def _send_back(self, message: Message, code: int, text: str) -> None:
+    def _send_back(self, message: Message, code: int) -> None:
         """Return an unroutable file or packet to its publisher."""
         file = message.family == FAMILY_FILE
         kind, listed = (commands.FileReturn, FILE) if file else (commands.StreamReturn, STREAM)
-        command = kind(code, text, message.exchange, message.routing_key)
+        command = kind(code, _REPLY_TEXTS[code], message.exchange, message.routing_key)
         self._send(command, listed, message.raw, message.body)
 
     def stop_publisher(self, stop: bool) -> None:
@@ -182,36 +189,29 @@ class FileStreamAdapter:
 
     # --- publishing -----------------------------------------------------------------------------
 
-    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def forward(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Publish a routed message, at once or in the transaction."""
         if flags & AT_ONCE:
             taking = takers(queues, message)
             if not taking:
-                missing = not queues and flags & MANDATORY
-                self._count_return(message)
-                self._send_back(message, *(_NO_ROUTE if missing else _NO_CONSUMERS))
+                count_return(self, message)
+                self._send_back(message, undelivered_code(queues, flags))
             queues = taking
         elif not queues and flags & MANDATORY:
-            self._count_return(message)
-            self._send_back(message, *_NO_ROUTE)
+            count_return(self, message)
+            self._send_back(message, NO_ROUTE)
         elif not queues:
-            self.counters.drop_unroutable += 1
-            details_of(self).exchange(message.exchange).drop_unroutable += 1
+            count_drop(self, message)
         if self.session.transaction is not None:
             self.session.transaction.publish(message, queues, 0)
             return 0
-        result = 0
+        result = 0 if queues else unrouted(message)
         for queue in queues:
             result |= queue.publish(message)
             if result & REJECTED:
-                thing = rendered("queue", queue.name, self.vhost.name)
-                raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
+                resource = rendered("queue", queue.name, self.vhost.name)
+                raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{resource} is full")
         return result
-
-    def _count_return(self, message: Message) -> None:
-        """Count a message that is returned to its publisher."""
-        self.counters.return_unroutable += 1
-        details_of(self).exchange(message.exchange).return_unroutable += 1
 
     def put_off(self) -> int:
         """Hold the current publish until `went_through` is called."""
@@ -227,6 +227,7 @@ class FileStreamAdapter:
 
     def caught(self, error: Exception, class_id: int, method_id: int, number: int) -> None:
         """End the session because of a publish that had to wait."""
+        # The exception names the command that failed, and not the one that is executed now.
         self.session.current = self.session.held_command(number)
         assert isinstance(error, Refusal | ProtocolError), "a publish raises no other"
         self.session.caught(error, *_PUBLISH)
@@ -268,8 +269,8 @@ _PUBLISH = (9, 9)
 
 def adapter_of(session: Session) -> FileStreamAdapter:
     """Get the state of the classes file and stream, created at first use."""
-    found = session.extras
-    if found is None:
-        found = session.extras = FileStreamAdapter(session)
-    assert isinstance(found, FileStreamAdapter)
-    return found
+    adapter = session.extras
+    if adapter is None:
+        adapter = session.extras = FileStreamAdapter(session)
+    assert isinstance(adapter, FileStreamAdapter)
+    return adapter

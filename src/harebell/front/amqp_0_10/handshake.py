@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
+from harebell.base.counters import BY_CLIENT
 from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10 import login
 from harebell.front.amqp_0_10.errors import (
@@ -21,9 +22,11 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.common.admission import check_connection
 from harebell.front.common.connection_log import log_closing, log_granted
 from harebell.front.common.event_exchange import connection_created
+from harebell.front.common.handing_over import drop_repeated, hand_over
+from harebell.front.common.login import note_client
 from harebell.wire.v010 import controls
+from harebell.wire.v010.composites import Control
 from harebell.wire.v010.states import CONNECTION_SERVER
-from harebell.wire.v010.structs import Control
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -62,13 +65,17 @@ def start(connection: Connection) -> None:
     }
     mechanisms = login.offered(connection)
     connection.send_control(0, controls.ConnectionStart(properties, mechanisms, [LOCALE]))
-    connection.drop_repeated()
+    drop_repeated(connection)
     connection.state = ConnectionState.STARTING
 
 
 def start_ok(connection: Connection, control: controls.ConnectionStartOk) -> None:
     """connection.start-ok: begin the login."""
-    connection.client_properties = control.client_properties
+    try:
+        note_client(connection, control.client_properties)
+    except ProtocolError as error:
+        # Shared checks have the codes of 0-9-1, here and below.
+        raise _refused(error.text) from None
     connection.mechanism = control.mechanism
     login.begin(connection, control.mechanism, control.response, lambda: tune(connection))
 
@@ -90,7 +97,7 @@ def tune(connection: Connection) -> None:
             heartbeat_max=_heartbeat_max(connection),
         ),
     )
-    connection.drop_repeated()
+    drop_repeated(connection)
     connection.state = ConnectionState.TUNING
 
 
@@ -101,6 +108,7 @@ def _frame_max(connection: Connection) -> int:
 
 
 def _heartbeat_max(connection: Connection) -> int:
+    # Twice the configured interval: clients of 0-10 choose within a range, and not one value.
     return min(2 * connection.settings.heartbeat, 65535)
 
 
@@ -119,7 +127,6 @@ def tune_ok(connection: Connection, control: controls.ConnectionTuneOk) -> None:
     if heartbeat > _heartbeat_max(connection):
         raise _refused(f"heartbeat {heartbeat} is more than {_heartbeat_max(connection)}")
     connection.frame_max = size
-    connection.scanner.frame_max = size
     connection.channel_max = control.channel_max or limit
     connection.heartbeat = heartbeat
     connection.state = ConnectionState.OPENING
@@ -134,7 +141,8 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     name = control.virtual_host or DEFAULT_VHOST
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
-        if connection.hand_over(name):
+        # Before the permission: the broker that owns the vhost checks it.
+        if hand_over(connection, name):
             return
         raise connection_error(INVALID_PATH, f"vhost {name} not found")
     try:
@@ -146,6 +154,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
         raise _refused(f"access to vhost '{name}' refused for user '{user}'")
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN
+    connection.scanner.frame_max = connection.frame_max
     connection.scanner.fast = True
     connection.broker.events.actor = user
     connection.has_opened()
@@ -156,8 +165,11 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
 
 def close(connection: Connection, control: controls.ConnectionClose) -> None:
     """connection.close: release everything of the connection, then reply."""
+    # In CLOSING both sides have closed at once: everything is released, and the broker's own close
+    # still waits for its close-ok.
     if connection.state is not ConnectionState.CLOSING:
         log_closing(connection)
+        connection.end_reason = BY_CLIENT
         connection.release()
     connection.send_control(0, controls.ConnectionCloseOk())
     if connection.state is not ConnectionState.CLOSING:

@@ -60,10 +60,12 @@ def read_header(raw: bytes) -> tuple[int, str, Properties]:
             priority = -1 if struct.priority is None else struct.priority
             suspect = suspect or struct.ttl is not None or struct.expiration is not None
         elif isinstance(struct, MessageProperties):
+            # "CC" is in BCC as well.
             headers = bool(struct.application_headers)
             carbon = any(_CARBON in name for name in struct.application_headers)
             addressed = struct.reply_to is not None or struct.user_id is not None
             suspect = suspect or carbon or addressed
         else:
+            # fragment-properties, or a struct that only a decoded header shows.
             suspect = True
     return flags, key, Properties(raw, mode, priority, headers, suspect, FAMILY_010)

@@ -14,8 +14,11 @@ from harebell.base.message import Properties
 from harebell.front.amqp_0_10 import execution
 from harebell.front.amqp_0_10.assembly import Assembly
 from harebell.front.amqp_0_10.file_stage import begin_body
+from harebell.front.common.decisions import decide
+from harebell.front.limits import ASSEMBLED_MAX_BYTES
 from harebell.kernels.segments import CONTROL, HEADER, LAST_FRAME, SegmentSink
 from harebell.wire.v010.spec import FRAMING_ERROR
+from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.connection import Connection
@@ -34,7 +37,7 @@ class Intake(SegmentSink):
         self._sessions = sessions
         self.assemblies: dict[tuple[int, int], Assembly] = {}
 
-    def let_go(self) -> None:
+    def break_cycle(self) -> None:
         """Break the reference cycle with the connection."""
         self._connection = None  # type: ignore[assignment]
         self._sessions = {}
@@ -67,15 +70,27 @@ class Intake(SegmentSink):
 
     def _frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> None:
         connection = self._connection
+        # AMQP 0-10 4.2: controls have track 0, and commands with their content track 1.
         if track != (0 if kind == CONTROL else 1):
             raise connection.error(FRAMING_ERROR, f"segment type {kind} on track {track}")
+        is_open = connection.state is ConnectionState.OPEN
+        if (channel or kind != CONTROL) and not is_open:
+            # Nothing of it is kept: there is no session that could use it.
+            connection.not_attached(channel)
+            return
+        # By track as well: a control may come between the segments of a command.
         key = (channel, track)
         assembly = self.assemblies.get(key)
         if assembly is None:
+            # A peer that has not logged in gets little memory for a control.
             assembly = Assembly(
-                connection.registry.gauge, connection.message_max, connection.registry.work
+                connection.registry.gauge,
+                connection.message_max,
+                connection.registry.work,
+                ASSEMBLED_MAX_BYTES if is_open else connection.settings.initial_frame_max,
             )
             self.assemblies[key] = assembly
+            # The scanner passes on whole transfers only while this is zero.
             connection.scanner.pending += 1
         try:
             whole = assembly.frame(flags, kind, payload)
@@ -83,7 +98,9 @@ class Intake(SegmentSink):
             self.drop(key, unfinished=True)
             raise
         if not whole:
+            # An unfinished body takes memory: the publisher may have to be blocked.
             connection.published = True
+            # The body of a file goes to the staging area and not into memory: find out in time.
             if kind == HEADER and flags & LAST_FRAME and channel in self._sessions:
                 begin_body(self._sessions[channel], assembly)
             return
@@ -94,7 +111,7 @@ class Intake(SegmentSink):
                 connection.control(channel, control)
             except Undecided as undecided:
                 # Of connection.open: nothing is done before the check.
-                connection.decide(undecided, partial(self._again, channel, control))
+                decide(connection, undecided, partial(self._repeat, channel, control))
             return
         session = self._sessions.get(channel)
         if session is None:
@@ -102,7 +119,7 @@ class Intake(SegmentSink):
         else:
             execution.take(session, assembly)
 
-    def _again(self, channel: int, control: bytes) -> None:
+    def _repeat(self, channel: int, control: bytes) -> None:
         """Repeat a control that a decision about a permission was needed for."""
         try:
             self._connection.control(channel, control)

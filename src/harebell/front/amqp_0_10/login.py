@@ -8,7 +8,14 @@ from harebell.auth.sasl.exchange import SaslError
 from harebell.auth.sasl.exchanges import begin_exchange, offers
 from harebell.front.amqp_0_10.errors import CONNECTION_FORCED, connection_error
 from harebell.front.common.event_exchange import authenticated
-from harebell.front.common.login import LoginRefused, context_of, refused, when_clear
+from harebell.front.common.handing_over import drop_repeated
+from harebell.front.common.login import (
+    LoginRefused,
+    context_of,
+    in_turn,
+    note_refused,
+    when_clear,
+)
 from harebell.wire.v010 import controls
 from harebell.wire.v09.states import ConnectionState
 
@@ -43,11 +50,23 @@ def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> 
     try:
         challenge = exchange.step(response)
     except SaslError as error:
+        # Refused below like a wrong password: the client does not learn what was wrong.
         connection.log("warning", f"{connection.peer}: {error}")
         challenge = None
+
+    def go_further() -> None:
+        _stepped(connection, exchange, challenge, done)
+
+    in_turn(connection, exchange, CONNECTION_FORCED, go_further)
+
+
+def _stepped(
+    connection: Connection, exchange: Exchange, challenge: bytes | None, done: Callable[[], None]
+) -> None:
+    """Send the next challenge, or end the login."""
     if challenge is not None:
         connection.send_control(0, controls.ConnectionSecure(challenge))
-        connection.drop_repeated()
+        drop_repeated(connection)
         connection.state = ConnectionState.SECURING
         return
     connection.exchange = None
@@ -58,8 +77,7 @@ def _logged_in(connection: Connection, exchange: Exchange, done: Callable[[], No
     """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
-        if not refused(connection, exchange):
-            return
+        note_refused(connection, exchange)
         raise LoginRefused(
             CONNECTION_FORCED,
             f"Login was refused using authentication mechanism {connection.mechanism}. "

@@ -28,6 +28,7 @@ def perform(
     def whole() -> bool:
         if not step():
             return False
+        # Held if it took several turns: by now `current` may be another command.
         if held:
             session.let_complete(held, ticket())
         else:

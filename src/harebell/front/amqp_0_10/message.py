@@ -48,6 +48,7 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
     """message.accept: acknowledge messages, in a transaction at its commit."""
+    # Accepting what a browser has only seen has no effect, but ends its right to acquire.
     session.forget_shown(command.transfers)
     entries = session.taken(command.transfers)
     if session.transaction is not None:
@@ -71,24 +72,25 @@ def release(session: Session, command: commands.MessageRelease) -> None:
     entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
     for entry in entries:
         entry.consumer.released()
-        entry.queue.let_go(entry.position, entry.redelivered or command.set_redelivered)
+        entry.queue.requeue_uncounted(entry.position, entry.redelivered or command.set_redelivered)
     _drained(session, entries)
 
 
 def acquire(session: Session, command: commands.MessageAcquire) -> None:
     """message.acquire: acquire the messages that are still available; always sends a result."""
-    got: list[tuple[int, int]] = []
+    acquired: list[tuple[int, int]] = []
     for entry in session.seen(command.transfers):
+        # Another consumer may have got the message since the browser saw it.
         if not entry.queue.acquire(entry.position, entry.consumer):
             continue
         session.unacked.put(entry.number, session.shown.take(entry.number))
         entry.consumer.unacked += 1
         number = wrapped(entry.number)
-        if got and got[-1][1] == number - 1:
-            got[-1] = (got[-1][0], number)
+        if acquired and acquired[-1][1] == number - 1:
+            acquired[-1] = (acquired[-1][0], number)
         else:
-            got.append((number, number))
-    session.result(Acquired(tuple(got)))
+            acquired.append((number, number))
+    session.result(Acquired(tuple(acquired)))
 
 
 def _drained(session: Session, entries: list[Delivery]) -> None:
@@ -124,6 +126,8 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
     if limit and len(session.consumers) >= limit:
         text = f"reached maximum ({limit}) of subscriptions per session"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
+    # A stream is read by every consumer for itself: browsing and acquiring are the same there,
+    # and credit needs completions, whatever the accept mode.
     reads = isinstance(queue, StreamQueue)
     options = ConsumerOptions(
         tag, accept_none and not reads, command.exclusive, 1, command.arguments
@@ -163,8 +167,8 @@ def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
     first = queue.consumers.first()
     taken = first is not None and first.exclusive
     if taken or (exclusive and queue.consumers):
-        thing = rendered("queue", queue.name, session.vhost.name)
-        raise ExecutionError(RESOURCE_LOCKED, f"{thing} in exclusive use", 4)
+        resource = rendered("queue", queue.name, session.vhost.name)
+        raise ExecutionError(RESOURCE_LOCKED, f"{resource} in exclusive use", 4)
 
 
 def _priority(command: commands.MessageSubscribe) -> int:
@@ -183,10 +187,10 @@ def cancel(session: Session, command: commands.MessageCancel) -> None:
 
 
 def _find(session: Session, destination: str | None) -> Subscription:
-    found = session.consumers.get(destination or "")
-    if not isinstance(found, Subscription):
+    consumer = session.consumers.get(destination or "")
+    if not isinstance(consumer, Subscription):
         raise ExecutionError(NOT_FOUND, f"there is no subscription '{destination or ''}'", 0)
-    return found
+    return consumer
 
 
 # --- credit -------------------------------------------------------------------------------------
@@ -198,6 +202,7 @@ def set_flow_mode(session: Session, command: commands.MessageSetFlowMode) -> Non
     if command.flow_mode > 1:
         raise ExecutionError(ILLEGAL_ARGUMENT, f"there is no flow mode {command.flow_mode}", 1)
     window = bool(command.flow_mode)
+    # -1, no limit, is credit as well.
     if window != subscription.window and (subscription.messages or subscription.byte_count):
         text = f"'{subscription.tag}' has credit left: stop or flush it before the mode changes"
         raise ExecutionError(ILLEGAL_STATE, text, 1)
@@ -216,6 +221,7 @@ def flow(session: Session, command: commands.MessageFlow) -> None:
 def flush(session: Session, command: commands.MessageFlush) -> None:
     """message.flush: deliver ready messages, then remove the credit."""
     subscription = _find(session, command.destination)
+    # In this order: the credit is for what is ready now, and for nothing that comes later.
     subscription.queue.drain()
     session.end_window(subscription)
 

@@ -15,7 +15,9 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
+from harebell.auth.users import IMPERSONATOR
 from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.values import Typed
 from harebell.front.amqp_0_10.errors import (
     INVALID_ARGUMENT,
     NOT_IMPLEMENTED,
@@ -30,13 +32,8 @@ from harebell.model.equivalence import type_name
 from harebell.model.firehose import Actor, further_keys
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import (
-    Composite,
-    DeliveryProperties,
-    FragmentProperties,
-    MessageProperties,
-)
-from harebell.wire.v010.types import Typed
+from harebell.wire.v010.composites import Composite
+from harebell.wire.v010.structs import DeliveryProperties, FragmentProperties, MessageProperties
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
@@ -90,11 +87,13 @@ def prepared(
     else:
         queues = router.route(exchange, message)
     if _BCC in headers:
+        # Queues get the message without the header; a return shows it as it was published.
         fields.application_headers = {key: headers[key] for key in headers if key != _BCC}
-        seen = encode_final(delivery, fields)
-        message = BccMessage(exchange.name, routing_key, seen, properties, body)
+        without_bcc = encode_final(delivery, fields)
+        message = BccMessage(message, without_bcc, properties)
     if delivery.ttl is not None and delivery.ttl <= _LONGEST_MS:
         if session.transaction is not None:
+            # The message enters its queues at the commit: its time begins then.
             message.due = due_at_commit(delivery.ttl)
         else:
             message.due = session.connection.broker.clock.steady + delivery.ttl
@@ -104,7 +103,7 @@ def prepared(
 def _check_user_id(session: Session, fields: MessageProperties) -> None:
     """Refuse a user-id of another user (rule "authentication")."""
     user = session.user
-    if not fields.user_id or fields.user_id == user.name.encode() or "impersonator" in user.tags:
+    if not fields.user_id or fields.user_id == user.name.encode() or IMPERSONATOR in user.tags:
         return
     claimed = fields.user_id.decode(errors="replace")
     text = f"user-id is '{claimed}' but authenticated user was '{user.name}'"
@@ -147,14 +146,14 @@ def intercepted(session: Session, properties: Properties) -> Properties:
     if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
         headers[NODE] = connection.broker.events.node
     fields.application_headers = headers
-    found = encode_final(delivery, fields)
+    encoded = encode_final(delivery, fields)
     return Properties(
-        found.raw,
-        found.delivery_mode,
-        found.priority,
-        found.has_headers,
+        encoded.raw,
+        encoded.delivery_mode,
+        encoded.priority,
+        encoded.has_headers,
         properties.suspect,
-        found.family,
+        encoded.family,
     )
 
 

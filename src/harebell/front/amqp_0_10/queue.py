@@ -47,50 +47,56 @@ def declare(session: Session, command: commands.QueueDeclare) -> None:
     name = command.queue
     _named(name)
     vhost = session.vhost
-    thing = rendered("queue", name, vhost.name)
+    resource = rendered("queue", name, vhost.name)
     if command.passive:
         check_any(session, QUEUE, name)
-        _check_there(session, command, thing)
+        _check_existing(session, command, resource)
         return
     check(session, CONFIGURE, QUEUE, name)
     if name in vhost.queues:
         queue = vhost.queue(name, session)
-        _check_alternate(thing, queue, command.alternate_exchange or "")
+        _check_alternate(resource, queue, command.alternate_exchange or "")
     else:
-        queue = _make(session, command, thing)
+        queue = _make(session, command, resource)
     if command.exclusive and queue.owner is None:
         if any(consumer not in session.consumers.values() for consumer in queue.consumers):
-            raise ExecutionError(RESOURCE_LOCKED, f"{thing} is used by others", 4)
+            raise ExecutionError(RESOURCE_LOCKED, f"{resource} is used by others", 4)
         vhost.give(queue, session)
         # The specification deletes an exclusive auto-delete queue with its session, not earlier.
         queue.stays = True
     queue.declared()
     session.last_queue = name
+    # The command completes when a crash cannot lose the queue any more.
     if queue.durable:
         session.hold_until_recorded()
 
 
-def _check_there(session: Session, command: commands.QueueDeclare, thing: str) -> None:
+def _check_existing(session: Session, command: commands.QueueDeclare, resource: str) -> None:
     """Check a passive declaration: the queue exists, and is the session's if exclusive is set."""
     queue = session.vhost.queues.get(command.queue)
     if queue is None:
-        raise ExecutionError(NOT_FOUND, f"no {thing}", 2)
+        raise ExecutionError(NOT_FOUND, f"no {resource}", 2)
     if command.exclusive and queue.owner is not session:
-        raise ExecutionError(RESOURCE_LOCKED, f"{thing} is not this session's alone", 4)
+        raise ExecutionError(RESOURCE_LOCKED, f"{resource} is not this session's alone", 4)
     queue.declared()
     session.last_queue = command.queue
 
 
-def _check_alternate(thing: str, queue: Queue, wanted: str) -> None:
-    found = queue.arguments.get(ALTERNATE, "")
-    if wanted and wanted != found:
-        raise ExecutionError(NOT_ALLOWED, f"{thing} has another alternate exchange: '{found}'", 1)
+def _check_alternate(resource: str, queue: Queue, alternate: str) -> None:
+    argument = queue.arguments.get(ALTERNATE, "")
+    # A declaration without an alternate exchange accepts any.
+    if alternate and alternate != argument:
+        raise ExecutionError(
+            NOT_ALLOWED, f"{resource} has another alternate exchange: '{argument}'", 1
+        )
 
 
-def _make(session: Session, command: commands.QueueDeclare, thing: str) -> Queue:
+def _make(session: Session, command: commands.QueueDeclare, resource: str) -> Queue:
     name, vhost = command.queue, session.vhost
     if name.startswith(RESERVED_PREFIX):
-        raise ExecutionError(NOT_ALLOWED, f"{thing}: names with '{RESERVED_PREFIX}' are taken", 0)
+        raise ExecutionError(
+            NOT_ALLOWED, f"{resource}: names with '{RESERVED_PREFIX}' are taken", 0
+        )
     arguments = translated(command.arguments)
     check_known(arguments, 6)
     alternate = command.alternate_exchange
@@ -119,14 +125,15 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
     queue = session.vhost.queue(name, session)
     own = {consumer for consumer in session.consumers.values() if consumer.queue is queue}
     conditions = {"if_unused": command.if_unused, "if_empty": command.if_empty}
+    # Now, and in `finish` again: the bindings are removed in slices in between.
     session.vhost.find_queue_to_delete(name, session, **conditions)
 
-    left = leaves_messages(queue)
+    routes_messages = leaves_messages(queue)
 
     def finish() -> None:
         if queue.deleted:
             return
-        # Their consumers are cancelled in slices if there are many.
+        # The session may still cancel its own subscriptions: they do not end it (`queue_lost`).
         session.ending |= own
         try:
             session.vhost.delete_queue(name, session, **conditions)
@@ -135,7 +142,9 @@ def delete(session: Session, command: commands.QueueDelete) -> None:
             raise
 
     def ticket() -> int:
-        return session.connection.commit.ticket if left else session.vhost.recorder.ticket
+        # Messages that go to the alternate exchange are in the logs of other queues.
+        commit = session.connection.commit
+        return commit.ticket if routes_messages else session.vhost.recorder.ticket
 
     perform(session, deletion(session.vhost, queue, finish), ticket, _DELETE)
 

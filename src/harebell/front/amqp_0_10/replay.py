@@ -41,11 +41,12 @@ class Replay:
 
     def drop(self, first: int, last: int) -> None:
         """Drop commands that the peer has confirmed."""
+        # A peer chooses the range: the work grows with the kept commands, and not with the range.
         if last - first > len(self._entries):
-            gone = [number for number in self._entries if first <= number <= last]
+            confirmed = [number for number in self._entries if first <= number <= last]
         else:
-            gone = [number for number in range(first, last + 1) if number in self._entries]
-        for number in gone:
+            confirmed = [number for number in range(first, last + 1) if number in self._entries]
+        for number in confirmed:
             _, command, _, message, header, body = self._entries.pop(number)
             if message is not None:
                 self.byte_count -= len(message.body) + len(message.raw) + _COST

@@ -10,11 +10,10 @@ from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.authority import Undecided
-from harebell.auth.permissions import READ, WRITE
-from harebell.base.counters import UNCOUNTED, Counters
+from harebell.auth.permissions import READ
+from harebell.base.counters import Counters
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import REMOVED_AT_ONCE, REMOVED_CONSUMER_UNITS
-from harebell.base.message import Message, Properties, new_message
+from harebell.base.message import Message, Properties
 from harebell.base.sequence import Sequence
 from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_0_10.delivery import Delivery
@@ -33,22 +32,21 @@ from harebell.front.amqp_0_10.publishing import (
     trace_publish,
 )
 from harebell.front.amqp_0_10.session_layer import SessionLayer
-from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
-from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
-from harebell.front.operations.publish import writable_exchange
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.limits import REMOVED_CONSUMER_UNITS
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.contract import PENDING, REJECTED, Queue
+from harebell.model.limits import REMOVED_AT_ONCE
+from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.model.resource import rendered
 from harebell.model.transaction import ACCEPT, Transaction
 from harebell.wire.v010.commands import MessageAccept, MessageReject
+from harebell.wire.v010.composites import Ranges
 from harebell.wire.v010.ranges import wrapped
-from harebell.wire.v010.structs import Ranges
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicRule
     from harebell.front.amqp_0_10.connection import Connection
     from harebell.front.amqp_0_10.subscription import Subscription
     from harebell.front.common.unacked import Unacked
@@ -105,8 +103,6 @@ class Session(SessionLayer):
         connection, number, name: as for `SessionLayer`.
 
     Attributes:
-        router: of its vhost.
-        counters: of its messages; those of all closed sessions when it is closed.
         consumers: its subscriptions, by destination, and consumers of files and packets, by tag.
         unacked: deliveries that are not settled, by the numbers of their transfers.
         shown: the same for messages that browsers got and have not acquired.
@@ -118,54 +114,34 @@ class Session(SessionLayer):
         ending: subscriptions whose queue the session itself has deleted, until they are notified.
         last_queue: the queue that it declared last; "" for none.
         extras: the state of the classes file and stream; None until one of them is used.
-        topic: the allowed routing keys at the exchange that was used last; None for all.
     """
 
     __slots__ = (
         "_accepting",
-        "_exchange",
-        "_exchange_epoch",
-        "_intercepts",
         "association",
-        "at_exchange",
         "consumers",
-        "counters",
-        "details",
         "ending",
         "extras",
         "last_queue",
-        "router",
         "selected",
         "shown",
-        "topic",
-        "transaction",
         "unacked",
         "windowed",
     )
 
     def __init__(self, connection: Connection, number: int, name: bytes) -> None:
         super().__init__(connection, number, name)
-        self.router = self.vhost.router
         self.consumers: dict[str, Any] = {}
-        self.counters = Counters()
-        self.details: ChannelDetails | None = None
-        self.at_exchange = UNCOUNTED
         self.unacked = Sequence(0)
         self.shown = Sequence(0)
         self.windowed = Sequence(0)
-        self.transaction: SessionWork | None = None
         self.association: Association | None = None
         self.selected = ""
         self.ending: set[Any] = set()
         self.last_queue = ""
         self.extras: SessionFiles | None = None
-        self.topic: TopicRule | None = None
-        self._exchange: Exchange | None = None
-        self._exchange_epoch = -1
         # (first, last, counters of the exchange) of transfers that are to be accepted.
         self._accepting: list[tuple[int, int, Counters]] = []
-        settings = connection.settings
-        self._intercepts = settings.stamp_time is not None or settings.stamp_node is not None
 
     # --- publishing -----------------------------------------------------------------------------
 
@@ -176,57 +152,41 @@ class Session(SessionLayer):
         connection = self.connection
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
-        exchange = self._exchange
-        if (
-            exchange is None
-            or exchange.name != destination
-            or self._exchange_epoch != self.router.epoch
-        ):
-            exchange = self._find_exchange(destination)
-        if self._intercepts:
-            properties = intercepted(self, properties)
-        if properties.suspect:
-            message, queues = prepared(self, exchange, routing_key, properties, body)
-        else:
-            if self.topic is not None:
-                check_topic(self, WRITE, destination, routing_key)
-            # The exchange's own string: a queue sees by identity that its source is the same.
-            message = new_message(exchange.name, routing_key, properties, body)
-            queues = self.router.route(exchange, message)
-        if self.router.origins:
-            message.origin = connection.origin
-        connection.published = True
-        exchange.published += 1
-        exchange.routed += len(queues)
-        self.counters.publish += 1
-        self.at_exchange.publish += 1
-        connection.arrivals.count(len(body), len(queues), bool(flags & _EXPLICIT))
+        explicit = bool(flags & _EXPLICIT)
+        return self.route(connection, flags, destination, routing_key, properties, body, explicit)
+
+    def routed(
+        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
+    ) -> int:
+        """Publish a routed message, at once or in the transaction."""
         if not queues:
             self._unrouted(flags)
         if self.router.tracer is not None:
             trace_publish(self, message, queues)
+        # Other transfers, which are most, get no answer but their completion.
         if flags & (_EXPLICIT | _IMMEDIATE):
-            queues = self._looked_at(queues, flags)
-        if self.transaction is not None:
-            self.transaction.publish(message, queues, flags)
-            return 0
-        self.accept(message, queues, flags)
+            queues = self._answered(queues, flags)
+        self.forward(message, queues, flags)
         return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Publish a routed message to its queues; return their result bits."""
-        result = 0
+        result = 0 if queues else unrouted(message)
         for queue in queues:
             answer = queue.publish(message)
             if answer & _REJECTED:
+                # 0-10 has no negative confirm: the session ends with the reason.
                 raise self._full(queue)
             result |= answer
         if result & _PENDING:
             self.wait_for(self.connection.commit.ticket)
         return result
 
-    def _looked_at(self, queues: tuple[Queue, ...], flags: int) -> tuple[Queue, ...]:
-        """Return the queues of a transfer that is answered by accept or reject, or is immediate."""
+    def _answered(self, queues: tuple[Queue, ...], flags: int) -> tuple[Queue, ...]:
+        """Answer a transfer by accept or reject; returns its queues.
+
+        They are none for an immediate transfer that would have to wait in one of them.
+        """
         code = UNROUTABLE
         if flags & _IMMEDIATE and queues and not takes_at_once(queues):
             queues = _NOWHERE
@@ -236,6 +196,7 @@ class Session(SessionLayer):
         if queues or flags & _DISCARD:
             self._owe_accept()
         else:
+            # At once: no commit has to be waited for, as the message is stored nowhere.
             number = wrapped(self.current)
             text = "no queue can take it now" if code != UNROUTABLE else "no queue is bound"
             self.send(MessageReject(((number, number),), code, text))
@@ -253,6 +214,7 @@ class Session(SessionLayer):
     def _owe_accept(self) -> None:
         """Send message.accept for the current transfer when it is complete."""
         number = self.current
+        # Consecutive transfers to one exchange are one range, and one message.accept.
         if self._accepting and self._accepting[-1][1:] == (number - 1, self.at_exchange):
             self._accepting[-1] = (self._accepting[-1][0], number, self.at_exchange)
         else:
@@ -266,9 +228,11 @@ class Session(SessionLayer):
 
     def _send_accepted(self) -> None:
         ranges: list[tuple[int, int]] = []
+        # Only completed transfers: accept says that the message is stored.
         while self._accepting and self._accepting[0][0] < self.done:
             first, last, details = self._accepting.pop(0)
             if last >= self.done:
+                # The rest of the range waits for a later commit.
                 self._accepting.insert(0, (self.done, last, details))
                 last = self.done - 1
             self.counters.confirm += last - first + 1
@@ -277,13 +241,19 @@ class Session(SessionLayer):
         if ranges:
             self.send(MessageAccept(tuple(ranges)))
 
-    def _find_exchange(self, name: str) -> Exchange:
-        exchange = writable_exchange(self, name, lambda text: ExecutionError(NOT_ALLOWED, text, 0))
-        self.at_exchange = details_of(self).exchange(exchange.name)
-        self._exchange = exchange
-        self._exchange_epoch = self.router.epoch
-        self.topic = topic_of(self, exchange)
-        return exchange
+    def intercepted(self, properties: Properties) -> Properties:
+        """Add the configured headers and properties to a published message."""
+        return intercepted(self, properties)
+
+    def prepared(
+        self, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    ) -> tuple[Message, tuple[Queue, ...]]:
+        """Check and route a message with fields that the broker processes."""
+        return prepared(self, exchange, routing_key, properties, body)
+
+    def internal_exchange(self, text: str) -> Exception:
+        """Make the error for an internal exchange."""
+        return ExecutionError(NOT_ALLOWED, text, 0)
 
     def too_large(self, size: int) -> ExecutionError:
         """Make the error for a body over the configured limit."""
@@ -292,8 +262,8 @@ class Session(SessionLayer):
         return ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)
 
     def _full(self, queue: Queue) -> ExecutionError:
-        thing = rendered("queue", queue.name, self.vhost.name)
-        return ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{thing} is full")
+        resource = rendered("queue", queue.name, self.vhost.name)
+        return ExecutionError(RESOURCE_LIMIT_EXCEEDED, f"{resource} is full")
 
     def has_uncommitted(self) -> bool:
         """True if publishes wait for the commit of a transaction."""
@@ -311,9 +281,9 @@ class Session(SessionLayer):
 
     def unaccepted(self, transfers: Ranges) -> list[Delivery]:
         """Remove and return deliveries that are accepted in an uncommitted transaction (tx)."""
-        found: list[Delivery] = []
+        deliveries: list[Delivery] = []
         if not isinstance(self.transaction, Transaction):
-            return found
+            return deliveries
         ranges = self.meant(transfers)
         for entries, _ in self.transaction.settled:
             mine = [
@@ -324,8 +294,8 @@ class Session(SessionLayer):
             ]
             for entry in mine:
                 entries.remove(entry)
-            found += mine
-        return found
+            deliveries += mine
+        return deliveries
 
     def seen(self, transfers: Ranges) -> list[Delivery]:
         """Return the browsed deliveries of some numbers; they are not removed."""
@@ -340,14 +310,15 @@ class Session(SessionLayer):
         for entry in self.seen(transfers) if self.shown.count else ():
             self.shown.take(entry.number)
 
-    def _within(self, held: Sequence, first: int, last: int) -> list[int]:
+    def _within(self, deliveries: Sequence, first: int, last: int) -> list[int]:
         """Return the numbers of a range that are used as keys."""
-        if held.count == 0:
+        if deliveries.count == 0:
             return []
-        first, last = max(first, held.first()), min(last, held.next - 1)
-        if last - first > 4 * held.count:
-            return [number for number in held.numbers() if first <= number <= last]
-        return [number for number in range(first, last + 1) if held.get(number) is not None]
+        # A peer chooses the range: the work grows with its deliveries, and not with the range.
+        first, last = max(first, deliveries.first()), min(last, deliveries.next - 1)
+        if last - first > 4 * deliveries.count:
+            return [number for number in deliveries.numbers() if first <= number <= last]
+        return [number for number in range(first, last + 1) if deliveries.get(number) is not None]
 
     def keep(self, entries: Several[Delivery | Unacked]) -> None:
         """Restore the deliveries of a rollback: they are unacknowledged as before."""
@@ -364,6 +335,7 @@ class Session(SessionLayer):
         self.counters.ack += len(entries)
         for entry in entries:
             entry.settle()
+        # Completion means durable: unlike basic.ack, an accept has an answer that waits.
         for queue in {entry.queue: None for entry in entries}:
             result |= queue.sync_soon()
             queue.drain()
@@ -381,9 +353,10 @@ class Session(SessionLayer):
             return
         served: dict[Queue, None] = {}
         for number in self._within(self.windowed, first, last):
-            kept = self.windowed.take(number)
-            consumer, byte_count = kept if isinstance(kept, tuple) else (kept, 0)
-            consumer.give_back(byte_count)
+            credit = self.windowed.take(number)
+            # Without credit in bytes there is no tuple: most subscriptions count messages only.
+            consumer, byte_count = credit if isinstance(credit, tuple) else (credit, 0)
+            consumer.restore_credit(byte_count)
             served[consumer.queue] = None
         for queue in served:
             if not queue.deleted:
@@ -437,18 +410,21 @@ class Session(SessionLayer):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
             except Undecided:
+                # The backend is asked when the session's user does something next.
                 continue
             except Refusal as refusal:
+                # 0-10 has no basic.cancel: a subscription cannot end without its session.
                 self.caught(refusal, 4, 7)
                 return
 
     def end_window(self, consumer: Subscription) -> None:
         """Stop a subscription: its credit is zero, and earlier deliveries give none back."""
         consumer.stop()
+        # Otherwise a late completion would add credit after message.stop, and start deliveries.
         if consumer.window and self.windowed.count:
             for number in self.windowed.numbers():
-                kept = self.windowed.get(number)
-                if (kept[0] if isinstance(kept, tuple) else kept) is consumer:
+                credit = self.windowed.get(number)
+                if (credit[0] if isinstance(credit, tuple) else credit) is consumer:
                     self.windowed.take(number)
 
     # --- for listings and limits ----------------------------------------------------------------
@@ -477,6 +453,7 @@ class Session(SessionLayer):
 
     def overdue(self, entry: Delivery, text: str) -> None:
         """End the session: a delivery is unacknowledged for too long."""
+        # By itself, before the end requeues the others: only this one counts as timed out.
         self.unacked.take(entry.number)
         entry.time_out()
         self.end_overdue(entry.queue, text)
@@ -497,6 +474,7 @@ class Session(SessionLayer):
         if self.association is not None:
             self.association.close()
         if self.transaction is not None:
+            # Before the requeue: accepted deliveries of the transaction are requeued with the rest.
             for entries in self.transaction.forget():
                 self.keep(entries)
             self.transaction = None
@@ -532,6 +510,7 @@ class Session(SessionLayer):
             consumer_deleted(self, consumer)
             self.vhost.remove_consumer(consumer)
             yield
+        # A session's exclusive queue that is not auto-delete stays, and others may use it.
         for queue in self.vhost.owned_by(self):
             self.vhost.give(queue, None)
             queue.stays = False

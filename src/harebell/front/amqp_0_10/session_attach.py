@@ -14,9 +14,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import RemoteUser
-from harebell.base import limits
 from harebell.base.errors import ProtocolError
-from harebell.front.amqp_0_10.connection import NOT_ATTACHED
+from harebell.front import limits
 from harebell.front.amqp_0_10.errors import (
     CONNECTION_FORCED,
     ILLEGAL_ARGUMENT,
@@ -27,12 +26,13 @@ from harebell.front.amqp_0_10.errors import (
 )
 from harebell.front.amqp_0_10.replay import Replay
 from harebell.front.amqp_0_10.session import Session
+from harebell.front.amqp_0_10.session_states import CHANNEL, EVENTS, NOT_ATTACHED
 from harebell.front.common.admission import check_channel
 from harebell.front.common.event_exchange import channel_created
+from harebell.front.common.state_table import IGNORED, Fault
 from harebell.wire.v010 import controls
+from harebell.wire.v010.composites import Control, Ranges
 from harebell.wire.v010.ranges import near, wrapped
-from harebell.wire.v010.states import CHANNEL_SERVER, ChannelState
-from harebell.wire.v010.structs import Control, Ranges
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -44,18 +44,13 @@ TRANSPORT_BUSY = 2
 UNKNOWN_IDS = 4
 
 
-def state_of(connection: Connection, channel: int) -> ChannelState:
-    """Return whether a session is attached on a channel, is leaving it, or neither."""
-    if channel in connection.channels:
-        return ChannelState.ATTACHED
-    return ChannelState.ENDING if channel in connection.ending else ChannelState.DETACHED
-
-
 def serve_control(connection: Connection, channel: int, control: Control) -> None:
     """Serve a control of class session."""
-    state = state_of(connection, channel)
-    if control.NAME not in CHANNEL_SERVER[state]:
-        connection.not_attached(channel)
+    outcome = CHANNEL[connection.channel_state(channel)][EVENTS[control.NAME]]
+    if outcome is IGNORED:
+        return
+    if outcome is NOT_ATTACHED:
+        connection.refuse_unattached(channel)
         return
     handle = CHANNEL_HANDLERS.get(type(control))
     if handle is not None:
@@ -63,6 +58,8 @@ def serve_control(connection: Connection, channel: int, control: Control) -> Non
         return
     session: Session = connection.channels[channel]
     try:
+        if isinstance(outcome, Fault):
+            raise ExecutionError(outcome.code, outcome.text)
         HANDLERS[type(control)](session, control)
     except Exception as error:
         session.caught(error, 2, 0)
@@ -73,10 +70,10 @@ def serve_control(connection: Connection, channel: int, control: Control) -> Non
 
 def attach(connection: Connection, channel: int, control: controls.SessionAttach) -> None:
     """session.attach: begin or resume a session."""
-    here: Session | None = connection.channels.get(channel)
+    attached: Session | None = connection.channels.get(channel)
     name = control.name
-    if here is not None:
-        if here.name == name:
+    if attached is not None:
+        if attached.name == name:
             # The rule "idempotence": a repetition changes nothing.
             connection.send_control(channel, controls.SessionAttached(name))
         else:
@@ -84,27 +81,30 @@ def attach(connection: Connection, channel: int, control: controls.SessionAttach
         return
     assert connection.vhost is not None, "sessions are attached on open connections"
     key = (connection.vhost.name, connection.user.name, name)
-    known = _known(connection, key)
-    if known is not None and known.on_channel:
+    session = _find(connection, key)
+    if session is not None and session.on_channel:
+        # A session is on one channel at a time, wherever its peer connects.
         if not control.force:
             connection.send_control(channel, controls.SessionDetached(name, SESSION_BUSY))
             return
-        _detach_by_force(known)
+        _detach_by_force(session)
     connection.ending.pop(channel, None)
-    if known is None or known.ended:
+    # `force` may have ended it: a session without a timeout does not outlive its channel.
+    if session is None or session.ended:
         _begin(connection, channel, name)
     else:
-        _resume(known, connection, channel)
+        _resume(session, connection, channel)
 
 
-def _known(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
+def _find(connection: Connection, key: tuple[str, str, bytes]) -> Session | None:
     """Find the session of that name; one whose user or vhost was deleted is ended."""
-    known: Session | None = connection.registry.named_sessions.get(key)
-    if known is None or (
-        known.vhost is connection.vhost and _same_user(known.user, connection.user)
+    session: Session | None = connection.registry.named_sessions.get(key)
+    if session is None or (
+        session.vhost is connection.vhost and _same_user(session.user, connection.user)
     ):
-        return known
-    known.end()
+        return session
+    # Another user or vhost has that name by now: it must not inherit the session's deliveries.
+    session.end()
     return None
 
 
@@ -141,6 +141,7 @@ def _resume(session: Session, connection: Connection, channel: int) -> None:
     connection.channels[channel] = session
     connection.send_control(channel, controls.SessionAttached(session.name))
     if session.replay is not None and len(session.replay):
+        # No commands before the answer, session.expected: it says where the replay begins.
         flush = controls.SessionFlush(expected=True, confirmed=True, completed=True)
         connection.send_control(channel, flush)
         return
@@ -153,11 +154,13 @@ def detach(connection: Connection, channel: int, control: controls.SessionDetach
     """session.detach: the session leaves its channel."""
     session: Session | None = connection.channels.get(channel)
     if session is None:
+        # The session has failed, and both sides send a detach at once.
         connection.ending.pop(channel, None)
         detached = controls.SessionDetached(control.name, NORMAL)
     elif session.name != control.name:
-        detached = controls.SessionDetached(control.name, NOT_ATTACHED)
+        detached = controls.SessionDetached(control.name, NOT_ATTACHED.code)
     else:
+        # What was executed in this turn is reported before the session leaves the channel.
         session.complete()
         detached = controls.SessionDetached(control.name, NORMAL)
         _leave(session)
@@ -187,33 +190,27 @@ CHANNEL_HANDLERS: dict[type, Callable[[Any, int, Any], None]] = {
 # --- sessions -----------------------------------------------------------------------------------
 
 
-def attached(session: Session, control: controls.SessionAttached) -> None:
-    """session.attached: an error, for the broker attaches no sessions."""
-    raise ExecutionError(ILLEGAL_ARGUMENT, "session.attached without session.attach")
-
-
 def request_timeout(session: Session, control: controls.SessionRequestTimeout) -> None:
     """session.request-timeout: set the time without a channel; no number means no limit.
 
     The reply is 0 if there are very many sessions.
     """
-    wanted = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
-    if (
-        not session.timeout
-        and len(session.connection.registry.named_sessions) > limits.SESSIONS_KEPT
-    ):
-        wanted = 0
-    session.timeout = min(wanted, limits.SESSION_TIMEOUT_SECONDS)
+    requested = limits.SESSION_TIMEOUT_SECONDS if control.timeout is None else control.timeout
+    shares, user = session.connection.registry.kept_sessions, session.user.name
+    before = session.timeout
+    if not before and shares.objection(user):
+        # The user's share of sessions without a channel, which take memory, is used up.
+        requested = 0
+    session.timeout = min(requested, limits.SESSION_TIMEOUT_SECONDS)
+    if bool(before) != bool(session.timeout):
+        shares.add(user, 1 if session.timeout else -1)
     if session.timeout and session.replay is None:
+        # From now on only: earlier commands cannot be replayed.
         session.replay = Replay()
     elif not session.timeout:
         session.replay = None
     reply = controls.SessionTimeout(session.timeout)
     session.connection.send_control(session.number, reply)
-
-
-def timeout(session: Session, control: controls.SessionTimeout) -> None:
-    """session.timeout: ignored, the timeout of the peer has no effect here."""
 
 
 def command_point(session: Session, control: controls.SessionCommandPoint) -> None:
@@ -222,6 +219,7 @@ def command_point(session: Session, control: controls.SessionCommandPoint) -> No
         text = "a command cannot go on in the middle: none is kept that did not come whole"
         raise ExecutionError(NOT_IMPLEMENTED, text, 1)
     number = control.command_id
+    # The first command-point sets the number; later ones are 32 bits of a number near it.
     if session.received:
         number = near(number, session.received)
     if number > session.received and session.received:
@@ -232,8 +230,6 @@ def command_point(session: Session, control: controls.SessionCommandPoint) -> No
 
 def expected(session: Session, control: controls.SessionExpected) -> None:
     """session.expected: replay what the peer has not received."""
-    if session.attached or session.ended:
-        return
     first = session.sent
     if control.commands:
         first = min(low for low, _ in session.meant(control.commands))
@@ -253,6 +249,7 @@ def confirmed(session: Session, control: controls.SessionConfirmed) -> None:
 def completed(session: Session, control: controls.SessionCompleted) -> None:
     """session.completed: the peer has executed commands of the broker."""
     session.acknowledged(control.commands)
+    # The rule "known-completed-reply"; new credit may have ended the session meanwhile.
     if control.timely_reply and not session.ended:
         known: Ranges = control.commands
         reply = controls.SessionKnownCompleted(known)
@@ -270,6 +267,7 @@ def flush(session: Session, control: controls.SessionFlush) -> None:
     """session.flush: send the requested state at once."""
     connection, number = session.connection, session.number
     if control.expected:
+        # The rule "include-next-command": the set has the next number even if nothing is missing.
         following = wrapped(session.received)
         connection.send_control(number, controls.SessionExpected(((following, following),)))
     session.complete()
@@ -289,9 +287,7 @@ def gap(session: Session, control: controls.SessionGap) -> None:
 
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {
-    controls.SessionAttached: attached,
     controls.SessionRequestTimeout: request_timeout,
-    controls.SessionTimeout: timeout,
     controls.SessionCommandPoint: command_point,
     controls.SessionExpected: expected,
     controls.SessionConfirmed: confirmed,

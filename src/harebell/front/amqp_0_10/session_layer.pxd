@@ -2,16 +2,15 @@ cimport cython
 from harebell.base.message cimport Message, Properties
 from harebell.base.ports cimport Commit
 from harebell.front.amqp_0_10.connection cimport Connection
-from harebell.front.amqp_0_10.session_port cimport SessionPort
+from harebell.front.operations.publishing_channel cimport PublishingChannel
 
 cdef long long _AT_ONCE
 cdef Py_ssize_t _OUTPUT_HIGH
 
-cdef class SessionLayer(SessionPort):
+cdef class SessionLayer(PublishingChannel):
     cdef public Connection connection
     cdef public bint attached
     cdef readonly bytes name
-    cdef public object vhost
     cdef public long long received
     cdef public long long current
     cdef public long long done
@@ -31,8 +30,6 @@ cdef class SessionLayer(SessionPort):
     cdef long long _ticket
     cdef object _marks
 
-    cpdef int publish(self, int flags, str destination, str routing_key, Properties properties,
-                      bytes body) except -1
     cpdef int serve(self) except -1
     cpdef int transfer(self, int flags, str destination, str routing_key, Properties properties,
                        bytes body) except -1

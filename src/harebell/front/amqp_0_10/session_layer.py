@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.authority import Undecided
 from harebell.base.errors import ProtocolError, Refusal
-from harebell.base.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_0_10.errors import (
     FRAMING_ERROR,
@@ -29,13 +28,15 @@ from harebell.front.amqp_0_10.errors import (
     unknown_commands,
 )
 from harebell.front.amqp_0_10.replay import Replay
-from harebell.front.amqp_0_10.session_port import SessionPort
+from harebell.front.common.decisions import decide
 from harebell.front.common.errors import describe
 from harebell.front.common.event_exchange import channel_closed
+from harebell.front.limits import OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES, REPLAY_BYTES
+from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.wire.v010 import commands, controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.composites import Command, Composite, Ranges
 from harebell.wire.v010.ranges import RangeSet, near, wrapped
-from harebell.wire.v010.structs import Command, Composite, Ranges
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,11 +44,10 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.base.timers import Timer
     from harebell.front.amqp_0_10.connection import Connection
-    from harebell.model.vhost import VHost
 
 _AT_ONCE = 0
 _HELD = 1 << 60
-"""Tickets from here on are no commit's."""
+"""Tickets from here on stand for held commands; no commit ever has such a number."""
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
 _MS = 1000
@@ -59,7 +59,7 @@ _ASK = 1 << 16
 """Completions after which the peer is asked which ones it knows of."""
 
 
-class SessionLayer(SessionPort):
+class SessionLayer(PublishingChannel):
     """A session, on a channel or without one.
 
     Args:
@@ -70,7 +70,6 @@ class SessionLayer(SessionPort):
     Attributes:
         connection: its current or last connection.
         attached: whether it is on a channel and may send commands.
-        vhost: the vhost of its queues and exchanges.
         received: the number of the peer's next command.
         current: the number of the peer's command that is being executed.
         done: the peer's commands below this number are executed.
@@ -106,16 +105,14 @@ class SessionLayer(SessionPort):
         "sent",
         "settled",
         "timeout",
-        "vhost",
     )
 
     def __init__(self, connection: Connection, number: int, name: bytes) -> None:
-        super().__init__(number)
         assert connection.vhost is not None, "sessions are attached on open connections"
+        super().__init__(number, connection.vhost)
         self.connection = connection
         self.attached = True
         self.name = name
-        self.vhost: VHost = connection.vhost
         self.received = 0
         self.current = 0
         self.done = 0
@@ -138,12 +135,6 @@ class SessionLayer(SessionPort):
 
     # --- implemented by Session -----------------------------------------------------------------
 
-    def publish(
-        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
-        """Execute a message.transfer."""
-        raise NotImplementedError
-
     def delivered(self, first: int, last: int) -> None:
         """Note that the peer has executed the broker's commands from `first` to `last`."""
 
@@ -165,8 +156,8 @@ class SessionLayer(SessionPort):
             try:
                 self.publish(flags, destination, routing_key, properties, body)
             except Undecided as undecided:
-                again = partial(self.publish, flags, destination, routing_key, properties, body)
-                self.decide(undecided, again, *_TRANSFER)
+                repeat = partial(self.publish, flags, destination, routing_key, properties, body)
+                self.decide(undecided, repeat, *_TRANSFER)
             except Exception as error:
                 self.caught(error, *_TRANSFER)
         return 0
@@ -174,7 +165,7 @@ class SessionLayer(SessionPort):
     def decide(
         self,
         undecided: Undecided,
-        again: Callable[[], object],
+        repeat: Callable[[], object],
         class_code: int,
         command_code: int,
     ) -> None:
@@ -182,23 +173,24 @@ class SessionLayer(SessionPort):
 
         Args:
             undecided: what was raised.
-            again: executes the command.
+            repeat: executes the command.
             class_code: the class of the command.
             command_code: the code of the command in its class.
         """
         held = self.hold()
-        step = partial(self._again, again, held, class_code, command_code)
-        self.connection.decide(undecided, step)
+        step = partial(self._repeat, repeat, held, class_code, command_code)
+        decide(self.connection, undecided, step)
 
-    def _again(
-        self, again: Callable[[], object], held: int, class_code: int, command_code: int
+    def _repeat(
+        self, repeat: Callable[[], object], held: int, class_code: int, command_code: int
     ) -> None:
         if self.ended:
             return
         self.connection.broker.events.actor = self.connection.user.name
         try:
-            again()
+            repeat()
         except Undecided:
+            # A second permission is undecided: the connection asks for it too.
             raise
         except Exception as error:
             self.caught(error, class_code, command_code)
@@ -208,6 +200,7 @@ class SessionLayer(SessionPort):
         """Number the next command; False when it was executed before the session was resumed."""
         number = self.received
         self.received = number + 1
+        # Also for a skipped command: the peer replays it because it missed the completion.
         if not self._enlisted:
             self.enlist()
         if number < self._executed:
@@ -229,10 +222,12 @@ class SessionLayer(SessionPort):
     def wait_for(self, ticket: int) -> int:
         """Complete the current command when that commit is on disk."""
         commit = self._commit
+        # With the same ticket as the commands before it, it needs no mark of its own.
         if ticket <= commit.done or ticket == self._ticket:
             return 0
         if ticket == commit.ticket:
             commit.urgent = True
+        # Commands below this one keep their ticket: completions are in order.
         self._marks.append((self._ticket, self.current))
         self._ticket = ticket
         self.connection.registry.waiting[self] = None
@@ -261,6 +256,7 @@ class SessionLayer(SessionPort):
             return
         marks = [(ticket if each == held else each, number) for each, number in self._marks]
         self._marks = deque(marks)
+        # It is in the marks if later commands got another ticket, else it is the newest.
         if self._ticket == held:
             self._ticket = ticket
         commit = self._commit
@@ -272,6 +268,7 @@ class SessionLayer(SessionPort):
     def committed(self) -> None:
         """Send the completions that waited for a commit that is on disk."""
         self.complete()
+        # The registry has removed it; later commands wait for a later commit.
         if not self.ended and (self._marks or self._ticket > self._commit.done):
             self.connection.registry.waiting[self] = None
 
@@ -293,9 +290,11 @@ class SessionLayer(SessionPort):
         """Send the completions of an ending session behind a barrier."""
         self.connection.registry.waiting.pop(self, None)
         newest = _AT_ONCE
+        # Held commands are left out: what they wait for may never come once the session has ended.
         for ticket in [self._ticket, *[ticket for ticket, _ in self._marks]]:
             newest = max(newest, ticket) if ticket < _HELD else newest
         if newest > self._commit.done:
+            # The detach that follows must not overtake completions, so all output waits.
             self.connection.hold_until(newest)
         self._marks.clear()
         waiting = list((self.holds or {}).values())
@@ -316,6 +315,7 @@ class SessionLayer(SessionPort):
 
     def completed(self) -> Ranges:
         """Return the completed ranges that the peer may not know."""
+        # A longer range would wrap around: serial numbers compare over half of 32 bits.
         first = max(self.known, self.done - _MAX, 0)
         if first >= self.done:
             return ()
@@ -331,6 +331,7 @@ class SessionLayer(SessionPort):
         if connection.congested or connection.out.size >= _OUTPUT_HIGH:
             connection.starved = True
             return False
+        # Deliveries are kept until the peer confirms them: one that never does gets no more.
         return self.replay is None or self.replay.byte_count < REPLAY_BYTES
 
     def deliver(self, command: bytes, redelivered: bool, message: Message) -> int:
@@ -362,10 +363,12 @@ class SessionLayer(SessionPort):
         self.sent = number + 1
         if self.replay is not None:
             self.replay.content(number, command, header, body)
+        # Without a channel it has its number, and is sent with the replay.
         if self.attached:
             connection.frames.assembly(self.number, command, header, body, connection.frame_max)
             connection.touch()
             if connection.out.size > OUTPUT_STOP_BYTES:
+                # A peer that sends queries without reading would fill the broker's memory.
                 connection.scanner.hold = True
         return number
 
@@ -398,6 +401,7 @@ class SessionLayer(SessionPort):
             self.detach(error.code, error.text)
             return
         if isinstance(error, ProtocolError) and error.hard and error.code == FRAMING_ERROR:
+            # Frame boundaries may be lost for every channel: the session alone cannot end.
             connection.caught(error)
             return
         if isinstance(error, Refusal | ProtocolError):
@@ -415,6 +419,7 @@ class SessionLayer(SessionPort):
         connection = self.connection
         text = described(code, text)
         connection.log("error", f"{connection.peer}: {self!r} ended: {text}")
+        # First: the peer learns from it which commands were executed before the failed one.
         self.complete_behind()
         data = text.encode()
         if len(data) > _TEXT_BYTES:
@@ -465,6 +470,7 @@ class SessionLayer(SessionPort):
 
     def leave_first(self) -> None:
         """Stop deliveries to a session that ends with its connection."""
+        # One with a timeout lives on, and `leave` detaches it.
         if not self.timeout:
             self.attached = False
 
@@ -494,6 +500,7 @@ class SessionLayer(SessionPort):
             self.expiry.stop()
         self.connection = connection
         self.number = number
+        # The last completions may have been lost with the old connection: report them again.
         self._reported = self.known
         if not self._enlisted:
             self.enlist()
@@ -502,9 +509,11 @@ class SessionLayer(SessionPort):
         """Replay commands from that number on, and continue."""
         connection = self.connection
         if self.replay is not None:
+            # The peer expects none of them any more, so it has received them.
             for number in self.replay.numbers():
                 if number < first:
                     self.replay.drop(number, number)
+        # The control session.command-point comes before the first command it numbers.
         self.point()
         if self.replay is not None:
             for number in self.replay.numbers():
@@ -518,6 +527,7 @@ class SessionLayer(SessionPort):
     def go_on_at(self, number: int) -> None:
         """Set the number of the peer's next command; executed ones are skipped."""
         if not self.received:
+            # A new session may begin at any number; those below it were never sent.
             self._executed = self.done = self.known = self._reported = number
         self.received = number
 
@@ -540,6 +550,9 @@ class SessionLayer(SessionPort):
             self.expiry.stop()
         registry = self.connection.registry
         registry.waiting.pop(self, None)
+        if self.timeout:
+            registry.kept_sessions.remove(self.user.name)
+        # By now the name and the channel may belong to another session.
         if registry.named_sessions.get(self.key) is self:
             del registry.named_sessions[self.key]
         if self.connection.channels.get(self.number) is self:
@@ -558,6 +571,7 @@ class SessionLayer(SessionPort):
 
     def settle_known(self, first: int, last: int) -> None:
         """Note that the peer knows the completion of its commands from `first` to `last`."""
+        # A range beyond a gap is ignored: `known` is one number, and reporting twice is harmless.
         if first <= self.known <= last:
             self.known = min(last + 1, self.done)
 
@@ -568,5 +582,6 @@ class SessionLayer(SessionPort):
                 raise unknown_commands(first, last)
             if self.replay is not None:
                 self.replay.drop(first, last)
+            # Peers repeat completions: only what is new in the set gives credit back.
             for low, high in self.settled.add(max(first, 0), last):
                 self.delivered(low, high)

@@ -14,7 +14,7 @@ from harebell.front.file_stream.publishing import Publish, accept, routed
 from harebell.front.file_stream.stream_consumer import StreamConsumer
 from harebell.model.queue.contract import Queue
 from harebell.wire.v010 import commands
-from harebell.wire.v09.methods_stream import StreamConsumeOk
+from harebell.wire.v09.methods_older import StreamConsumeOk
 from harebell.wire.v09.property_list import STREAM
 
 if TYPE_CHECKING:
@@ -57,8 +57,8 @@ def publish(session: Session, command: commands.StreamPublish, header: bytes, bo
     flags = command.mandatory | command.immediate << 1
     request = Publish(STREAM, _PUBLISH, command.exchange or "", command.routing_key or "", flags)
     properties = STREAM.parse(read_list(STREAM, header))
-    found = routed(adapter, request, properties, body)
-    adapter.went_through(0, accept(adapter, found, request.flags))
+    packet = routed(adapter, request, properties, body)
+    adapter.went_through(0, accept(adapter, packet, request.flags))
 
 
 COMMANDS: dict[type, Any] = {

@@ -85,6 +85,7 @@ class Subscription(Consumer):
         """True if there is credit, and space in the connection's output."""
         if self.messages == 0 or self.byte_count == 0 or not self._session.can_send():
             return False
+        # Streams and browsers check the size at their own position, with `fits`.
         return self.byte_count < 0 or not self._peeks or self._next_fits()
 
     def fits(self, message: Message) -> bool:
@@ -112,6 +113,7 @@ class Subscription(Consumer):
             Properties(message.raw, family=_FAMILY),
             b"",
         )
+        # Both become headers of the delivery, so they count.
         bare.offset = message.offset
         bare.deliveries = message.deliveries
         scratch = SegmentBuffer()
@@ -128,7 +130,7 @@ class Subscription(Consumer):
         else:
             self.byte_count = _added(self.byte_count, value)
 
-    def give_back(self, byte_count: int) -> None:
+    def restore_credit(self, byte_count: int) -> None:
         """Give back the credit of a delivery that the peer has completed."""
         if self.window:
             if self.messages >= 0:
@@ -151,10 +153,12 @@ class Subscription(Consumer):
         byte_count = 0
         if self.byte_count > 0:
             byte_count = self._size(message)
+            # Never below zero: that would mean no limit.
             self.byte_count = max(self.byte_count - byte_count, 0)
         number = session.deliver(self._command, redelivered, message)
         if self.messages > 0:
             self.messages -= 1
+        # Without any limit there is no credit to give back, and nothing to remember.
         if self.window and (self.messages >= 0 or byte_count):
             session.windowed.put(number, (self, byte_count) if byte_count else self)
         if position >= 0:
@@ -164,6 +168,7 @@ class Subscription(Consumer):
                     self.unacked += 1
                     session.unacked.put(number, entry)
                 else:
+                    # message.acquire can still make it the session's own.
                     session.shown.put(number, entry)
             elif self.acquire:
                 self.queue.settle(position)

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from harebell.front.common.unacked import Unacked
 
 TX = "tx"
-_COMMIT = (5, 2)
-"""The codes of class and command of tx.commit."""
+_COMMIT, _ROLLBACK = (5, 2), (5, 3)
+"""The codes of class and command."""
 
 
 def select(session: Session, command: commands.TxSelect) -> None:
@@ -63,6 +63,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
     tickets: list[int] = [0]
 
     def doing() -> Slices[int]:
+        # Before the first publish: afterwards nothing could be undone.
         if not transaction.has_room():
             raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, "a queue of the transaction is full")
         now = session.connection.broker.clock.steady
@@ -70,7 +71,7 @@ def commit(session: Session, command: commands.TxCommit) -> None:
 
     def done(result: int) -> None:
         tickets[0] = commit.ticket if result & PENDING else 0
-        session.connection.look_whether_finished()
+        session.connection.registry.publishers.check_finished(session.connection)
 
     slices = transaction.in_one_commit(commit, doing())
     step = stepped(slices, session.connection.registry.work, TRANSACTION_SLICE, done)
@@ -79,9 +80,13 @@ def commit(session: Session, command: commands.TxCommit) -> None:
 
 def rollback(session: Session, command: commands.TxRollback) -> None:
     """tx.rollback: drop publishes and accepts."""
-    for entries in _transaction(session).forget():
-        session.keep(entries)
-    session.connection.look_whether_finished()
+    slices = _transaction(session).forgetting(session.keep)
+
+    def done(_: None) -> None:
+        session.connection.registry.publishers.check_finished(session.connection)
+
+    step = stepped(slices, session.connection.registry.work, TRANSACTION_SLICE, done)
+    perform(session, step, lambda: 0, _ROLLBACK)
 
 
 COMMANDS: dict[type, Any] = {

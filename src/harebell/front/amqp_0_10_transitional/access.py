@@ -31,7 +31,7 @@ def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None
     if realm not in REALMS or closed:
         text = f"access to realm '{realm}' refused for user '{connection.user.name}'"
         raise hard(_REFUSED, text, _CLASS, _REQUEST)
-    wanted = {
+    requested = {
         PASSIVE: method.passive,
         ACTIVE: method.active,
         WRITE: method.write,
@@ -42,8 +42,9 @@ def request(channel: TransitionalChannel, method: methods.AccessRequest) -> None
             channel,
             channel.vhost.name,
             realm,
-            [right for right, is_wanted in wanted.items() if is_wanted],
+            [right for right, is_requested in requested.items() if is_requested],
             exclusive=method.exclusive,
+            user=connection.user.name,
         )
     except RealmInUse as error:
         raise hard(_REFUSED, str(error), _CLASS, _REQUEST) from None

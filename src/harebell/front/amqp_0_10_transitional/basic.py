@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.front.amqp_0_9_1 import basic as family_basic
-from harebell.front.amqp_0_9_1 import tunnel, windowed_basic
+from harebell.front.amqp_0_9_1 import legacy_basic, tunnel
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.amqp_0_10_transitional.queue import meant
 from harebell.front.common.access_tickets import READ, WRITE
@@ -25,6 +25,7 @@ def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
     check_ticket(channel, method.ticket, READ, (_CLASS, _CONSUME))
     method.queue = meant(channel, method.queue, _CLASS, _CONSUME)
     if method.queue == REPLY_TO:
+        # Direct reply-to is RabbitMQ's, which has never had this version.
         raise missing("queue", method.queue, channel.vhost.name)
     if method.arguments.get(tunnel.ASKED) == 1:
         tunnel.consume(channel, method)
@@ -48,6 +49,7 @@ def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
 def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
     """basic.reject: drop or dead-letter, or with requeue deliver to another consumer."""
     entry = channel.unacked.get(method.delivery_tag)
+    # `take_effect` requeues it for other consumers; in a transaction only at the commit.
     if method.requeue:
         channel.refused.tags.add(method.delivery_tag)
     family_basic.reject(channel, method)
@@ -58,12 +60,12 @@ def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
 
 
 HANDLERS = {
-    methods.BasicQos: windowed_basic.qos,
+    methods.BasicQos: legacy_basic.qos,
     methods.BasicConsume: consume,
     methods.BasicCancel: family_basic.cancel,
     methods.BasicGet: get,
     methods.BasicPublish: publish,
     methods.BasicAck: family_basic.ack,
     methods.BasicReject: reject,
-    methods.BasicRecover: windowed_basic.recover_async,
+    methods.BasicRecover: legacy_basic.recover_async,
 }

@@ -12,7 +12,7 @@ from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.common.access_tickets import PASSIVE
 from harebell.front.common.permission import check_binding_seen
 from harebell.model.binding import Binding, frozen
-from harebell.wire.v09.methods_session import BindingQuery, BindingQueryOk
+from harebell.wire.v09.methods_transitional import BindingQuery, BindingQueryOk
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -32,9 +32,7 @@ def _bindings(vhost: VHost, exchange: Exchange) -> Iterator[Binding]:
         yield Binding(exchange, queue, queue.name, _NO_ARGUMENTS)
 
 
-def _is_asked_for(
-    binding: Binding, queue: Queue | None, key: str, arguments: Mapping[str, Any]
-) -> bool:
+def _matches(binding: Binding, queue: Queue | None, key: str, arguments: Mapping[str, Any]) -> bool:
     return (
         (queue is None or binding.destination is queue)
         and (not key or binding.routing_key == key)
@@ -55,10 +53,10 @@ def query(channel: TransitionalChannel, method: BindingQuery) -> None:
     )
     if exchange is not None and not answer.queue_not_found:
         key, arguments = method.routing_key, method.arguments
-        found = list(_bindings(vhost, exchange))
+        bindings = list(_bindings(vhost, exchange))
 
         def some(queue: Queue | None, key: str, arguments: Mapping[str, Any]) -> bool:
-            return any(_is_asked_for(each, queue, key, arguments) for each in found)
+            return any(_matches(each, queue, key, arguments) for each in bindings)
 
         if not some(queue, key, arguments):
             answer.queue_not_matched = queue is not None and not some(queue, "", _NO_ARGUMENTS)

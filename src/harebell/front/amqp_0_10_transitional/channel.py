@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import OUTPUT_STOP_BYTES
 from harebell.base.message import FAMILY_09, Message
+from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 from harebell.front.amqp_0_9_1.other_contents import send_back
-from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
 from harebell.front.amqp_0_10_transitional.completion import (
     CONTROLS,
     SESSION_CLASS,
@@ -22,12 +21,14 @@ from harebell.front.amqp_0_10_transitional.headers import readable, shown
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
+from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.front.operations.returns import NO_ROUTE
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import REQUEUE
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import BasicReject
-from harebell.wire.v09.methods_session import ExecutionComplete, SessionSolicitAck
+from harebell.wire.v09.methods_transitional import ExecutionComplete, SessionSolicitAck
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,10 +40,8 @@ if TYPE_CHECKING:
     from harebell.front.common.unacked import Unacked
     from harebell.model.xa.xid import Xid
 
-_NO_ROUTE = (312, "NO_ROUTE")
 
-
-class TransitionalChannel(WindowedChannel):
+class TransitionalChannel(LegacyChannel):
     """A channel, or a session.
 
     Attributes:
@@ -82,6 +81,7 @@ class TransitionalChannel(WindowedChannel):
             self.sent = after(self.sent)
         out = OutBuffer()
         out.frame(METHOD, self.number, payload)
+        # Frames of class session are not numbered, so a replay does not repeat them.
         self._write(out.take(), kept=class_id != SESSION_CLASS)
         return self.sent
 
@@ -131,6 +131,7 @@ class TransitionalChannel(WindowedChannel):
         if kept and session is not None and session.replay is not None:
             session.replay.keep(split(data))
             if self.detached or session.resuming:
+                # Sent by the replay: until session.ack the client may have any number of frames.
                 return
             self._solicit(session)
         self.connection.out.raw(data)
@@ -169,11 +170,7 @@ class TransitionalChannel(WindowedChannel):
             self.completions.wait(self.connection.commit.ticket)
         return result
 
-    def return_message(self, message: Message) -> None:
-        """Return an unroutable message whose publisher requires it."""
-        self.give_back_to_publisher(message, *_NO_ROUTE)
-
-    def give_back_to_publisher(self, message: Message, code: int, text: str) -> None:
+    def return_message(self, message: Message, code: int = NO_ROUTE) -> None:
         """Reject a publish by its command number.
 
         The specification requires basic.reject, which has no other way to name a publish. Files
@@ -187,9 +184,9 @@ class TransitionalChannel(WindowedChannel):
 
         Messages that basic.reject requeued are not delivered to this session again.
         """
-        others = [entry for entry in entries if entry.tag in self.refused.tags]
-        if kind == REQUEUE and others:
-            self.refused.refuse(others)
+        rejected = [entry for entry in entries if entry.tag in self.refused.tags]
+        if kind == REQUEUE and rejected:
+            self.refused.refuse(rejected)
             entries = [entry for entry in entries if entry.tag not in self.refused.tags]
         super().take_effect(entries, kind)
         if self.transfers is not None:
@@ -204,6 +201,7 @@ class TransitionalChannel(WindowedChannel):
                     self.ack(each, False)
             return 0
         queues: dict[Queue, None] = {}
+        # In a transaction the commit settles, and its command is the one that waits for the disk.
         if self.transaction is None:
             every = multiple and tag == 0
             tags = [n for n in self.unacked.numbers() if every or n <= tag] if multiple else [tag]
@@ -250,6 +248,7 @@ class TransitionalChannel(WindowedChannel):
     def _await(self) -> None:
         commit = self.connection.commit
         newest = self.completions.newest()
+        # Commands that wait for something else than a commit report themselves.
         if newest > commit.done:
             if newest == commit.ticket:
                 commit.urgent = True
@@ -288,8 +287,10 @@ class TransitionalChannel(WindowedChannel):
         session = self.session
         assert session is not None, "only sessions are detached"
         self.detached = True
+        # Its incomplete content stays with the session: the replay continues with the next frame.
         if self.content is not None:
             self.connection.scanner.pending -= 1
+        # The connection ends and drops its queues; those of the session must survive it.
         for name in self.exclusive:
             queue = self.vhost.queues.get(name)
             if queue is not None and queue.owner is self.connection:
@@ -304,6 +305,7 @@ class TransitionalChannel(WindowedChannel):
             if queue is not None and queue.owner is session:
                 self.vhost.give(queue, connection)
         for consumer in (self.consumers or {}).values():
+            # no-local is about the connection that publishes, which is another one now.
             if consumer.excluded:
                 consumer.excluded = connection.origin
         self.connection = connection
@@ -322,15 +324,18 @@ class TransitionalChannel(WindowedChannel):
         registry.tickets.forget(self)
         if session is not None:
             session.stop_timer()
-            registry.sessions.pop(session.identifier, None)
+            if registry.sessions.pop(session.identifier, None) is not None:
+                registry.kept_sessions.remove(session.user)
         if self.detached and self.content is not None:
             self.content.drop(registry.work)
             self.content = None
         if self.references is not None:
             self.references.release(registry.work)
         super().close()
-        self.refused.give_back()
+        # After the consumers are removed: the client that rejected them must not get them again.
+        self.refused.requeue_all()
         if session is not None:
+            # An exclusive queue without auto-delete outlives the session, without an owner.
             for queue in self.vhost.owned_by(session):
                 if not queue.auto_delete:
                     self.vhost.give(queue, None)

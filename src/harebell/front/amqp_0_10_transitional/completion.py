@@ -10,7 +10,7 @@ is complete when it was executed, one with a durable change when that is on disk
 
 from __future__ import annotations
 
-from harebell.base.limits import COMPLETION_RANGES
+from harebell.front.limits import COMPLETION_RANGES
 
 SERIALS = 1 << 32
 SESSION_CLASS = 20
@@ -54,6 +54,7 @@ class Completions:
 
     def wait(self, ticket: int) -> None:
         """Complete the newest command with this commit."""
+        # A command with several changes waits for the latest of their commits.
         if ticket > self._open.get(self.last, _PENDING):
             self._open[self.last] = ticket
 
@@ -93,6 +94,7 @@ class Completions:
         Returns:
             The mark, up to which everything is, and closed intervals above it.
         """
+        # Commands above the first unfinished one stay, as the ranges are made of the gaps.
         for number, ticket in list(self._open.items()):
             if ticket == _PENDING or ticket > done:
                 break
@@ -106,6 +108,7 @@ class Completions:
             first, last = after(number), after(following, -1)
             if distance(first, last) >= 0:
                 ranges.append((first, last))
+        # The rule "unique-encoding" holds by itself: mark + 1 is unfinished, and so in no range.
         return mark, tuple(ranges[:COMPLETION_RANGES])
 
     def news(self, done: int) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
-from harebell.front.amqp_0_9_1.windowed_consumer import window_admits
+from harebell.front.amqp_0_9_1.legacy_consumer import window_admits
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import new_unacked
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN, SizedUnacked
 from harebell.front.amqp_0_10_transitional.completion import after, distance
@@ -23,6 +22,7 @@ from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import Unacked
+from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
@@ -61,6 +61,7 @@ class TransferConsumer(Consumer):
             for credit in deliveries_of(channel).credits():
                 answer = credit.admits(self.queue)
                 if answer == UNKNOWN:
+                    # The message, and so its size, is in the queue only in a later turn.
                     self.again()
                 if answer in (TOO_LONG, UNKNOWN):
                     return False
@@ -131,6 +132,7 @@ class Deliveries:
         name = _NAME % after(channel.sent)
         payloads = commands_of(transfer, name, connection.frame_max - _FRAME_OVERHEAD)
         numbers = [channel.write_method(payload) for payload in payloads]
+        # By reference the transfer is the second command, behind message.open.
         return numbers[min(1, len(numbers) - 1)]
 
     def note(self, number: int) -> int:
@@ -229,8 +231,10 @@ class Deliveries:
         }
         if returned:
             both = self._tags | returned
+            # In the order of sending, which a mark and message.reject refer to.
             self._tags = {n: both[n] for n in sorted(both, key=lambda n: distance(channel.sent, n))}
         transaction = channel.transaction
+        # Nothing pending: the transaction has ended, and a commit has settled them for good.
         if returned or transaction is None or not any(transaction.pending()):
             self._given.clear()
 
@@ -245,28 +249,30 @@ class Deliveries:
     def _within(self, ranges: tuple[tuple[int, int], ...]) -> list[int]:
         """Return the outstanding numbers in some ranges, in time independent of their width."""
         if sum(distance(first, last) + 1 for first, last in ranges) <= len(self._tags):
-            wanted: dict[int, None] = {}
+            in_ranges: dict[int, None] = {}
             for first, last in ranges:
-                wanted |= dict.fromkeys(after(first, n) for n in range(distance(first, last) + 1))
-            return [number for number in wanted if number in self._tags]
+                steps = range(distance(first, last) + 1)
+                in_ranges |= dict.fromkeys(after(first, step) for step in steps)
+            return [number for number in in_ranges if number in self._tags]
         if not self._tags:
             return []
+        # A peer chooses wide ranges: both lists are sorted by distance, and walked once together.
         base = next(iter(self._tags))
         spans = sorted((distance(base, first), distance(base, last)) for first, last in ranges)
-        numbers, at, reach = [], 0, -1
+        numbers, begun, reach = [], 0, -1
         for number in self._tags:
-            place = distance(base, number)
-            while at < len(spans) and spans[at][0] <= place:
-                reach = max(reach, spans[at][1])
-                at += 1
-            if place <= reach:
+            steps_on = distance(base, number)
+            while begun < len(spans) and spans[begun][0] <= steps_on:
+                reach = max(reach, spans[begun][1])
+                begun += 1
+            if steps_on <= reach:
                 numbers.append(number)
         return numbers
 
 
 def deliveries_of(channel: TransitionalChannel) -> Deliveries:
     """Return the deliveries of class message on a channel."""
-    found: Deliveries | None = channel.transfers
-    if found is None:
-        found = channel.transfers = Deliveries(channel)
-    return found
+    deliveries: Deliveries | None = channel.transfers
+    if deliveries is None:
+        deliveries = channel.transfers = Deliveries(channel)
+    return deliveries

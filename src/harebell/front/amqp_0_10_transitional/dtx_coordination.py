@@ -6,15 +6,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import User
-from harebell.base.limits import RECOVERED_XIDS, TRANSACTION_SLICE
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.slices import Slices, stepped
 from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
+from harebell.front.limits import RECOVERED_XIDS
 from harebell.model.xa.branches import Branches, Outcome
 from harebell.model.xa.states import Status
 from harebell.model.xa.xid import Xid, xid_of_bytes
-from harebell.wire.v09 import methods_session as methods
+from harebell.wire.v09 import methods_transitional as methods
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:
@@ -34,8 +35,8 @@ class _Named(Protocol):
 
 
 def _branches(channel: TransitionalChannel) -> Branches:
-    found: Branches = channel.connection.broker.branches
-    return found
+    branches: Branches = channel.connection.broker.branches
+    return branches
 
 
 def _perform(
@@ -54,6 +55,7 @@ def _perform(
             return (yield from call(channel.vhost.name, xid, channel.connection.user))
 
     def done(outcome: Outcome) -> None:
+        # A transaction manager forgets its own record at the answer: ours must be on disk before.
         channel.connection.hold_until(outcome.ticket)
         if is_open(channel):
             channel.connection.send(channel.number, answer(outcome.status))
@@ -114,6 +116,7 @@ def set_timeout(channel: TransitionalChannel, method: methods.DtxCoordinationSet
 def recover(channel: TransitionalChannel, method: methods.DtxCoordinationRecover) -> None:
     """dtx-coordination.recover: send the next xids of a scan, as many as fit into a frame."""
     with guarded(channel, (_CLASS, _RECOVER), method.ticket):
+        # startscan within a scan restarts it (the rule "recovery-already-open").
         if method.startscan or (method.endscan and channel.scan is None):
             user = channel.connection.user
             channel.scan = _branches(channel).in_doubt(channel.vhost.name, user)
@@ -131,8 +134,8 @@ def _table(xids: Sequence[Xid]) -> bytes:
     The specification requires this type, whatever types the peer has used; no other type can hold
     the value.
     """
-    found = b"".join([_LONGSTR + _sized(xid.encode()) for xid in xids])
-    return _sized(bytes([len(_NAME)]) + _NAME + _SEQUENCE + _sized(found))
+    encoded = b"".join([_LONGSTR + _sized(xid.encode()) for xid in xids])
+    return _sized(bytes([len(_NAME)]) + _NAME + _SEQUENCE + _sized(encoded))
 
 
 def _sized(data: bytes) -> bytes:

@@ -9,7 +9,7 @@ from harebell.front.amqp_0_10_transitional.dtx_errors import guarded
 from harebell.front.common.errors import soft
 from harebell.model.xa.association import Association
 from harebell.model.xa.xid import xid_of_bytes
-from harebell.wire.v09 import methods_session as methods
+from harebell.wire.v09 import methods_transitional as methods
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -30,6 +30,7 @@ def _association(channel: TransitionalChannel) -> Association:
 def select(channel: TransitionalChannel, method: methods.DtxDemarcationSelect) -> None:
     """dtx-demarcation.select: may be repeated; refused after tx.select."""
     association = _association(channel)
+    # A transaction without a branch is one of tx.select.
     if channel.transaction is not None and association.branch is None:
         text = "the session has transactions of its own: tx.select"
         raise soft(503, text, _CLASS, _SELECT)

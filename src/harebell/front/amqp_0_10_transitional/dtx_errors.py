@@ -54,6 +54,7 @@ def guarded(channel: TransitionalChannel, ids: tuple[int, int], ticket: int) -> 
     except BranchError as error:
         raise soft(_CODES[error.fault], error.text, *ids) from None
     except Exception as error:
+        # Not the connection, as for other internal errors: the rule "internal-error" has 541 soft.
         connection = channel.connection
         connection.log("error", f"{connection.peer}: {describe(error)}")
         raise soft(541, "internal error", *ids) from None

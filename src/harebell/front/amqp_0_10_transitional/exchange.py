@@ -25,7 +25,7 @@ from harebell.model.queue.features.alternate_exchange import ALTERNATE as QUEUE_
 from harebell.model.reserved import check_exchange_deletion
 from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods
-from harebell.wire.v09.methods_session import ExchangeQuery, ExchangeQueryOk
+from harebell.wire.v09.methods_transitional import ExchangeQuery, ExchangeQueryOk
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -65,12 +65,12 @@ def _check_same(
     channel: TransitionalChannel, existing: Exchange, method: methods.ExchangeDeclare
 ) -> None:
     """Check a redeclaration, in which durable and auto-delete are ignored."""
-    thing = rendered("exchange", existing.name, channel.vhost.name)
+    resource = rendered("exchange", existing.name, channel.vhost.name)
     if method.type != existing.KIND:
-        text = f"{thing} is of type '{existing.KIND}', not '{method.type}'"
+        text = f"{resource} is of type '{existing.KIND}', not '{method.type}'"
         raise hard(530, text, _CLASS, _DECLARE)
     if method.alternate_exchange and method.alternate_exchange != (existing.alternate or ""):
-        text = f"{thing} has the alternate exchange '{existing.alternate or ''}'"
+        text = f"{resource} has the alternate exchange '{existing.alternate or ''}'"
         raise soft(504, text, _CLASS, _DECLARE)
 
 
@@ -79,6 +79,7 @@ def _make(channel: TransitionalChannel, method: methods.ExchangeDeclare) -> None
     arguments = dict(method.arguments)
     if method.alternate_exchange:
         arguments[ALTERNATE] = method.alternate_exchange
+        # The rule "double-failure": the alternate of an alternate exchange gets nothing.
         arguments[ALTERNATE_ONCE] = True
     options = ExchangeOptions(method.durable, method.auto_delete, arguments=arguments)
     make_exchange(caller_of(channel), name, method.type, options)
@@ -95,10 +96,11 @@ def delete(channel: TransitionalChannel, method: methods.ExchangeDelete) -> None
         raise missing("exchange", name, channel.vhost.name)
     for queue in channel.vhost.queues.values():
         if queue.arguments.get(QUEUE_ALTERNATE) == name:
-            thing = rendered("exchange", name, channel.vhost.name)
-            known = may_see(channel, QUEUE, queue.name)
-            text = f"{thing} is the alternate exchange of " + (
-                f"queue '{queue.name}'" if known else "a queue"
+            resource = rendered("exchange", name, channel.vhost.name)
+            # The name of a queue is shown only to users who may see it.
+            is_visible = may_see(channel, QUEUE, queue.name)
+            text = f"{resource} is the alternate exchange of " + (
+                f"queue '{queue.name}'" if is_visible else "a queue"
             )
             raise soft(504, text, _CLASS, _DELETE)
     exchange = channel.vhost.find_exchange_to_delete(name, if_unused=method.if_unused)

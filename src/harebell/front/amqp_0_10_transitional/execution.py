@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from harebell.front.amqp_0_10_transitional.completion import distance
 from harebell.front.amqp_0_10_transitional.session import check_set
 from harebell.front.common.errors import hard
-from harebell.wire.v09 import methods_session as m
+from harebell.wire.v09 import methods_transitional as m
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -25,6 +25,7 @@ def complete(channel: TransitionalChannel, method: m.ExecutionComplete) -> None:
     mark, ranges = method.cumulative_execution_mark, method.ranged_execution_set
     check_set(mark, ranges, "ranged-execution-set", 20, _CLASS)
     for number in (mark, *(last for _, last in ranges)):
+        # Acknowledged in advance, a later delivery would be lost without a trace.
         if distance(number, channel.sent) < 0:
             text = f"command {number} was not sent, the last is {channel.sent}"
             raise hard(502, text, _CLASS, 20)

@@ -15,10 +15,11 @@ from harebell.front.amqp_0_10_transitional.completion import CONTROLS, SESSION_C
 from harebell.front.amqp_0_10_transitional.headers import lettered_header
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.transferring import RAW
+from harebell.front.common.decisions import when_decided
 from harebell.front.common.errors import hard
 from harebell.wire.v09.frames import HEADER, METHOD
 from harebell.wire.v09.methods import ChannelOpen, Method
-from harebell.wire.v09.methods_session import SessionOpen, SessionResume
+from harebell.wire.v09.methods_transitional import SessionOpen, SessionResume
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, lettered
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def take(connection: Connection, kind: int, number: int, payload: bytes) -> None
     if channel is None:
         _unopened(connection, kind, number, payload)
         return
+    # Before anything can fail: session.ack has to say that the frame has arrived.
     if channel.session is not None:
         channel.session.count(payload if kind == METHOD else b"")
     # Methods of class session about frames may come between the frames of a content.
@@ -62,7 +64,8 @@ def _content(
         payload = lettered_header(layer_of(connection), payload)
     connection.content_frame(channel, kind, payload)
     if channel.content is None:
-        connection.when_decided(channel.completions.release)
+        # The publish may wait for a decision about a permission; the command is complete after it.
+        when_decided(connection, channel.completions.release)
 
 
 def _method(connection: Connection, channel: TransitionalChannel, payload: bytes) -> None:
@@ -110,6 +113,8 @@ def _unopened(connection: Connection, kind: int, number: int, payload: bytes) ->
             raise hard(504, "expected 'channel.open' or 'session.open'", 0, 0)
         return
     if ended:
+        # Frames from before the peer got session.closed are not decoded; it has no reply, so the
+        # next method that opens the channel shows that the peer knows.
         heads = {connection.spec.named(begin.NAME).head for begin in _BEGIN}
         if payload[:_IDS] not in heads:
             return

@@ -13,6 +13,7 @@ from harebell.front.amqp_0_9_1 import handshake
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.common import login
 from harebell.front.common.errors import hard
+from harebell.front.common.handing_over import drop_repeated, hand_over
 from harebell.wire.v09 import methods
 from harebell.wire.v09.states import ConnectionState
 
@@ -43,7 +44,7 @@ def start(connection: Connection) -> None:
         locales=handshake.LOCALE.encode(),
     )
     connection.send(0, method)
-    connection.drop_repeated()
+    drop_repeated(connection)
     connection.state = ConnectionState.STARTING
 
 
@@ -56,13 +57,14 @@ def start_ok(connection: Connection, method: methods.ConnectionStartOk) -> None:
 def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
     """connection.tune-ok: accept the client's limits; the broker chooses for 0."""
     settings = connection.settings
-    for name, wanted, offered in (
+    for name, requested, offered in (
         ("channel-max", method.channel_max, settings.channel_max),
         ("frame-max", method.frame_max, settings.frame_max),
     ):
-        if offered and wanted > offered:
-            text = f"{name} {wanted} of the client is higher than ours, {offered}"
-            settings.journal("error", f"{connection.peer}: {text}")
+        # The rule "upper-limit": the socket is closed without connection.close, unlike in 0-9-1.
+        if offered and requested > offered:
+            text = f"{name} {requested} of the client is higher than ours, {offered}"
+            settings.log("error", f"{connection.peer}: {text}")
             connection.remember_failure()
             connection.cut()
             return
@@ -73,8 +75,9 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     """connection.open: select the vhost. There is no redirection, so insist has no effect."""
     name = method.virtual_host
     if name not in connection.broker.vhosts:
-        if connection.hand_over(name):
+        if hand_over(connection, name):
             return
+        # 402, invalid-path: RabbitMQ's 530 is for the versions that it has.
         raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)
     handshake.open_(connection, method)
     # The scanner passes single frames here, because commands are counted.

@@ -32,12 +32,13 @@ def _place(raw: bytes, first: int = _HEADERS) -> int:
     flags = int.from_bytes(raw[:_FLAGS])
     if not flags & first:
         return 0
-    at = _FLAGS
+    offset = _FLAGS
     if first == _HEADERS:
+        # Two short strings may come before it: a length octet, and so many bytes.
         for flag in (_CONTENT_TYPE, _CONTENT_ENCODING):
-            if flags & flag and at < len(raw):
-                at += 1 + raw[at]
-    return at if at + _SIZE <= len(raw) else 0
+            if flags & flag and offset < len(raw):
+                offset += 1 + raw[offset]
+    return offset if offset + _SIZE <= len(raw) else 0
 
 
 def _first(class_id: int) -> int:
@@ -51,17 +52,17 @@ def lettered_header(layer: TransitionalLayer, payload: bytes) -> bytes:
     Malformed headers are not changed; a later reader rejects them.
     """
     raw = payload[_FIXED:]
-    at = _place(raw, _first(int.from_bytes(payload[:2])))
-    if not at:
+    begin = _place(raw, _first(int.from_bytes(payload[:2])))
+    if not begin:
         return payload
     try:
-        table, end = decode_typed(raw, at)
+        table, end = decode_typed(raw, begin)
     except ProtocolError:
         return payload
     layer.note_dialect(table)
     if table.dialect is not FieldDialect.TYPED:
         return payload
-    return payload[:_FIXED] + raw[:at] + encode_typed(table, FieldDialect.LETTERS) + raw[end:]
+    return payload[:_FIXED] + raw[:begin] + encode_typed(table, FieldDialect.LETTERS) + raw[end:]
 
 
 def shown(layer: TransitionalLayer, message: Message) -> Message:
@@ -76,12 +77,12 @@ def shown(layer: TransitionalLayer, message: Message) -> Message:
     if layer.dialect is FieldDialect.LETTERS or not (message.has_headers or added):
         return message
     raw = message.raw
-    at = _place(raw)
+    begin = _place(raw)
     table: dict[str, Any] = TypedTable()
-    if at:
-        table, end = decode_typed(raw, at)
+    if begin:
+        table, end = decode_typed(raw, begin)
     else:
-        at = end = _after_encoding(raw)
+        begin = end = _after_encoding(raw)
     dialect = layer.dialect
     if (
         not added
@@ -91,22 +92,23 @@ def shown(layer: TransitionalLayer, message: Message) -> Message:
         return message
     data = encode_typed(table | added, dialect)
     flags = int.from_bytes(raw[:_FLAGS]) | _HEADERS
-    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:at] + data + raw[end:]
+    changed = flags.to_bytes(_FLAGS) + raw[_FLAGS:begin] + data + raw[end:]
     properties = Properties(changed, message.delivery_mode, message.priority, True)
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
 def readable(layer: TransitionalLayer, raw: bytes, class_id: int) -> bytes:
     """Convert the headers of a property list of a class other than basic for the peer."""
-    at = _place(raw, _first(class_id))
-    if not at or layer.dialect is FieldDialect.LETTERS:
+    begin = _place(raw, _first(class_id))
+    if not begin or layer.dialect is FieldDialect.LETTERS:
         return raw
-    table, end = decode_typed(raw, at)
-    return raw[:at] + encode_typed(table, layer.dialect) + raw[end:]
+    table, end = decode_typed(raw, begin)
+    return raw[:begin] + encode_typed(table, layer.dialect) + raw[end:]
 
 
 def _after_encoding(raw: bytes) -> int:
     """Return the offset where a header table would be inserted."""
+    # As if the flag were set; the added bytes stand for the table, which `_place` asks for.
     return _place(
         (int.from_bytes(raw[:_FLAGS]) | _HEADERS).to_bytes(_FLAGS) + raw[_FLAGS:] + bytes(_SIZE)
     )

@@ -14,7 +14,7 @@ from harebell.base.message import Message
 from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.methods import ChannelFlow, Method
-from harebell.wire.v09.methods_session import SessionClosed, SessionFlow
+from harebell.wire.v09.methods_transitional import SessionClosed, SessionFlow
 from harebell.wire.v09.typed_fields import FieldDialect, TypedTable, encode_typed
 
 if TYPE_CHECKING:
@@ -51,9 +51,11 @@ class TransitionalLayer:
 
     def send(self, connection: Connection, channel: int, method: Method) -> None:
         """Write a method; it is a command when its class is one of commands."""
+        # Shared handlers reply; this version has completion in place of these replies.
         if not connection.spec.knows(method) and method.NAME.endswith(_OK):
             return
         opened = connection.channels.get(channel)
+        # A session has the method in its own class.
         if isinstance(method, ChannelFlow) and opened is not None and opened.session is not None:
             method = SessionFlow(method.active)
         payload = connection.spec.encode(method)
@@ -94,6 +96,7 @@ class TransitionalLayer:
         """Destroy a session because of its error; False for a channel without one."""
         if channel.session is None:
             return False
+        # Otherwise the session would only be detached, and could be resumed.
         channel.ending = True
         connection.drop_channel(channel)
         self.ended.add(channel.number)
@@ -104,12 +107,12 @@ class TransitionalLayer:
         """Prepare the end: exclusive queues without auto-delete lose their owner."""
         if connection.vhost is None:
             return
-        kept: set[str] = set()
+        of_sessions: set[str] = set()
         for channel in connection.channels.values():
             if channel.outlives:
-                kept |= channel.exclusive
+                of_sessions |= channel.exclusive
         for queue in connection.vhost.owned_by(connection):
-            if not queue.auto_delete and queue.name not in kept:
+            if not queue.auto_delete and queue.name not in of_sessions:
                 connection.vhost.give(queue, None)
 
 

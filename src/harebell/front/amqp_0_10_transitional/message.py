@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.permissions import READ
+from harebell.auth.permissions import READ, WRITE
 from harebell.front.amqp_0_9_1.basic import consumer_priority
 from harebell.front.amqp_0_10_transitional import transferring
 from harebell.front.amqp_0_10_transitional.access import check_ticket
@@ -21,14 +21,14 @@ from harebell.front.common.access_tickets import READ as READING
 from harebell.front.common.admission import check_consumer_count
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
-from harebell.front.common.permission import QUEUE, check
+from harebell.front.common.permission import QUEUE, check, check_some
 from harebell.front.common.unacked import UnackedGet
 from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
-from harebell.front.operations.get import count_empty, count_get
+from harebell.front.operations.get import count_empty, count_get, take_next
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.resource import rendered
 from harebell.model.transaction import REJECT, REQUEUE
-from harebell.wire.v09 import methods_message as m
+from harebell.wire.v09 import methods_transitional as m
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -58,7 +58,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         text = f"attempt to reuse destination '{method.destination}'"
         raise hard(530, text, _CLASS, _CONSUME)
     check_consumer_count(channel.connection, len(consumers), (_CLASS, _CONSUME))
-    thing = rendered("queue", queue.name, channel.vhost.name)
+    resource = rendered("queue", queue.name, channel.vhost.name)
     limit = deliveries_of(channel).credit.limit
     options = ConsumerOptions(
         method.destination, method.no_ack, method.exclusive, limit, method.filter
@@ -70,7 +70,7 @@ def consume(channel: TransitionalChannel, method: m.MessageConsume) -> None:
         method.destination,
         no_ack=method.no_ack,
         exclusive=exclusive,
-        priority=consumer_priority(method.filter, thing, (_CLASS, _CONSUME)),
+        priority=consumer_priority(method.filter, resource, (_CLASS, _CONSUME)),
         prefetch=limit,
         arguments=method.filter,
         excluded=channel.connection.origin if method.no_local else 0,
@@ -82,6 +82,7 @@ def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
     """message.cancel: unacknowledged deliveries are kept; an unknown consumer is ignored."""
     consumers = channel.consumers or {}
     consumer = consumers.get(method.destination)
+    # Consumers of class basic have their tags in the same dictionary.
     if not isinstance(consumer, TransferConsumer):
         return
     del consumers[method.destination]
@@ -91,12 +92,12 @@ def cancel(channel: TransitionalChannel, method: m.MessageCancel) -> None:
 def get(channel: TransitionalChannel, method: m.MessageGet) -> None:
     """message.get: a transfer to the destination, or message.empty."""
     queue = _queue(channel, method.queue, method.ticket, _GET)
-    found = queue.get()
-    if found is None:
+    next_message = take_next(queue)
+    if next_message is None:
         count_empty(channel, queue)
         channel.connection.send(channel.number, m.MessageEmpty())
         return
-    message, position, redelivered = found
+    message, position, redelivered = next_message
     details = count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     deliveries = deliveries_of(channel)
     number = deliveries.send(message, method.destination, redelivered)
@@ -116,6 +117,7 @@ def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:
     deliveries = deliveries_of(channel)
     entries = deliveries.take_all()
     if not method.requeue:
+        # Those that cannot be sent again, such as of cancelled consumers and gets, are requeued.
         entries = [entry for entry in entries if not deliveries.send_again(entry)]
     if entries:
         channel.take_effect(entries, REQUEUE)
@@ -136,8 +138,8 @@ def reject(channel: TransitionalChannel, method: m.MessageReject) -> None:
     if entry is None:
         raise hard(503, "there is no transfer to reject", _CLASS, _REJECT)
     queue = entry.queue
-    wanted = getattr(queue, "dead_letters", None) is not None or ALTERNATE in queue.arguments
-    deliveries.give([entry], REJECT if wanted else REQUEUE)
+    has_exchange = getattr(queue, "dead_letters", None) is not None or ALTERNATE in queue.arguments
+    deliveries.give([entry], REJECT if has_exchange else REQUEUE)
 
 
 def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
@@ -151,12 +153,14 @@ def qos(channel: TransitionalChannel, method: m.MessageQos) -> None:
             layer.credit = Credit()
         credit = layer.credit
     credit.size, credit.limit = method.prefetch_size, method.prefetch_count
+    # A higher limit permits deliveries now, and a shared one also on other channels.
     channel.serve()
     deliveries.freed()
 
 
 def open_(channel: TransitionalChannel, method: m.MessageOpen) -> None:
     """message.open: begin a body in pieces."""
+    check_some(channel, "a body in pieces", WRITE)
     references_of(channel).open(method.reference)
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from harebell.base.message import FAMILY_010T, Message
 from harebell.front.convert import converted
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
-from harebell.wire.v09.methods_message import MessageAppend, MessageClose, MessageOpen
+from harebell.wire.v09.methods_transitional import MessageAppend, MessageClose, MessageOpen
 from harebell.wire.v09.transfer import (
     Transfer,
     decode_transfer,
@@ -49,6 +49,7 @@ def transfer_of(
     raw = message.raw
     due = message.due
     if due > 0:
+        # Rounded up: in whole seconds the message must not expire earlier than here.
         raw = expiring_transfer(raw, -(-due // _MS))
     return Transfer(
         destination=destination,
@@ -100,8 +101,8 @@ def commands_of(transfer: Transfer, name: bytes, room: int) -> list[bytes]:
         encode(MessageOpen(reference=name)),
         write_transfer(transfer),
         *(
-            encode(MessageAppend(reference=name, octets=body[at : at + size]))
-            for at in range(0, len(body), size)
+            encode(MessageAppend(reference=name, octets=body[begin : begin + size]))
+            for begin in range(0, len(body), size)
         ),
         encode(MessageClose(reference=name)),
     ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from harebell.front.amqp_0_9_1.connection_states import CONNECTION, ConnectionEvent, without
 from harebell.front.amqp_0_9_1.profile import Profile
 from harebell.front.amqp_0_10_transitional import frames, handshake
 from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
@@ -13,17 +14,13 @@ from harebell.front.amqp_0_10_transitional.layer import TransitionalLayer
 from harebell.front.common.errors import Errors
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
 from harebell.wire.v09.reply_codes import NAMES_0_10T
-from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionState
-
-_OPEN = ConnectionState.OPEN
 
 PROFILE_0_10T = Profile(
     version="0-10t",
     major=0,
     minor=10,
     spec=AMQP_0_10_TRANSITIONAL,
-    states=CONNECTION_SERVER
-    | {_OPEN: {"connection.close": CONNECTION_SERVER[_OPEN]["connection.close"]}},
+    states=without(CONNECTION, [ConnectionEvent.UPDATE_SECRET]),
     connection_handlers=handshake.HANDLERS,
     handlers=HANDLERS,
     # The specification has no other code for a frame at the wrong time.

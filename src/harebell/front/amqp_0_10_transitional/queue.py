@@ -68,10 +68,11 @@ def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDecla
     """Check a redeclaration, in which durable and auto-delete are ignored."""
     alternate = queue.arguments.get(ALTERNATE, "")
     if method.alternate_exchange and method.alternate_exchange != alternate:
-        thing = rendered("queue", queue.name, channel.vhost.name)
-        text = f"{thing} has the alternate exchange '{alternate}'"
+        resource = rendered("queue", queue.name, channel.vhost.name)
+        text = f"{resource} has the alternate exchange '{alternate}'"
         raise soft(504, text, _CLASS, _DECLARE)
     if method.exclusive and queue.owner is None and not queue.durable:
+        # An exclusive queue that lost its session has no owner, and may get another.
         _claim(channel, queue)
     same: Queue = channel.vhost.declare_queue(
         queue.name,
@@ -87,14 +88,14 @@ def _same(channel: TransitionalChannel, queue: Queue, method: methods.QueueDecla
 
 def _claim(channel: TransitionalChannel, queue: Queue) -> None:
     """Make a queue without an owner exclusive."""
-    mine = {
-        id(each)
-        for one in channel.connection.channels.values()
-        for each in (one.consumers or {}).values()
+    own = {
+        id(consumer)
+        for each in channel.connection.channels.values()
+        for consumer in (each.consumers or {}).values()
     }
-    if any(id(each) not in mine for each in (*queue.consumers, *queue.browsers)):
-        thing = rendered("queue", queue.name, channel.vhost.name)
-        raise soft(405, f"{thing} is used by others", _CLASS, _DECLARE)
+    if any(id(each) not in own for each in (*queue.consumers, *queue.browsers)):
+        resource = rendered("queue", queue.name, channel.vhost.name)
+        raise soft(405, f"{resource} is used by others", _CLASS, _DECLARE)
     channel.vhost.give(queue, channel.connection)
     channel.exclusive.add(queue.name)
 
@@ -140,11 +141,11 @@ def _ends(
 def bind(channel: TransitionalChannel, method: methods.QueueBind) -> None:
     """queue.bind: binding twice is the same as once."""
     exchange, queue, key = _ends(channel, method, _BIND)
-    thing = rendered("exchange", exchange.name, channel.vhost.name)
+    resource = rendered("exchange", exchange.name, channel.vhost.name)
     if exchange.internal:
-        raise hard(530, f"{thing} is internal", _CLASS, _BIND)
+        raise hard(530, f"{resource} is internal", _CLASS, _BIND)
     if queue.durable and not exchange.durable:
-        text = f"durable queue '{queue.name}' cannot be bound to the transient {thing}"
+        text = f"durable queue '{queue.name}' cannot be bound to the transient {resource}"
         raise hard(530, text, _CLASS, _BIND)
     channel.vhost.bind(exchange.name, queue, key, method.arguments)
     if queue.durable:
@@ -154,7 +155,7 @@ def bind(channel: TransitionalChannel, method: methods.QueueBind) -> None:
 def unbind(channel: TransitionalChannel, method: methods.QueueUnbind) -> None:
     """queue.unbind: a missing binding closes the connection, as the specification requires."""
     exchange, queue, key = _ends(channel, method, _UNBIND)
-    if Binding(exchange, queue, key, method.arguments).identity not in exchange.bindings:
+    if Binding(exchange, queue, key, method.arguments) not in exchange.bindings:
         text = f"queue '{queue.name}' is not bound like that to exchange '{exchange.name}'"
         raise hard(530, text, _CLASS, _UNBIND)
     channel.vhost.unbind(exchange.name, queue, key, method.arguments)
@@ -176,6 +177,7 @@ def delete(channel: TransitionalChannel, method: methods.QueueDelete) -> None:
     queue = channel.vhost.queue(name, channel.connection)
     method.queue = name
     if leaves_messages(queue):
+        # Its messages go to the alternate exchange: they are in other logs of this commit.
         channel.connection.hold_until(channel.connection.commit.ticket)
     common_delete(channel, method)
 

@@ -16,10 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from harebell.base.gauge import Gauge
-from harebell.base.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
 from harebell.base.work import Work
 from harebell.front.common.checkpoints import Checkpoints, Key
 from harebell.front.common.errors import hard, soft
+from harebell.front.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
 
 _CLASS = 120
 _FREED_PER_UNIT = 13_000
@@ -53,6 +53,7 @@ class Reference:
         if len(data) >= _TINY:
             self._parts.append(data)
         elif data:
+            # Parts of a checkpoint are shared with it, so they do not grow.
             last = self._parts[-1] if len(self._parts) > self._marked[0] else None
             if isinstance(last, bytearray):
                 last += data
@@ -80,7 +81,7 @@ class Reference:
         return len(self._parts.pop()) if self._parts else 0
 
     def body(self) -> bytes:
-        """The decoded input."""
+        """The whole body, in one piece."""
         if len(self._parts) == 1:
             (only,) = self._parts
             return bytes(only)
@@ -152,7 +153,9 @@ class References:
         key = self._key(identifier)
         before, since = reference.mark()
         if reference.saved is not None and reference.saved != key:
+            # A body has one checkpoint, whatever identifiers the client gives it.
             self._checkpoints.forget(reference.saved)
+        # Only the new pieces, unless another session has overwritten or dropped the checkpoint.
         if reference.saved == key and self._checkpoints.size(key) == before:
             self._checkpoints.save(key, before, since)
         else:
@@ -169,6 +172,7 @@ class References:
         key = self._key(identifier)
         saved = self._checkpoints.load(key)
         if saved is None:
+            # Not an error: the client sends the body from its beginning.
             return 0
         for piece in saved:
             reference.append(piece)

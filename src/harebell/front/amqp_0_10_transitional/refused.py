@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import REFUSED_RETRY_MS
+from harebell.front.limits import REFUSED_RETRY_MS
 
 if TYPE_CHECKING:
     from harebell.base.timers import Timer
@@ -46,6 +46,7 @@ class Refused:
             if not self._others(queue) and self._has_dead_letters(queue):
                 entry.reject()
                 continue
+            # The client is done with it: the message no longer counts against its prefetch.
             entry.forget()
             if not self._offer(queue, entry.position):
                 self._kept.append((queue, entry.position))
@@ -87,7 +88,7 @@ class Refused:
                 self._kept.append((queue, position))
         self._look_again()
 
-    def give_back(self) -> None:
+    def requeue_all(self) -> None:
         """Requeue every message of an ended session."""
         if self._timer is not None:
             self._timer.stop()

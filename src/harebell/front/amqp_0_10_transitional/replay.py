@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from harebell.base.limits import SESSION_REPLAY_BYTES
 from harebell.front.amqp_0_10_transitional.completion import after, distance
+from harebell.front.limits import SESSION_REPLAY_BYTES
 
 _OVERHEAD = 8
 _HEAD = 7
@@ -20,11 +20,11 @@ _HEAD = 7
 
 def split(data: bytes) -> list[bytes]:
     """Split bytes into frames."""
-    frames, at = [], 0
-    while at < len(data):
-        end = at + _OVERHEAD + int.from_bytes(data[at + 3 : at + _HEAD])
-        frames.append(data[at:end])
-        at = end
+    frames, begin = [], 0
+    while begin < len(data):
+        end = begin + _OVERHEAD + int.from_bytes(data[begin + 3 : begin + _HEAD])
+        frames.append(data[begin:end])
+        begin = end
     return frames
 
 
@@ -58,6 +58,7 @@ class Replay:
         """Drop frames up to this number, which the client has; False for an invalid number."""
         new = distance(self.acked, mark)
         if new < 0:
+            # Acknowledged already: clients repeat their mark.
             return True
         if new > len(self._frames):
             return False
@@ -79,5 +80,6 @@ class Replay:
 
     def again(self, number: int) -> list[bytes]:
         """Return the frames to replay, with this channel number."""
+        # The channel number is the second and third octet of a frame; a resume may change it.
         channel = number.to_bytes(2)
         return [frame[:1] + channel + frame[3:] for frame in self._frames]

@@ -11,10 +11,11 @@ from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10_transitional.completion import after, distance
 from harebell.front.amqp_0_10_transitional.sessions import Session
 from harebell.front.common.errors import hard
-from harebell.wire.v09 import methods_session as m
+from harebell.wire.v09 import methods_transitional as m
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
+    from harebell.wire.v09.transitional_types import Ranges
 
 _CLASS = 20
 _SUCCESS = 200
@@ -83,7 +84,7 @@ def suspend(channel: TransitionalChannel, method: m.SessionSuspend) -> None:
     connection.send(number, m.SessionDetached())
 
 
-def check_set(mark: int, ranges: m.Ranges, name: str, method_id: int, class_id: int) -> None:
+def check_set(mark: int, ranges: Ranges, name: str, method_id: int, class_id: int) -> None:
     """Refuse ranges that are not above their mark, or begin directly after it.
 
     Raises:
@@ -106,6 +107,7 @@ def ack(channel: TransitionalChannel, method: m.SessionAck) -> None:
     mark = method.cumulative_seen_mark
     check_set(mark, method.seen_frame_set, "seen-frame-set", 110, _CLASS)
     if method.seen_frame_set:
+        # Frames come in order over TCP, so a gap can only be a fault of the client.
         text = "seen-frame-set: nothing arrives out of order here"
         raise hard(502, text, _CLASS, 110)
     replay = session.replay
@@ -114,6 +116,7 @@ def ack(channel: TransitionalChannel, method: m.SessionAck) -> None:
     if not replay.ack(mark):
         raise hard(502, f"frame {mark} was not sent, the last is {replay.sent}", _CLASS, 110)
     if session.resuming:
+        # Now it is known what the client lacks: the kept frames, then new ones.
         session.resuming = False
         for frame in replay.again(channel.number):
             channel.connection.out.raw(frame)
@@ -128,7 +131,7 @@ def high_water_mark(channel: TransitionalChannel, method: m.SessionHighWaterMark
 
 
 def solicit_ack(channel: TransitionalChannel, method: m.SessionSolicitAck) -> None:
-    """session.solicit-ack: the same."""
+    """session.solicit-ack: acknowledge the received frames, as for session.high-water-mark."""
     session = _session(channel, 130)
     channel.connection.send(channel.number, m.SessionAck(session.seen))
 

@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import SESSION_LIFETIME_SECONDS, SESSIONS_KEPT
 from harebell.front.amqp_0_10_transitional.completion import after
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.replay import Replay
 from harebell.front.common.admission import check_channel
 from harebell.front.common.event_exchange import channel_created
-from harebell.wire.v09.methods_session import (
+from harebell.front.limits import SESSION_LIFETIME_SECONDS
+from harebell.wire.v09.methods_transitional import (
     SessionAck,
     SessionAttached,
     SessionClosed,
@@ -92,11 +92,12 @@ class Session:
         self.channel.end()
 
 
-def _lifetime(connection: Connection, wanted: int) -> int:
+def _lifetime(connection: Connection, requested: int) -> int:
     """Return how long a session may live without a channel."""
-    if len(connection.registry.sessions) >= SESSIONS_KEPT:
+    if connection.registry.kept_sessions.objection(connection.user.name):
+        # The user's share of sessions without a channel, which take memory, is used up.
         return 0
-    return min(wanted, SESSION_LIFETIME_SECONDS)
+    return min(requested, SESSION_LIFETIME_SECONDS)
 
 
 def _new_identifier(connection: Connection) -> bytes:
@@ -107,15 +108,16 @@ def _new_identifier(connection: Connection) -> bytes:
     return bytes(data)
 
 
-def open_(connection: Connection, number: int, wanted: int) -> None:
+def open_(connection: Connection, number: int, requested: int) -> None:
     """session.open: a new session, attached to the channel."""
     check_channel(connection)
     channel: TransitionalChannel = connection.profile.channel(connection, number)
-    session = Session(channel, _new_identifier(connection), _lifetime(connection, wanted))
+    session = Session(channel, _new_identifier(connection), _lifetime(connection, requested))
     channel.session = session
     connection.channels[number] = channel
     if session.lifetime:
         connection.registry.sessions[session.identifier] = session
+        connection.registry.kept_sessions.add(session.user)
     connection.broker.events.actor = connection.user.name
     channel_created(channel)
     connection.send(number, SessionAttached(session.identifier, session.lifetime))
@@ -144,6 +146,7 @@ def resume(connection: Connection, number: int, identifier: bytes) -> None:
     assert replay is not None, "sessions that are kept have a lifetime"
     session.resuming = replay.sent != replay.acked
     channel.attach(connection, number)
+    # Replies of the lost connection may have waited for it; the replay must not be earlier.
     connection.hold_until(channel.vhost.recorder.ticket)
     connection.broker.events.actor = connection.user.name
     channel_created(channel)

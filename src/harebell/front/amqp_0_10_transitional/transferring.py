@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import WRITE
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import REPLY_TEXT_BYTES
 from harebell.base.message import Message, Properties, new_message
-from harebell.front.amqp_0_9_1.special_properties import prepared
 from harebell.front.amqp_0_10_transitional.access import check_ticket
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.references import References, too_large
@@ -28,16 +26,19 @@ from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.transitional import to_basic
-from harebell.front.operations.publish import takers, writable_exchange
+from harebell.front.operations.publish import writable_exchange
+from harebell.front.operations.returns import RETURNED, count_drop, count_return, takers
+from harebell.front.operations.special_properties import prepared
 from harebell.model.exchange.kind import Exchange
 from harebell.model.firehose import further_keys
-from harebell.model.queue.contract import PENDING, REJECTED, Queue
+from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
 from harebell.model.transaction import due_at_commit
-from harebell.wire.v09 import methods_message as m
-from harebell.wire.v09.content import BasicProperties, parse_properties
+from harebell.wire.limits import REPLY_TEXT_BYTES
+from harebell.wire.v09 import methods_transitional as m
+from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.transfer import (
     HEAD,
     Transfer,
@@ -72,6 +73,7 @@ def take(channel: TransitionalChannel, payload: bytes) -> None:
     if transfer.kind == INLINE:
         _publish(channel, exchange, transfer, transfer.value, channel.completions.last)
         return
+    # By reference: the transfer is complete when the body is closed and the message published.
     reference = references_of(channel).get(transfer.value, _TRANSFER[1])
     reference.waiting.append((channel.completions.hold(), transfer))
 
@@ -83,37 +85,38 @@ def close(channel: TransitionalChannel, method: m.MessageClose) -> None:
     completions = channel.completions
     try:
         for number, transfer in reference.waiting:
+            # Again, as the exchange may have been deleted since the transfer.
             exchange = _exchange(channel, transfer.destination)
             result = _publish(channel, exchange, transfer, body, number)
             ticket = channel.connection.commit.ticket if result & PENDING else 0
             completions.done(number, ticket)
     finally:
-        channel.connection.has_finished()
+        channel.connection.registry.publishers.finished(channel.connection)
     if reference.waiting and completions.asked:
         channel.committed()
 
 
 def references_of(channel: TransitionalChannel) -> References:
     """Return the references of a session."""
-    found: References | None = channel.references
-    if found is None:
+    references: References | None = channel.references
+    if references is None:
         connection = channel.connection
         vhost, user = channel.vhost.name, connection.user.name
-        found = channel.references = References(
+        references = channel.references = References(
             connection.registry.gauge,
             _checkpoints(connection),
             lambda identifier: (vhost, user, identifier),
             connection.message_max,
         )
-    return found
+    return references
 
 
 def _checkpoints(connection: Connection) -> Checkpoints:
     registry, clock = connection.registry, connection.broker.clock
     if registry.checkpoints is None:
         registry.checkpoints = Checkpoints(registry.gauge, lambda: clock.steady)
-    found: Checkpoints = registry.checkpoints
-    return found
+    checkpoints: Checkpoints = registry.checkpoints
+    return checkpoints
 
 
 def _exchange(channel: TransitionalChannel, name: str) -> Exchange:
@@ -133,18 +136,14 @@ def _publish(
     try:
         message, queues, properties = _routed(channel, exchange, transfer, raw, body)
     except ProtocolError as error:
+        # Shared checks name basic.publish.
         raise ProtocolError(error.code, error.text, *_TRANSFER, error.hard) from None
     if channel.router.origins:
         message.origin = connection.origin
-    connection.published = True
-    exchange.published += 1
-    exchange.routed += len(queues)
-    channel.counters.publish += 1
     details = details_of(channel).exchange(exchange.name)
-    details.publish += 1
-    if channel.confirms is not None:
-        channel.confirms.publishes_at(details)
-    connection.arrivals.count(len(body), len(queues), channel.confirms is not None)
+    channel.counts_at(details)
+    confirms = channel.confirms is not None
+    channel.count_publish(connection, exchange, details, len(body), len(queues), confirms)
     if channel.router.tracer is not None:
         published(channel, message, properties, queues)
     return _hand_over(channel, transfer, message, queues, number)
@@ -168,16 +167,17 @@ def _routed(
         raise soft(406, f"ttl {decoded.ttl} is longer than {_TTL_MAX_MS} ms", *_TRANSFER)
     check_topic(channel, WRITE, exchange.name, key)
     if connection.intercepts or _asks_for_more(decoded):
+        # As a message of class basic, whose rules for these properties are not written twice.
         basic = to_basic(new_message(exchange.name, key, properties, b""))
-        given = parse_properties(basic.raw)
+        basic_properties = parse_properties(basic.raw)
         if connection.intercepts:
-            given = intercepted(channel.connection, given)
+            basic_properties = intercepted(channel.connection, basic_properties)
         for further in further_keys(decoded.application_headers):
             check_topic(channel, WRITE, exchange.name, further)
-        message, queues = prepared(channel, exchange, key, given, body)
-        return message, queues, given
+        message, queues = prepared(channel, exchange, key, basic_properties, body)
+        return message, queues, basic_properties
     if decoded.user_id:
-        check_user_id(BasicProperties(user_id=decoded.user_id), connection.user)
+        check_user_id(decoded.user_id, connection.user)
     message = new_message(exchange.name, key, properties, body)
     queues = channel.router.route(exchange, message)
     if decoded.ttl:
@@ -205,18 +205,20 @@ def _hand_over(
     of = f"transfer {number} to {where} with routing key '{message.routing_key}'"
     if not queues:
         if transfer.reject_unroutable:
-            channel.count_return(message)
+            count_return(channel, message)
             _reject(channel, _GENERIC, f"NO_ROUTE - {of}")
         else:
-            channel.counters.drop_unroutable += 1
-            details_of(channel).exchange(message.exchange).drop_unroutable += 1
+            count_drop(channel, message)
+        if channel.transaction is None:
+            return unrouted(message)
+        channel.transaction.publish(message, queues, RETURNED)
         return 0
     if transfer.immediate:
-        asked, queues = queues, takers(queues, message)
+        all_queues, queues = queues, takers(queues, message)
         # A queue without a ready consumer rejects the message: its alternate exchange gets it.
-        left = [_pass_on(channel, q, message) for q in asked if q not in queues]
-        if not queues and not any(left):
-            channel.count_return(message)
+        passed_on = [_pass_on(channel, q, message) for q in all_queues if q not in queues]
+        if not queues and not any(passed_on):
+            count_return(channel, message)
             _reject(channel, _NOT_IMMEDIATE, f"NO_CONSUMERS - {of}")
             return 0
     if channel.transaction is not None:
@@ -234,7 +236,11 @@ def _pass_on(channel: TransitionalChannel, queue: Queue, message: Message) -> bo
     exchange = channel.vhost.exchanges.get(name) if isinstance(name, str) else None
     if exchange is None:
         return False
-    for other in channel.router.route(exchange, message):
+    others = channel.router.route(exchange, message)
+    if not others:
+        unrouted(message)
+    for other in others:
+        # The queue that has rejected it may be bound there as well.
         if other is not queue:
             other.publish(message)
     return True

@@ -30,13 +30,13 @@ from harebell.front.common.errors import hard, soft
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+    from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 
 _REQUEST = (30, 10)
 _ADMINISTRATOR = "administrator"
 
 
-def request(channel: WindowedChannel, method: methods.AccessRequest) -> None:
+def request(channel: LegacyChannel, method: methods.AccessRequest) -> None:
     """access.request: grant a ticket to this channel, in place of its earlier one."""
     realm, user = method.realm, channel.connection.user
     if not realm.startswith((DATA, ADMIN)):
@@ -47,19 +47,21 @@ def request(channel: WindowedChannel, method: methods.AccessRequest) -> None:
     if realm == ADMIN and _ADMINISTRATOR not in user.tags:
         raise hard(403, f"access to realm '{realm}' refused for user '{user.name}'", *_REQUEST)
     rights = (PASSIVE, ACTIVE, WRITE, READ)
-    wanted = (method.passive, method.active, method.write, method.read)
+    requested = (method.passive, method.active, method.write, method.read)
     try:
         ticket = channel.connection.registry.tickets.grant(
             channel,
             channel.vhost.name,
             realm,
-            [right for right, is_wanted in zip(rights, wanted, strict=True) if is_wanted],
+            [right for right, is_requested in zip(rights, requested, strict=True) if is_requested],
             exclusive=method.exclusive,
+            user=user.name,
         )
     except RealmInUse as error:
         raise soft(403, str(error), *_REQUEST) from None
-    channel.asked = True
-    channel.good_ticket = 0
+    channel.has_requested_ticket = True
+    # The next publish looks its ticket up again: from now on unknown numbers are refused.
+    channel.accepted_ticket = 0
     channel.connection.send(channel.number, methods.AccessRequestOk(ticket=ticket.number))
 
 

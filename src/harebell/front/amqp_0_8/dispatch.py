@@ -13,10 +13,15 @@ from harebell.front.amqp_0_8 import exchange as older_exchange
 from harebell.front.amqp_0_8 import flow as older_flow
 from harebell.front.amqp_0_8 import queue as older_queue
 from harebell.front.amqp_0_9_1 import dispatch, file, stream, tunnel
+from harebell.front.amqp_0_9_1.connection_states import (
+    CONNECTION,
+    METHOD_EVENTS,
+    ConnectionTable,
+    without,
+)
 from harebell.front.common.errors import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
 from harebell.wire.v09.spec import ProtocolSpec
-from harebell.wire.v09.states import CONNECTION_SERVER, ConnectionTable
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
 for _file in (
@@ -46,7 +51,6 @@ def handlers_of(
 def states_of(spec: ProtocolSpec) -> ConnectionTable:
     """Return the states of a connection, with the methods that a version has."""
     names = {each.name for each in spec.methods}
-    return {
-        state: {name: then for name, then in follows.items() if name in names}
-        for state, follows in CONNECTION_SERVER.items()
-    }
+    return without(
+        CONNECTION, [event for name, event in METHOD_EVENTS.items() if name not in names]
+    )

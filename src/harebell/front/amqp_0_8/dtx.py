@@ -18,7 +18,7 @@ from harebell.model.xa.branch import BranchError
 from harebell.model.xa.states import Fault
 from harebell.model.xa.xid import FORMAT_0_8, XidError, checked_xid
 from harebell.wire.v09 import methods
-from harebell.wire.v09 import methods_peers as own
+from harebell.wire.v09 import methods_older as own
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
@@ -43,6 +43,7 @@ def select(channel: Channel, method: own.DtxSelect) -> None:
 def start(channel: Channel, method: own.DtxStart) -> None:
     """dtx.start: later work belongs to this transaction; the earlier one ends on this channel."""
     association = channel.association
+    # A transaction without a branch is one of tx.select.
     if association is None or (channel.transaction is not None and association.branch is None):
         text = "the channel has not selected distributed transactions alone: dtx.select first"
         raise soft(503, text, _CLASS, _START)

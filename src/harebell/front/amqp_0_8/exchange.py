@@ -20,7 +20,7 @@ from harebell.model.resource import missing, rendered
 from harebell.wire.v09 import methods, methods_older
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+    from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 
 _DECLARE = (40, 10)
 _DELETE = (40, 20)
@@ -36,29 +36,31 @@ QUEUE_NOT_BOUND_WITH_KEY = 6
 """The reply codes of exchange.bound-ok, numbered by Qpid."""
 
 
-def declare(channel: WindowedChannel, method: methods.ExchangeDeclare) -> None:
+def declare(channel: LegacyChannel, method: methods.ExchangeDeclare) -> None:
     """exchange.declare: create it, or check that the existing one has that type."""
     channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
-    found = channel.vhost.exchanges.get(clean(method.exchange))
+    existing = channel.vhost.exchanges.get(clean(method.exchange))
+    # An empty name is refused there.
     if method.passive or not method.exchange:
         exchange.declare(channel, method)
         return
     if method.type not in KINDS:
         raise hard(503, f"unknown exchange type '{method.type}'", *_DECLARE)
-    if found is None:
+    if existing is None:
         exchange.declare(channel, method)
         return
-    check(channel, CONFIGURE, EXCHANGE, found.name)
-    if method.type != found.KIND:
-        thing = rendered("exchange", found.name, channel.vhost.name)
-        text = f"{thing} is of type '{found.KIND}', not '{method.type}'"
+    # Not the shared declaration, which compares durable and arguments as well.
+    check(channel, CONFIGURE, EXCHANGE, existing.name)
+    if method.type != existing.KIND:
+        resource = rendered("exchange", existing.name, channel.vhost.name)
+        text = f"{resource} is of type '{existing.KIND}', not '{method.type}'"
         not_allowed = channel.connection.qpid or channel.connection.version != _PUBLISHED
         raise hard(530 if not_allowed else 507, text, *_DECLARE)
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeDeclareOk())
 
 
-def delete(channel: WindowedChannel, method: methods.ExchangeDelete) -> None:
+def delete(channel: LegacyChannel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: the exchange must exist."""
     channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = clean(method.exchange)
@@ -70,8 +72,9 @@ def delete(channel: WindowedChannel, method: methods.ExchangeDelete) -> None:
     exchange.delete(channel, method)
 
 
-def bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> None:
+def bound(channel: LegacyChannel, method: methods_older.ExchangeBound) -> None:
     """exchange.bound: query bindings."""
+    # Only Qpid's clients have this method.
     channel.connection.qpid = True
     check_binding_seen(channel, method.exchange, method.queue, method.routing_key)
     code, text = _bound(channel, method)
@@ -79,17 +82,17 @@ def bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> None
     channel.connection.send(channel.number, reply)
 
 
-def _bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> tuple[int, str]:
+def _bound(channel: LegacyChannel, method: methods_older.ExchangeBound) -> tuple[int, str]:
     vhost = channel.vhost
-    found = vhost.exchanges.get(method.exchange)
-    if found is None:
+    source = vhost.exchanges.get(method.exchange)
+    if source is None:
         return NO_EXCHANGE, f"exchange '{method.exchange}' not found"
     queue = vhost.queues.get(method.queue) if method.queue else None
     if method.queue and queue is None:
         return NO_QUEUE, f"queue '{method.queue}' not found"
-    if found.default:
+    if source.default:
         return _bound_to_default(channel, method)
-    pairs = [(each.destination, each.routing_key) for each in found.bindings.values()]
+    pairs = [(each.destination, each.routing_key) for each in source.bindings.values()]
     if not pairs:
         return NO_BINDINGS, f"nothing is bound to exchange '{method.exchange}'"
     if queue is not None:
@@ -105,7 +108,7 @@ def _bound(channel: WindowedChannel, method: methods_older.ExchangeBound) -> tup
 
 
 def _bound_to_default(
-    channel: WindowedChannel, method: methods_older.ExchangeBound
+    channel: LegacyChannel, method: methods_older.ExchangeBound
 ) -> tuple[int, str]:
     """Answer for the default exchange, which binds every queue by its name only."""
     key = method.routing_key

@@ -8,12 +8,12 @@ from harebell.front.common.errors import hard
 from harebell.wire.v09 import methods, methods_older
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+    from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 
 _RESUME = (20, 50)
 
 
-def flow(channel: WindowedChannel, method: methods.ChannelFlow) -> None:
+def flow(channel: LegacyChannel, method: methods.ChannelFlow) -> None:
     """channel.flow: stop or resume deliveries; basic.get is not affected."""
     channel.stopped = not method.active
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=method.active))
@@ -21,17 +21,17 @@ def flow(channel: WindowedChannel, method: methods.ChannelFlow) -> None:
         channel.serve()
 
 
-def resume(channel: WindowedChannel, method: methods_older.ChannelResume) -> None:
+def resume(channel: LegacyChannel, method: methods_older.ChannelResume) -> None:
     """channel.resume: refused, because channels end with their connection."""
     raise hard(540, "channel.resume: a channel ends with its connection", *_RESUME)
 
 
-def ping(channel: WindowedChannel, method: methods_older.ChannelPing) -> None:
+def ping(channel: LegacyChannel, method: methods_older.ChannelPing) -> None:
     """channel.ping, or channel.pong: reply with channel.ok."""
     channel.connection.send(channel.number, methods_older.ChannelOk())
 
 
-def ok(channel: WindowedChannel, method: methods.Method) -> None:
+def ok(channel: LegacyChannel, method: methods.Method) -> None:
     """Ignore a reply without a request."""
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from harebell.front.amqp_0_8 import dispatch as older
 from harebell.front.amqp_0_9_1 import handshake
+from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
+from harebell.front.amqp_0_9_1.legacy_consumer import LegacyConsumer
 from harebell.front.amqp_0_9_1.profile import Profile
-from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
-from harebell.front.amqp_0_9_1.windowed_consumer import WindowedConsumer
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 
 PROFILE_0_9 = Profile(
@@ -19,8 +19,8 @@ PROFILE_0_9 = Profile(
     handlers=older.handlers_of(AMQP_0_9, older.HANDLERS),
     errors=older.ERRORS,
     start=handshake.start,
-    channel=WindowedChannel,
-    consumer=WindowedConsumer,
+    channel=LegacyChannel,
+    consumer=LegacyConsumer,
     plain=True,
     echoed=frozenset(b"ldV"),
     tickets=True,

@@ -16,12 +16,13 @@ from harebell.front.common.access_tickets import ACTIVE, PASSIVE, READ
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.names import clean, meant
 from harebell.front.common.permission import QUEUE, check
+from harebell.front.operations.bind import check_binding
 from harebell.model.queue.contract import Queue
 from harebell.model.resource import RESERVED_PREFIX, missing, rendered
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_0_9_1.windowed_channel import WindowedChannel
+    from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 
 _DECLARE = (50, 10)
 _BIND = (50, 20)
@@ -30,7 +31,7 @@ _DELETE = (50, 40)
 _UNBIND = (50, 50)
 
 
-def declare(channel: WindowedChannel, method: methods.QueueDeclare) -> None:
+def declare(channel: LegacyChannel, method: methods.QueueDeclare) -> None:
     """queue.declare: create it, or accept the existing one."""
     channel.check_ticket(method.ticket, PASSIVE if method.passive else ACTIVE, _DECLARE)
     name = clean(method.queue)
@@ -38,36 +39,39 @@ def declare(channel: WindowedChannel, method: methods.QueueDeclare) -> None:
         if name.startswith(RESERVED_PREFIX):
             text = f"queue name '{name}' contains reserved prefix '{RESERVED_PREFIX}*'"
             raise hard(403, text, *_DECLARE)
-        found = channel.vhost.queues.get(name)
-        if found is not None:
-            _as_it_is(method, found)
+        existing = channel.vhost.queues.get(name)
+        if existing is not None:
+            _take_over_options(method, existing)
     queue.declare(channel, method)
 
 
-def _as_it_is(method: methods.QueueDeclare, found: Queue) -> None:
+def _take_over_options(method: methods.QueueDeclare, existing: Queue) -> None:
     """Take over the options of the existing queue that a second declaration does not change."""
-    method.durable = found.durable
-    method.auto_delete = found.auto_delete
+    # The shared declaration compares them, and would refuse other values.
+    method.durable = existing.durable
+    method.auto_delete = existing.auto_delete
     if not method.arguments:
-        method.arguments = dict(found.arguments)
+        method.arguments = dict(existing.arguments)
 
 
-def bind(channel: WindowedChannel, method: methods.QueueBind) -> None:
+def bind(channel: LegacyChannel, method: methods.QueueBind) -> None:
     """queue.bind: an invalid one closes the connection, a missing queue or exchange the channel."""
     channel.check_ticket(method.ticket, ACTIVE, _BIND)
     if not clean(method.exchange):
         text = "no queue may be bound to the default exchange, which is internal"
         raise hard(530, text, *_BIND)
-    name = queue.check_binding(channel, method)
+    request = queue.binding_request(channel, method)
+    # Before the refusals below, which say whether exchange and queue exist and what they are.
+    check_binding(channel, QUEUE, request.destination, request.source, request.key)
     exchange = channel.vhost.exchanges.get(clean(method.exchange))
     if exchange is not None:
         if exchange.internal:
             text = f"no queue may be bound to '{exchange.name}', which is internal"
             raise hard(530, text, *_BIND)
-        found = channel.vhost.queues.get(name)
-        if found is not None and found.durable and not exchange.durable:
-            thing = rendered("queue", found.name, channel.vhost.name)
-            text = f"{thing} is durable and exchange '{exchange.name}' is not"
+        existing = channel.vhost.queues.get(request.destination)
+        if existing is not None and existing.durable and not exchange.durable:
+            resource = rendered("queue", existing.name, channel.vhost.name)
+            text = f"{resource} is durable and exchange '{exchange.name}' is not"
             raise soft(406, text, *_BIND)
     try:
         queue.bind(channel, method)
@@ -77,19 +81,19 @@ def bind(channel: WindowedChannel, method: methods.QueueBind) -> None:
         raise
 
 
-def unbind(channel: WindowedChannel, method: methods.QueueUnbind) -> None:
+def unbind(channel: LegacyChannel, method: methods.QueueUnbind) -> None:
     """queue.unbind, which 0-9 has, and 0-8 has from RabbitMQ."""
     channel.check_ticket(method.ticket, ACTIVE, _UNBIND)
     queue.unbind(channel, method)
 
 
-def purge(channel: WindowedChannel, method: methods.QueuePurge) -> None:
+def purge(channel: LegacyChannel, method: methods.QueuePurge) -> None:
     """queue.purge: needs the ticket for reading."""
     channel.check_ticket(method.ticket, READ, _PURGE)
     queue.purge(channel, method)
 
 
-def delete(channel: WindowedChannel, method: methods.QueueDelete) -> None:
+def delete(channel: LegacyChannel, method: methods.QueueDelete) -> None:
     """queue.delete: the queue must exist."""
     channel.check_ticket(method.ticket, ACTIVE, _DELETE)
     name = meant(method.queue, channel.last_queue)

@@ -20,7 +20,7 @@ from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.amqp_0_9_1.other_contents import send_body
 from harebell.front.common.errors import hard
-from harebell.wire.v09 import methods_peers as methods
+from harebell.wire.v09 import methods_older as methods
 from harebell.wire.v09.method import Method
 from harebell.wire.v09.property_list import TEST
 
@@ -40,13 +40,13 @@ def reckoned(numbers: Iterable[int | Decimal], operation: int) -> int:
     Raises:
         ValueError: the operation is unknown.
     """
-    found = list(numbers)
+    values = list(numbers)
     _check(operation)
-    if not found:
+    if not values:
         return 0
     if operation == _ADD:
-        return int(sum(found)) & _LONGLONG
-    return int(min(found) if operation == _MIN else max(found)) & _LONGLONG
+        return int(sum(values)) & _LONGLONG
+    return int(min(values) if operation == _MIN else max(values)) & _LONGLONG
 
 
 def joined(texts: Iterable[bytes], operation: int) -> bytes:
@@ -55,12 +55,12 @@ def joined(texts: Iterable[bytes], operation: int) -> bytes:
     Raises:
         ValueError: the operation is unknown.
     """
-    found = list(texts)
+    values = list(texts)
     _check(operation)
     if operation == _ADD:
-        return b"".join(found)
+        return b"".join(values)
     pick = min if operation == _MIN else max
-    return pick(found, key=len, default=b"")
+    return pick(values, key=len, default=b"")
 
 
 def checksum(content: bytes) -> int:
@@ -80,6 +80,7 @@ def _wrong(error: ValueError, field: str, method_id: int) -> Exception:
 def _answer(channel: Channel, method: Method, method_id: int) -> None:
     connection = channel.connection
     size = len(connection.spec.encode(method)) + FRAME_OVERHEAD_BYTES
+    # A concatenation can be longer than a frame, which a method cannot leave.
     if size > connection.frame_max:
         text = f"the result needs a frame of {size} octets, {connection.frame_max} are agreed on"
         raise hard(506, text, _CLASS, method_id)
@@ -134,10 +135,10 @@ def content(channel: Channel, method: methods.TestContent) -> None:
     channel.connection.scanner.pending += 1
 
 
-def _whole(channel: Channel, found: Content) -> None:
-    body = found.body()
+def _whole(channel: Channel, content: Content) -> None:
+    body = content.body()
     answer = methods.TestContentOk(checksum(body))
-    send_body(channel, answer, TEST, found.properties.raw, body)
+    send_body(channel, answer, TEST, content.properties.raw, body)
 
 
 HANDLERS = {

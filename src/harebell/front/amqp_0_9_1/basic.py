@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.amqp_0_9_1.direct_reply import consume_replies
 from harebell.front.amqp_0_9_1.queue import find_readable
@@ -16,12 +15,13 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.names import generated
 from harebell.front.common.unacked import UnackedGet
+from harebell.front.limits import REFUSED_AT_ONCE
 from harebell.front.operations.consume import ConsumerOptions, check_arguments, end, start
-from harebell.front.operations.get import count_empty, count_get
+from harebell.front.operations.get import count_empty, count_get, take_next
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.model.resource import rendered
-from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
+from harebell.model.transaction import REJECT, REQUEUE, REQUEUE_RETURNED
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -36,32 +36,36 @@ _NACK = 120
 def qos(channel: Channel, method: methods.BasicQos) -> None:
     """basic.qos: for consumers started later, or with `global` for the channel as a whole."""
     if method.prefetch_size:
+        # RabbitMQ has no limit in bytes, and closes the connection with 540.
         raise hard(540, f"prefetch_size!=0 ({method.prefetch_size})", _CLASS, 10)
     if not method.global_:
         channel.prefetch = method.prefetch_count
     channel.connection.send(channel.number, methods.BasicQosOk())
+    # After the reply: a higher limit may deliver at once, which must not come before it.
     if method.global_:
         channel.limit(method.prefetch_count)
 
 
 def consumer_priority(
-    arguments: Mapping[str, Any], thing: str, ids: tuple[int, int] = (_CLASS, 20)
+    arguments: Mapping[str, Any], resource: str, ids: tuple[int, int] = (_CLASS, 20)
 ) -> int:
     """Return the priority of a consumer from its arguments.
 
     Args:
         arguments: of the consumer.
-        thing: the queue, as errors name it.
+        resource: the queue, as errors name it.
         ids: class and method.
 
     Raises:
         ProtocolError: 406 for the channel.
     """
     value = arguments.get("x-priority", 0)
+    # A boolean of the table is an int for Python, but not for RabbitMQ.
     if isinstance(value, bool) or not isinstance(value, int):
         raise soft(
             406,
-            f"invalid arg 'x-priority' for {thing}: \"expected integer, got {type_name(value)}\"",
+            f"invalid arg 'x-priority' for {resource}: "
+            f'"expected integer, got {type_name(value)}"',
             *ids,
         )
     return max(-(2**31), min(value, 2**31 - 1))
@@ -76,14 +80,16 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
     if channel.consumers is None:
         channel.consumers = {}
     if tag in channel.consumers:
+        # The tag is how both sides name the consumer: RabbitMQ closes the connection.
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", _CLASS, 20)
     check_consumer_count(channel.connection, len(channel.consumers), (_CLASS, 20))
     queue = find_readable(channel, method.queue)
-    thing = rendered("queue", queue.name, channel.vhost.name)
+    resource = rendered("queue", queue.name, channel.vhost.name)
     options = ConsumerOptions(
         method.consumer_tag, method.no_ack, method.exclusive, channel.prefetch, method.arguments
     )
     exclusive = check_arguments(channel.vhost, queue, options)
+    # In 0-8 and 0-9 every prefetch is that of the channel, so no queue refuses it there.
     if channel.prefetch_global and channel.connection.profile.extended:
         queue.check_prefetch_global()
     channel.vhost.check_consumer(queue, exclusive=exclusive)
@@ -93,7 +99,7 @@ def consume(channel: Channel, method: methods.BasicConsume) -> None:
         tag,
         no_ack=method.no_ack,
         exclusive=exclusive,
-        priority=consumer_priority(method.arguments, thing),
+        priority=consumer_priority(method.arguments, resource),
         prefetch=channel.prefetch,
         arguments=method.arguments,
         excluded=channel.connection.origin if method.no_local else 0,
@@ -125,12 +131,12 @@ def cancel(channel: Channel, method: methods.BasicCancel) -> None:
 def get(channel: Channel, method: methods.BasicGet) -> None:
     """basic.get: one message, or get-empty."""
     queue = find_readable(channel, method.queue)
-    found = queue.get()
-    if found is None:
+    next_message = take_next(queue)
+    if next_message is None:
         count_empty(channel, queue)
         channel.connection.send(channel.number, methods.BasicGetEmpty())
         return
-    message, position, redelivered = found
+    message, position, redelivered = next_message
     details = count_get(channel, queue, no_ack=method.no_ack, redelivered=redelivered)
     if channel.connection.stamps:
         message = stamped_as_sent(channel.connection, message)
@@ -143,6 +149,7 @@ def get(channel: Channel, method: methods.BasicGet) -> None:
         routing_key=message.routing_key,
         message_count=queue.ready_count(),
     )
+    # Prefetch limits do not apply to basic.get, as with RabbitMQ.
     channel.connection.send_content(channel.number, reply, message)
     if channel.router.tracer is not None:
         delivered(channel, message, queue.name, redelivered)
@@ -166,7 +173,8 @@ def ack(channel: Channel, method: methods.BasicAck) -> None:
 def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id: int) -> None:
     kind = REJECT
     if requeue:
-        kind = GIVE_BACK if method_id == _NACK else REQUEUE
+        # As in RabbitMQ 4.3, where only basic.reject counts towards the delivery limit.
+        kind = REQUEUE_RETURNED if method_id == _NACK else REQUEUE
     if multiple and channel.transaction is None and channel.unacked.count > REFUSED_AT_ONCE:
         settle_all(channel, channel.last_of(tag, method_id), kind)
         return
@@ -193,9 +201,10 @@ def _check_recover(requeue: bool, method_id: int) -> None:
         raise hard(540, "requeue=false", _CLASS, method_id)
 
 
-def put_all_back(channel: Channel) -> None:
+def requeue_all(channel: Channel) -> None:
     """Requeue every delivery of the channel, in slices if there are many."""
     if channel.unacked.count > REFUSED_AT_ONCE:
+        # Up to the newest tag of now: deliveries that follow meanwhile are not part of it.
         settle_all(channel, channel.next_tag - 1, REQUEUE)
     else:
         channel.requeue(channel.take(0, True, 0))
@@ -209,13 +218,13 @@ def recover(channel: Channel, method: methods.BasicRecover) -> None:
     """
     _check_recover(method.requeue, 110)
     channel.connection.send(channel.number, methods.BasicRecoverOk())
-    put_all_back(channel)
+    requeue_all(channel)
 
 
 def recover_async(channel: Channel, method: methods.BasicRecoverAsync) -> None:
-    """basic.recover-async: the same without a reply."""
+    """basic.recover-async: requeue all unacknowledged deliveries, without a reply."""
     _check_recover(method.requeue, 100)
-    put_all_back(channel)
+    requeue_all(channel)
 
 
 HANDLERS = {

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
+from harebell.front.operations.returns import MANDATORY
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
 
@@ -18,8 +19,6 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
     from harebell.model.xa.association import Association
     from harebell.model.xa.branch import Branch
-
-_MANDATORY = 1
 
 
 class BranchWork:
@@ -45,11 +44,12 @@ class BranchWork:
         """Keep a publish for the branch's commit."""
         if queues:
             self._branch().publish(message, queues, flags)
-        elif flags & _MANDATORY:
+        elif flags & MANDATORY:
             self._channel.return_message(message)
 
     def settle(self, entries: list[Unacked], kind: int) -> None:
         """Keep an acknowledgement or rejection for the branch's commit."""
+        # Their credit is free now: the commit may come from another channel, long after.
         for entry in entries:
             entry.forget()
         self._branch().settle(entries, kind)

@@ -14,28 +14,29 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.body_frames import ScatteredFrames
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
-from harebell.base.limits import (
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
+from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.front.amqp_0_9_1.bulk_filter import MessageTest, repeatable_filter
+from harebell.front.amqp_0_9_1.queue import find_readable
+from harebell.front.convert.dispatch import converted
+from harebell.front.limits import (
     BULK_BYTES,
     BULK_READS_PER_TURN,
     BULK_READS_WAITING,
     BULK_ROWS,
     BULK_SCAN_BYTES,
-    FRAME_OVERHEAD_BYTES,
-    LONG_BODY_BYTES,
     OUTPUT_HIGH_BYTES,
 )
-from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_9_1.bulk_filter import MessageTest, repeatable_filter
-from harebell.front.amqp_0_9_1.queue import find_readable
-from harebell.front.convert.dispatch import converted
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.model.filter import FilterError
 from harebell.model.resource import precondition, rendered
 from harebell.wire.arrow.columns import ArrowSelection, selection
 from harebell.wire.arrow.encode import compressor, record_batch_parts
-from harebell.wire.v09.bulk import CLASS, READ, BulkBatch, BulkRead, BulkSpan, BulkSpanOk
+from harebell.wire.v09.bulk import CLASS, READ
 from harebell.wire.v09.frames import HEADER, METHOD
 from harebell.wire.v09.header_texts import count_of, headers_of, json_of
+from harebell.wire.v09.methods import BulkBatch, BulkRead, BulkSpan, BulkSpanOk
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
@@ -58,15 +59,15 @@ _LAST = 2**62
 def span(channel: Channel, method: BulkSpan) -> None:
     """bulk.span: return the positions of a queue."""
     queue = find_readable(channel, method.queue)
-    found = queue.span(min(method.time, _LAST))
+    span = queue.span(min(method.time, _LAST))
     reply = BulkSpanOk(
         generation=queue.identity,
         kind=queue.kind,
-        first=found.first,
-        end=found.end,
-        messages=found.messages,
-        octets=found.byte_count,
-        position=found.position,
+        first=span.first,
+        end=span.end,
+        messages=span.messages,
+        octets=span.byte_count,
+        position=span.position,
     )
     channel.connection.send(channel.number, reply)
 
@@ -104,10 +105,11 @@ class Reads:
                 "most that may"
             )
         self._waiting.append((channel, method))
+        # The first is answered at once. Behind others it waits, as answers have no number.
         if len(self._waiting) == 1:
             self.serve()
         else:
-            self._again()
+            self._ask_for_turn()
 
     def serve(self) -> None:
         """Answer some reads, in order."""
@@ -129,9 +131,9 @@ class Reads:
                 # It has done the work of a turn.
                 break
         if self._waiting:
-            self._again()
+            self._ask_for_turn()
 
-    def _again(self) -> None:
+    def _ask_for_turn(self) -> None:
         """Request another turn."""
         self._connection.starved = True
         self._connection.touch()
@@ -145,35 +147,37 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     """
     queue = find_readable(channel, method.queue)
     _check_generation(queue, method.generation)
-    thing = rendered("queue", queue.name, queue.vhost)
+    resource = rendered("queue", queue.name, queue.vhost)
     whole = method.group and not method.end
     if (method.first > method.end and not whole) or method.end > _LAST:
         raise precondition(
-            f"positions {method.first} to {method.end} of {thing} are no range: the first position "
-            "and the one behind the last are asked for"
+            f"positions {method.first} to {method.end} of {resource} are no range: the first "
+            "position and the one behind the last are asked for"
         )
     try:
-        wanted = _wanted(method.columns)
+        selected = _selection(method.columns)
         compress = compressor(method.compression)
     except ValueError as error:
         raise precondition(str(error)) from error
     builder = BatchBuilder(
-        wanted.columns, wanted.fields, queue.name, headers_of, json_of, count_of, _basic
+        selected.columns, selected.fields, queue.name, headers_of, json_of, count_of, _basic
     )
     builder.skip = method.skip_lost
     builder.limit(
         min(method.rows or BULK_ROWS, BULK_ROWS),
         min(method.octets or BULK_BYTES, BULK_BYTES),
+        # A filter that selects nothing must not read a whole log in one turn.
         BULK_SCAN_BYTES,
     )
     try:
         _filter(builder, method.filter)
-        follows = _pour(channel, queue, method, builder)
+        follows = _append_to(channel, queue, method, builder)
     except FilterError as error:
         raise precondition(f"the filter '{_WHERE}' is invalid: {error}") from error
+    # Rows before a damaged message are answered; the next read begins at it and fails.
     if builder.bad >= 0 and not builder.rows:
         raise Refusal(
-            ErrorKind.RECORD_DAMAGED, f"the message at position {follows} of {thing} is damaged"
+            ErrorKind.RECORD_DAMAGED, f"the message at position {follows} of {resource} is damaged"
         )
     lost = builder.lost
     rows, nodes, buffers = builder.finish()
@@ -197,33 +201,34 @@ def _send(channel: Channel, method: BulkBatch, parts: list[bytes]) -> None:
     connection.touch()
 
 
-def _pour(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) -> int:
+def _append_to(channel: Channel, queue: Queue, method: BulkRead, into: BatchBuilder) -> int:
     """Read the requested range, or the messages of a claim, into a batch builder.
 
     Raises:
         Refusal: the claim is not open, or not in that epoch.
     """
     if not method.group:
-        return queue.pour(method.first, method.end, into)
+        return queue.append_to(method.first, method.end, into)
     leases = channel.connection.broker.leases
     group = leases.current(channel.vhost, queue, method.group, method.epoch)
     claim = leases.opened(group, method.claim)
+    # No end means all of the claim: its client may not know the positions yet.
     end = method.end or group.bounds(claim)[1]
-    return group.queue.claims().pour(claim.runs, method.first, end, into, claim.seen)
+    return group.queue.claims().append_to(claim.runs, method.first, end, into, claim.seen)
 
 
 def _check_generation(queue: Queue, generation: str) -> None:
     if generation and generation != queue.identity:
-        thing = rendered("queue", queue.name, queue.vhost)
+        resource = rendered("queue", queue.name, queue.vhost)
         raise Refusal(
             ErrorKind.GENERATION_CHANGED,
-            f"{thing} was deleted and declared again: its log is {queue.identity} now, and "
+            f"{resource} was deleted and declared again: its log is {queue.identity} now, and "
             f"{generation} was asked for",
         )
 
 
 @lru_cache(maxsize=64)
-def _wanted(columns: bytes) -> ArrowSelection:
+def _selection(columns: bytes) -> ArrowSelection:
     """Parse a list of column names; cached, because readers repeat the same list."""
     try:
         text = columns.decode()
@@ -236,14 +241,15 @@ def _basic(message: Message) -> Message:
     return converted(message, FAMILY_09)
 
 
-def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
+def _filter(builder: BatchBuilder, filters: dict[str, Any]) -> None:
     """Set the filter of a batch builder.
 
     Raises:
         Refusal: a filter is unknown or has a wrong value.
         FilterError: the condition is invalid.
     """
-    for name, value in wanted.items():
+    for name, value in filters.items():
+        # An unknown filter that was ignored would give rows that the client does not expect.
         if name not in _FILTERS:
             known = ", ".join(_FILTERS)
             raise precondition(f"there is no filter '{name}'; there are {known}")
@@ -254,17 +260,17 @@ def _filter(builder: BatchBuilder, wanted: dict[str, Any]) -> None:
             takes, fits = "text", type(value) is str
         if not fits:
             raise precondition(f"the filter '{name}' takes {takes}, not {value!r}")
-    if _KEY in wanted and _PREFIX in wanted:
+    if _KEY in filters and _PREFIX in filters:
         raise precondition(f"the filters '{_KEY}' and '{_PREFIX}' exclude each other")
-    key = wanted.get(_KEY, wanted.get(_PREFIX))
+    key = filters.get(_KEY, filters.get(_PREFIX))
     builder.filter(
         None if key is None else key.encode(errors="surrogateescape"),
-        _PREFIX in wanted,
-        wanted.get(_SINCE, 0),
-        wanted.get(_UNTIL, 0),
+        _PREFIX in filters,
+        filters.get(_SINCE, 0),
+        filters.get(_UNTIL, 0),
     )
-    if _WHERE in wanted:
-        builder.where(MessageTest(repeatable_filter(wanted[_WHERE]), builder))
+    if _WHERE in filters:
+        builder.where(MessageTest(repeatable_filter(filters[_WHERE]), builder))
 
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {

@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import lru_cache
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import BULK_FILTER_UNITS
 from harebell.base.message import Message, Properties
 from harebell.front.convert.editor import EDITOR
+from harebell.front.limits import BULK_FILTER_UNITS
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.properties import parse_properties
 from harebell.model.filter import Filter, FilterError, Subject, compile_filter
@@ -80,6 +80,7 @@ class MessageTest:
                 exchange, key, _NO_PROPERTIES, body, time, offset, failed, again
             )
         if self._units <= 0:
+            # The reader continues behind this message: the condition has used up its turn.
             self._builder.full = True
         return selected
 

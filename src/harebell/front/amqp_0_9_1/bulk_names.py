@@ -1,6 +1,6 @@
 """bulk.queues and bulk.letters: the queues that a user may read, and those of dead letters.
 
-AMQP has no methods for that, and who reads all queues of a pattern or dead letters needs them.
+AMQP has no such methods. Readers of all queues of a pattern, or of dead letters, need the names.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ from harebell.front.amqp_0_9_1.queue import find_readable
 from harebell.front.common.permission import QUEUE
 from harebell.model.dead_letter_queues import dead_letter_queues
 from harebell.model.resource import rendered
-from harebell.wire.v09.bulk import BulkLetters, BulkQueues, BulkQueuesOk, encode_names
+from harebell.wire.v09.bulk import encode_names
+from harebell.wire.v09.methods import BulkLetters, BulkQueues, BulkQueuesOk
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
     from harebell.model.queue.contract import Queue
 
 _AROUND_BYTES = 64
-"""Octets of a frame beside the names."""
+"""Bytes of a frame beside the names."""
 _PAGE_BYTES = 32_768
 
 
@@ -39,20 +40,21 @@ def queues(channel: Channel, method: BulkQueues) -> None:
 def letters(channel: Channel, method: BulkLetters) -> None:
     """bulk.letters: return the names of the queues that dead letters of a queue go to."""
     queue = find_readable(channel, method.queue)
-    found = dead_letter_queues(channel.vhost, queue)
-    names = sorted(each.name for each in found if _may_read(channel, each))
+    letter_queues = dead_letter_queues(channel.vhost, queue)
+    names = sorted(each.name for each in letter_queues if _may_read(channel, each))
     if not names:
-        thing = rendered("queue", queue.name, queue.vhost)
+        resource = rendered("queue", queue.name, queue.vhost)
         raise Refusal(
             ErrorKind.ACCESS_REFUSED,
-            f"dead letters of {thing} go to queues that user '{channel.connection.user.name}' may "
-            "not read",
+            f"dead letters of {resource} go to queues that user '{channel.connection.user.name}' "
+            "may not read",
         )
     _answer(channel, names)
 
 
 def _may_read(channel: Channel, queue: Queue) -> bool:
     connection = channel.connection
+    # An exclusive queue of another connection could not be read.
     if queue.owner is not None and queue.owner is not connection:
         return False
     return connection.user.allows(queue.vhost, READ, QUEUE, queue.name)

@@ -1,30 +1,21 @@
 cimport cython
-from harebell.base.counters cimport Counters
-from harebell.base.message cimport Message, Properties, new_message
+from harebell.base.message cimport Message, Properties
 from harebell.base.sequence cimport Sequence
 from harebell.front.amqp_0_9_1.confirm cimport Confirms
 from harebell.front.amqp_0_9_1.connection cimport Connection
-from harebell.front.amqp_0_9_1.channel_port cimport ChannelPort
+from harebell.front.operations.publishing_channel cimport PublishingChannel
+from harebell.front.operations.returns cimport unroutable
 from harebell.front.common.unacked cimport Unacked
-from harebell.model.exchange.kind cimport Exchange
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
-from harebell.model.router cimport Router
 
-cdef int _MANDATORY
 cdef int _IMMEDIATE
-cdef int _RETURNED
 cdef int _AT_ONCE
 cdef Py_ssize_t _OUTPUT_HIGH
 
-cdef class Channel(ChannelPort):
+cdef class Channel(PublishingChannel):
     cdef public Connection connection
-    cdef readonly object vhost
-    cdef readonly Router router
     cdef readonly Sequence unacked
-    cdef public Counters counters
-    cdef public object details
-    cdef public Counters at_exchange
     cdef public unsigned long long next_tag
     cdef public dict consumers
     cdef public bint cancelled
@@ -34,17 +25,13 @@ cdef class Channel(ChannelPort):
     cdef public int allowed
     cdef public object waiting
     cdef public Confirms confirms
-    cdef public object transaction
     cdef public object association
     cdef public str last_queue
     cdef public object reply_queue
     cdef public object classes
-    cdef Exchange _exchange
-    cdef long long _exchange_epoch
-    cdef public object topic
     cdef public object publisher
 
-    @cython.locals(connection=Connection, exchange=Exchange, message=Message, queues=tuple)
+    @cython.locals(connection=Connection)
     cpdef int publish(self, int flags, str exchange_name, str routing_key, Properties properties,
                       bytes body) except -1
     @cython.locals(result=int, queue=Queue)
@@ -56,7 +43,7 @@ cdef class Channel(ChannelPort):
     cpdef list take(self, unsigned long long tag, bint multiple, int method_id)
     @cython.locals(entry=Unacked, number="unsigned long long", entries=list)
     cpdef list take_some(self, unsigned long long last, int limit)
-    cpdef int wait_turn(self, Consumer consumer) except -1
-    @cython.locals(limit=int, left="Py_ssize_t", before=int, consumer=Consumer)
-    cpdef int take_turns(self) except -1
+    cpdef int await_prefetch(self, Consumer consumer) except -1
+    @cython.locals(limit=int, turns="Py_ssize_t", before=int, consumer=Consumer)
+    cpdef int share_prefetch(self) except -1
     cpdef int serve(self) except -1

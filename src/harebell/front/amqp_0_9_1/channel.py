@@ -12,57 +12,45 @@ from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING
 
 from harebell.auth.authority import Undecided
-from harebell.auth.permissions import READ, WRITE
-from harebell.base.counters import UNCOUNTED, Counters
+from harebell.auth.permissions import READ
+from harebell.base.counters import Counters
 from harebell.base.errors import Refusal
-from harebell.base.limits import (
-    OUTPUT_HIGH_BYTES,
-    REMOVED_AT_ONCE,
-    REMOVED_CONSUMER_UNITS,
-    SETTLED_AT_ONCE,
-)
-from harebell.base.message import FAMILY_09, Message, Properties, new_message
+from harebell.base.message import FAMILY_09, Message, Properties
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_9_1.channel_port import RETURNED, ChannelPort
-from harebell.front.amqp_0_9_1.open_channel import (
-    ChannelConfirms,
-    ChannelPublisher,
-    ChannelWork,
-)
-from harebell.front.amqp_0_9_1.settling import come_back, settle_all
-from harebell.front.amqp_0_9_1.special_properties import prepared
+from harebell.front.amqp_0_9_1.open_channel import ChannelConfirms, ChannelPublisher
+from harebell.front.amqp_0_9_1.settling import requeue_all, settle_all
 from harebell.front.amqp_0_9_1.tx import ChannelTransaction
-from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
-from harebell.front.common.permission import QUEUE, check, check_topic, topic_of
+from harebell.front.common.permission import QUEUE, check
 from harebell.front.common.requeue_order import by_consumer
 from harebell.front.common.unacked import Unacked
-from harebell.front.operations.publish import writable_exchange
+from harebell.front.limits import OUTPUT_HIGH_BYTES, REMOVED_CONSUMER_UNITS, SETTLED_AT_ONCE
+from harebell.front.operations.publish import is_internal, too_large
+from harebell.front.operations.publishing_channel import PublishingChannel
+from harebell.front.operations.returns import IMMEDIATE, NO_ROUTE, unroutable
+from harebell.front.operations.special_properties import prepared
 from harebell.model.exchange.kind import Exchange
-from harebell.model.queue.contract import Queue
-from harebell.model.transaction import ACCEPT
+from harebell.model.limits import REMOVED_AT_ONCE
+from harebell.model.queue.contract import Queue, unrouted
+from harebell.model.transaction import ACCEPT, due_at_commit
 from harebell.wire.v09 import methods
+from harebell.wire.v09.reply_codes import NAMES
 
 if TYPE_CHECKING:
-    from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.file_stream.file_stream_channel import ChannelClasses
     from harebell.model.consumer import Consumer
     from harebell.model.queue.reply import ReplyQueue
-    from harebell.model.vhost import VHost
     from harebell.model.xa.association import Association
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 
-_MANDATORY = 1
-_IMMEDIATE = 2
-_RETURNED = RETURNED
+_IMMEDIATE = IMMEDIATE
 _PUBLISH = (60, 40)
-_NO_ROUTE = 312
 _AT_ONCE = SETTLED_AT_ONCE
 _OUTPUT_HIGH = OUTPUT_HIGH_BYTES
 
@@ -74,8 +62,8 @@ def _serve(queues: Iterable[Queue]) -> None:
             queue.drain()
 
 
-class Channel(ChannelPort):
-    """A channel of a connection.
+class Channel(PublishingChannel):
+    """A channel of a connection; further attributes are those of `PublishingChannel`.
 
     Args:
         connection: the connection it belongs to.
@@ -83,9 +71,6 @@ class Channel(ChannelPort):
 
     Attributes:
         unacked: deliveries not acknowledged yet, by delivery tag.
-        counters: of its messages; those of all closed channels when it is closed.
-        details: the counters by exchange and by queue; None until something is counted.
-        at_exchange: the counters of the exchange that was used last.
         next_tag: the next delivery tag (AMQP 0-9-1 1.1, delivery-tag: from 1, per channel).
         consumers: the consumers started here, by tag; None until there is one.
         cancelled: whether basic.cancel was sent to the client.
@@ -97,25 +82,17 @@ class Channel(ChannelPort):
         confirms: set by confirm.select.
         transaction: set by tx.select, or for work on a branch of a distributed transaction.
         association: with such branches; None before dtx is used.
-        content: the content that is being assembled from single frames.
-        router: of its vhost.
         last_queue: the queue declared last, which an empty queue name means.
-        topic: the allowed routing keys at the exchange that was used last; None for all.
         reply_queue: where direct replies to this channel arrive; None until one is consumed.
         classes: the state of the classes file and stream; None until one of them is used.
         publisher: the named publisher, whose repeated messages are dropped; None without one.
     """
 
     def __init__(self, connection: Connection, number: int) -> None:
-        super().__init__(number)
-        self.connection = connection
         assert connection.vhost is not None, "channels are opened on open connections"
-        self.vhost: VHost = connection.vhost
-        self.router = self.vhost.router
+        super().__init__(number, connection.vhost)
+        self.connection = connection
         self.unacked = Sequence(1)
-        self.counters = Counters()
-        self.details: ChannelDetails | None = None
-        self.at_exchange = UNCOUNTED
         self.next_tag = 1
         self.consumers: dict[str, Consumer] | None = None
         self.cancelled = False
@@ -125,19 +102,15 @@ class Channel(ChannelPort):
         self.allowed = 0
         self.waiting: deque[Consumer] | None = None
         self.confirms: ChannelConfirms | None = None
-        self.transaction: ChannelWork | None = None
         self.association: Association | None = None
         self.last_queue = ""
         self.reply_queue: ReplyQueue | None = None
         self.classes: ChannelClasses | None = None
-        self._exchange: Exchange | None = None
-        self._exchange_epoch = -1
-        self.topic: TopicRule | None = None
         self.publisher: ChannelPublisher | None = None
 
     @property
     def user(self) -> User:
-        """Whose permissions count."""
+        """The user whose permissions are checked."""
         return self.connection.user
 
     # --- publishing -----------------------------------------------------------------------------
@@ -146,44 +119,26 @@ class Channel(ChannelPort):
         self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
     ) -> int:
         """Publish a message: check, route, publish to the queues, confirm."""
+        confirms = self.confirms is not None
         connection = self.connection
         if flags & _IMMEDIATE:
+            # RabbitMQ has no `immediate` since 3.0, and closes the connection for it.
             raise hard(540, "immediate=true", *_PUBLISH)
+        # RabbitMQ's order: the size is refused before the permission, the exchange or the route.
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
+        # Before the route, so that a repeated message is neither counted nor returned twice.
         if self.publisher is not None and self.publisher.passes_over(properties):
             return 0
-        exchange = self._exchange
-        if (
-            exchange is None
-            or exchange.name != exchange_name
-            or self._exchange_epoch != self.router.epoch
-        ):
-            exchange = self._find_exchange(exchange_name)
-        if connection.intercepts:
-            properties = intercepted(connection, properties)
-        if properties.suspect:
-            message, queues = prepared(self, exchange, routing_key, properties, body)
-        else:
-            if self.topic is not None:
-                check_topic(self, WRITE, exchange_name, routing_key)
-            # The exchange's own string: a queue sees by identity that its source is the same.
-            message = new_message(exchange.name, routing_key, properties, body)
-            queues = self.router.route(exchange, message)
-        if self.router.origins:
-            message.origin = connection.origin
-        connection.published = True
-        exchange.published += 1
-        exchange.routed += len(queues)
-        self.counters.publish += 1
-        self.at_exchange.publish += 1
-        connection.arrivals.count(len(body), len(queues), self.confirms is not None)
+        return self.route(connection, flags, exchange_name, routing_key, properties, body, confirms)
+
+    def routed(
+        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
+    ) -> int:
+        """Publish a routed message, at once or in the transaction."""
         if self.router.tracer is not None:
             published(self, message, properties, queues)
-        if self.transaction is not None:
-            self.transaction.publish(message, queues, flags)
-            return 0
-        self.accept(message, queues, flags)
+        self.forward(message, queues, flags)
         return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
@@ -195,52 +150,63 @@ class Channel(ChannelPort):
         if queues:
             for queue in queues:
                 result |= queue.publish(message)
-        elif flags & _MANDATORY:
-            self.count_return(message)
-            self.return_message(message)
-        elif not flags & _RETURNED:
-            self.counters.drop_unroutable += 1
-            details_of(self).exchange(message.exchange).drop_unroutable += 1
+        else:
+            # A duplicate without queues still waits for the commit of the message it repeats.
+            result = unrouted(message)
+            unroutable(self, message, flags)
         if self.publisher is not None:
             self.publisher.taken(result)
+        # Last: a client forgets a message at its confirm, and would not know its return.
         if self.confirms is not None:
             self.confirms.published(result)
         return result
 
-    def count_return(self, message: Message) -> None:
-        """Count a message that is returned to its publisher."""
-        self.counters.return_unroutable += 1
-        details_of(self).exchange(message.exchange).return_unroutable += 1
-
-    def _find_exchange(self, name: str) -> Exchange:
-        exchange = writable_exchange(self, name, lambda text: soft(403, text, *_PUBLISH))
-        counters = details_of(self).exchange(exchange.name)
+    def counts_at(self, counters: Counters) -> None:
+        """Count confirms of later publishes for their exchange."""
         if self.confirms is not None:
             self.confirms.publishes_at(counters)
-        self.at_exchange = counters
-        self._exchange = exchange
-        self._exchange_epoch = self.router.epoch
-        self.topic = topic_of(self, exchange)
-        return exchange
+
+    def intercepted(self, properties: Properties) -> Properties:
+        """Add the configured headers and properties to a published message."""
+        return intercepted(self.connection, properties)
+
+    def prepared(
+        self, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    ) -> tuple[Message, tuple[Queue, ...]]:
+        """Check and route a message with properties that the broker processes."""
+        return prepared(self, exchange, routing_key, properties, body)
+
+    def internal_exchange(self, text: str) -> Exception:
+        """Make the error for an internal exchange."""
+        return is_internal(text)
+
+    def reply_name(self) -> str:
+        """Return the secret name at which this channel consumes replies; "" without any."""
+        queue = self.reply_queue
+        return "" if queue is None or queue.deleted else queue.name
+
+    def due_at(self, ttl_ms: int) -> int:
+        """Return when a message that is published now expires."""
+        if self.transaction is not None:
+            # The message enters its queues at the commit: a long transaction must not expire it.
+            return due_at_commit(ttl_ms)
+        return self.connection.broker.clock.steady + ttl_ms
 
     def too_large(self, size: int) -> Exception:
         """Make the error for a body over the configured limit."""
-        limit = self.connection.message_max
-        return soft(
-            406, f"message size {size} is larger than configured max size {limit}", *_PUBLISH
-        )
+        return too_large(size, self.connection.message_max)
 
-    def return_message(self, message: Message) -> None:
-        """Send an unroutable mandatory message back (AMQP 0-9-1 1.8.3.7, basic.return)."""
+    def return_message(self, message: Message, code: int = NO_ROUTE) -> None:
+        """Send an undeliverable message back with a reply code (AMQP 0-9-1 1.8.3.8, return)."""
         if message.family != FAMILY_09:
             # Imported here and below, because few channels use the classes file and stream.
             from harebell.front.amqp_0_9_1.other_contents import send_back
 
-            if send_back(self, message, _NO_ROUTE):
+            if send_back(self, message, code):
                 return
         method = methods.BasicReturn(
-            reply_code=_NO_ROUTE,
-            reply_text="NO_ROUTE",
+            reply_code=code,
+            reply_text=NAMES[code],
             exchange=message.exchange,
             routing_key=message.routing_key,
         )
@@ -251,8 +217,10 @@ class Channel(ChannelPort):
     def ack(self, tag: int, multiple: bool) -> int:
         """basic.ack: acknowledge deliveries (tag 0 with multiple: all of them)."""
         if self.transaction is not None:
+            # An unknown tag is refused now and not at the commit (AMQP 0-9-1 1.8.3.13).
             self.transaction.settle(self.take(tag, multiple, 80), ACCEPT)
             return 0
+        # The fast path: no list, and one queue with the consumer that has credit again.
         if not multiple:
             entry = self.unacked.take(tag)
             if entry is None:
@@ -260,10 +228,12 @@ class Channel(ChannelPort):
             self.counters.ack += 1
             entry.settle()
             if self.waiting is not None:
-                self.take_turns()
+                # Consumers that waited for the channel's prefetch come before the one of the ack.
+                self.share_prefetch()
             entry.queue.serve(entry.consumer)
             return 0
         last = tag if tag else self.next_tag - 1
+        # The second condition: a low tag may select few of very many deliveries.
         if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
             settle_all(self, self.last_of(tag, 80), ACCEPT)
             return 0
@@ -273,6 +243,7 @@ class Channel(ChannelPort):
             return 0
         queue: Queue | None = None
         self.counters.ack += len(entries)
+        # Deliveries of one queue mostly follow each other: it is served once for all of them.
         for entry in entries:
             entry.settle()
             if entry.queue is not queue:
@@ -286,6 +257,7 @@ class Channel(ChannelPort):
     def take(self, tag: int, multiple: bool, method_id: int) -> list[Unacked]:
         """Remove and return the unacknowledged deliveries that a tag selects."""
         entries: list[Unacked] = []
+        # Only with multiple is tag 0 no number, and then also right without any delivery.
         if not multiple or tag:
             entry = self.unacked.get(tag)
             if entry is None:
@@ -296,6 +268,7 @@ class Channel(ChannelPort):
                 return entries
         last = tag if tag else self.next_tag - 1
         number = self.unacked.first()
+        # Tags are never reused, so a gap is a delivery that was settled by itself.
         while number <= last:
             entry = self.unacked.take(number)
             if entry is not None:
@@ -322,7 +295,8 @@ class Channel(ChannelPort):
 
     def take_effect(self, entries: Entries[Unacked], kind: int) -> None:
         """Settle the deliveries of a committed transaction."""
-        (self.settle, self.discard, self.requeue, self.give_back)[kind](list(entries))
+        # In the order of the constants ACCEPT, REJECT, REQUEUE and REQUEUE_RETURNED.
+        (self.settle, self.discard, self.requeue, self.requeue_returned)[kind](list(entries))
 
     def settle(self, entries: list[Unacked]) -> None:
         """Acknowledge messages."""
@@ -342,16 +316,18 @@ class Channel(ChannelPort):
         for group in by_consumer(entries):
             for entry in group:
                 entry.requeue()
+            # Per group, as RabbitMQ does: the first consumer's messages go out again before the
+            # second one's are back. With a shared prefetch the waiting consumers come first.
             if self.waiting is None:
                 group[0].queue.drain()
         if self.waiting is not None:
             self.serve_queues(entries)
 
-    def give_back(self, entries: list[Unacked]) -> None:
+    def requeue_returned(self, entries: list[Unacked]) -> None:
         """Requeue the deliveries of a basic.nack."""
         for group in by_consumer(entries):
             for entry in group:
-                entry.give_back()
+                entry.requeue_returned()
             if self.waiting is None:
                 group[0].queue.drain()
         if self.waiting is not None:
@@ -360,7 +336,8 @@ class Channel(ChannelPort):
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Serve the queues of some deliveries, after the waiting consumers."""
         if self.waiting is not None:
-            self.take_turns()
+            self.share_prefetch()
+        # A dict and not a set: the order of the deliveries decides which queue is served first.
         for queue in {entry.queue: None for entry in entries}:
             queue.drain()
 
@@ -372,50 +349,56 @@ class Channel(ChannelPort):
     def limit(self, count: int) -> None:
         """Limit the outstanding deliveries of the channel as a whole; 0 is no limit."""
         self.prefetch_global = self.allowed = count
+        # A higher limit, or none, is room that no acknowledgement would announce.
         self.serve()
 
-    def wait_turn(self, consumer: Consumer) -> int:
+    def await_prefetch(self, consumer: Consumer) -> int:
         """Let a consumer wait until the channel may have more deliveries."""
         self.waiting = deque() if self.waiting is None else self.waiting
-        there = self.consumers or {}
-        if len(self.waiting) > 2 * len(there) + 8:
-            # Most of the waiting consumers were cancelled.
-            self.waiting = deque([each for each in self.waiting if there.get(each.tag) is each])
+        consumers = self.consumers or {}
+        if len(self.waiting) > 2 * len(consumers) + 8:
+            # Most of the waiting consumers were cancelled; removing them only now costs each
+            # consumer little, however often a client starts and cancels some.
+            self.waiting = deque([one for one in self.waiting if consumers.get(one.tag) is one])
         self.waiting.append(consumer)
         return 0
 
-    def take_turns(self) -> int:
+    def share_prefetch(self) -> int:
         """Serve the waiting consumers, a message each, so that they share the prefetch."""
         waiting = self.waiting
         limit = self.prefetch_global
-        left = len(waiting) if waiting is not None else 0
-        while waiting and left and (not limit or self.outstanding < limit):
-            left -= 1
+        turns = len(waiting) if waiting is not None else 0
+        while waiting and turns and (not limit or self.outstanding < limit):
+            turns -= 1
             consumer = waiting.popleft()
             consumer.waits = False
             if consumer.queue.deleted or (self.consumers or {}).get(consumer.tag) is not consumer:
                 continue
             before = self.outstanding
+            # Room for one message: a consumer that wants more waits again, behind the others.
             self.allowed = before + 1 if limit else 0
             consumer.queue.drain()
             self.allowed = limit
             if limit and self.outstanding > before:
-                left = len(waiting)
+                # After a delivery each may be served again; without any delivery this ends.
+                turns = len(waiting)
         return 0
 
     def serve(self) -> int:
         """Serve the consumers of the channel; one that gets a message goes last the next time."""
         consumers = self.consumers
         if self.waiting is not None:
-            self.take_turns()
+            self.share_prefetch()
         if consumers:
             out = self.connection.out
             for consumer in list(consumers.values()):
                 before = out.size
                 if before >= _OUTPUT_HIGH:
+                    # `relieved` continues when the socket has taken the output.
                     self.connection.starved = True
                     break
                 consumer.queue.serve(consumer)
+                # The end of the dict is the end of the order; a delivery may have ended it.
                 if out.size > before and consumers.get(consumer.tag) is consumer:
                     consumers[consumer.tag] = consumers.pop(consumer.tag)
         return 0
@@ -428,8 +411,10 @@ class Channel(ChannelPort):
         del self.consumers[consumer.tag]
         consumer_deleted(self, consumer)
         if self.connection.wants("consumer_cancel_notify"):
+            # nowait: RabbitMQ asks for no reply, and many clients send none.
             cancel = methods.BasicCancel(consumer_tag=consumer.tag, nowait=True)
             self.connection.send(self.number, cancel)
+            # Some clients reply nevertheless: from now on cancel-ok is no error here.
             self.cancelled = True
 
     def cancel_forbidden(self) -> None:
@@ -438,7 +423,7 @@ class Channel(ChannelPort):
             try:
                 check(self, READ, QUEUE, consumer.queue.name)
             except Undecided:
-                # The user is asked about again when it is used.
+                # The backend is asked when the consumer's user does something next.
                 continue
             except Refusal:
                 self.consumer_lost(consumer)
@@ -488,13 +473,6 @@ class Channel(ChannelPort):
 
         send_body(self, method, listed, raw, body, offset)
 
-    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
-        """Publish a routed message, at once or in the transaction."""
-        if self.transaction is not None:
-            self.transaction.publish(message, queues, flags)
-            return 0
-        return self.accept(message, queues, flags)
-
     def has_begun(self) -> bool:
         """True if a message is received in part, or publishes wait for their commit."""
         if self.content is not None:
@@ -526,6 +504,7 @@ class Channel(ChannelPort):
 
     def overdue(self, entry: Unacked, text: str) -> None:
         """Close the channel and requeue its deliveries: one is unacknowledged for too long."""
+        # By itself, before the close requeues the others: only this one counts as timed out.
         late = self.unacked.take(entry.tag)
         if late is not None:
             late.time_out()
@@ -543,16 +522,17 @@ class Channel(ChannelPort):
         consumers, self.consumers = self.consumers, None
         if not consumers:
             return []
-        gone = deque(consumers.values())
+        stopped = deque(consumers.values())
         queues: dict[Queue, None] = {}
-        many = len(gone) > REMOVED_AT_ONCE
+        many = len(stopped) > REMOVED_AT_ONCE
         work, events = self.connection.registry.work, self.connection.broker.events
         user = self.connection.user.name
 
         def step() -> bool:
+            # In a later slice another connection's user is the actor of its own events.
             events.actor = user
-            while gone:
-                consumer = gone.popleft()
+            while stopped:
+                consumer = stopped.popleft()
                 queues[consumer.queue] = None
                 consumer_deleted(self, consumer)
                 self.vhost.remove_consumer(consumer)
@@ -574,8 +554,10 @@ class Channel(ChannelPort):
         if self.content is not None:
             self.content.drop(connection.registry.work)
             self.content = None
+            # While it counts contents the scanner passes on single frames only.
             connection.scanner.pending -= 1
-        left = self.stop_consuming()
+        # First: otherwise the requeued messages would be delivered on this channel again.
+        consumed = self.stop_consuming()
         if self.confirms is not None:
             # Accepted publishes are confirmed before the close; later the number may be reused.
             self.confirms.close()
@@ -586,9 +568,10 @@ class Channel(ChannelPort):
         if self.association is not None:
             self.association.close()
         if self.transaction is not None:
+            # Before the requeue: its acknowledged deliveries are outstanding again.
             self.transaction.rollback(self)
             self.transaction = None
         if self.classes is not None:
             self.classes.close()
             self.classes = None
-        come_back(self, left)
+        requeue_all(self, consumed)

@@ -106,7 +106,9 @@ class Confirms:
         self.taken += 1
         if result:
             if result & _REJECTED:
+                # Also if another queue took the message, as with RabbitMQ.
                 return self._refuse()
+            # Publishes of one commit share a mark: only the first of them makes one.
             if self._commit.ticket != self._ticket:
                 self._wait()
         if not self._waiting:
@@ -120,6 +122,7 @@ class Confirms:
         if self._marks:
             self._flush_marks(self._commit.done)
             if self._marks:
+                # An earlier publish waits for the disk, and confirms keep their order.
                 return 0
         if self.taken > self.sent and self._ticket <= self._commit.done:
             self._ack(self.taken)
@@ -129,12 +132,14 @@ class Confirms:
         """Write the confirms that waited for a commit that is on disk."""
         self.flush()
         if self.taken > self.sent:
+            # Later publishes wait for a later commit; the registry has removed this object.
             self._connection.registry.waiting[self] = None
 
     def close(self) -> None:
         """Write the confirms behind an output barrier: the channel is closed."""
         self._connection.registry.waiting.pop(self, None)
         if self.taken > self.sent:
+            # channel.close must not overtake them, so the whole output waits for their commit.
             self._connection.hold_until(self._ticket)
             self._flush_marks(self._ticket)
             if self.taken > self.sent:
@@ -144,6 +149,7 @@ class Confirms:
         """Let the newest publish wait for the current commit."""
         self._mark(self.taken - 1)
         self._ticket = self._commit.ticket
+        # A confirm alone is no change: without this the broker might see nothing to commit.
         self._commit.urgent = True
         self._connection.registry.waiting[self] = None
         return 0
@@ -164,6 +170,7 @@ class Confirms:
         while self._marks and self._marks[0][0] <= done:
             _, last, refused = self._marks.popleft()
             if refused:
+                # Before `sent` moves on: a refused publish is not counted as confirmed.
                 self.count_details()
                 self.sent = self._confirmed = last
                 self._connection.send(self._number, methods.BasicNack(delivery_tag=last))
@@ -183,6 +190,7 @@ def select(channel: OpenChannel, method: methods.ConfirmSelect) -> None:
     """confirm.select: confirm every later publish. A repetition changes nothing."""
     if channel.transaction is not None:
         raise soft(406, "cannot switch from tx to confirm mode", 85, 10)
+    # A second confirm.select does not restart the numbers, as with RabbitMQ.
     if channel.confirms is None:
         channel.confirms = Confirms(channel.connection, channel.number, channel.counters)
         channel.confirms.publishes_at(channel.at_exchange)

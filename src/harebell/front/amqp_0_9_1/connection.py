@@ -11,10 +11,18 @@ from typing import TYPE_CHECKING
 
 from harebell.auth.authority import Undecided
 from harebell.auth.users import Users
-from harebell.base import limits
+from harebell.base import limits as base_limits
+from harebell.base.counters import BY_ERROR, BY_FORCE, BY_LOSS
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.front.amqp_0_9_1.channel_port import ChannelPort
+from harebell.front import limits
+from harebell.front.amqp_0_9_1.channel_states import (
+    CHANNEL,
+    CONTENT_EVENTS,
+    ChannelEvent,
+    ChannelState,
+)
+from harebell.front.amqp_0_9_1.connection_states import METHOD_EVENTS, ConnectionEvent
 from harebell.front.common.admission import check_channel
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.connection_end import log_lost, release_owned
@@ -24,20 +32,23 @@ from harebell.front.common.connection_log import (
     log_failed,
 )
 from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.front.common.decisions import decide
 from harebell.front.common.errors import describe, hard
 from harebell.front.common.event_exchange import channel_closed, channel_created
 from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
+from harebell.front.common.state_table import IGNORED, Fault
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
+from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.frames import FrameScanner
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
 from harebell.wire.v09 import methods
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.plain_fields import PLAIN_TAGS
-from harebell.wire.v09.states import ConnectionState, check_connection_method
+from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,6 +58,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
+_HEARTBEAT = HEARTBEAT
 _IDS = 4
 """Bytes of the class and method numbers at the beginning of a method frame."""
 _ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
@@ -93,7 +105,6 @@ class Connection(BaseConnection):
         self.confirming: list[PendingConfirms] = []
         self.closed_channels: set[int] = set()
         self.bulk: BulkReads | None = None
-        self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
         self.stamps = settings.stamp_sent
 
     # --- the shell's side -----------------------------------------------------------------------
@@ -111,12 +122,14 @@ class Connection(BaseConnection):
     def log_loss(self) -> None:
         """Log what the peer left unfinished, on its channels too."""
         log_lost(self)
+        # AMQP 0-9-1 1.5.2.6: a socket that ends without channel.close-ok should be logged.
         for number in sorted(self.closed_channels):
             text = f"{self.peer}: lost before channel.close-ok on channel {number}"
             self.log("error", text)
 
     def beat(self) -> None:
         """Write a heartbeat, ahead of output that waits for a commit."""
+        # A disk that takes long must not look like a dead broker to the client.
         beat = self.out if self.held is None else OutBuffer()
         beat.frame(HEARTBEAT, 0, b"")
         if self.held is not None:
@@ -125,10 +138,11 @@ class Connection(BaseConnection):
     def force_close(self, reason: str, now: float) -> None:
         """Close the connection from the broker's side, for example because it stops."""
         if self.state is ConnectionState.OPEN:
-            text = f"broker forced connection closure with reason '{reason}'"
             self.now = now
-            self.caught(hard(320, text, 0, 0))
+            self.end_reason = BY_FORCE
+            self.caught(hard(320, reason, 0, 0))
         elif not self.closing:
+            # Before connection.open a peer gets no close (2.2.4); after the close it had one.
             self.cut()
 
     # --- the front's side -----------------------------------------------------------------------
@@ -153,13 +167,14 @@ class Connection(BaseConnection):
         self.out.content(channel, self.spec.encode(method), message, self.frame_max)
         self.touch()
         if self.out.size > _OUTPUT_STOP:
+            # A client that sends basic.get without reading would fill the broker's memory.
             self.scanner.hold = True
 
     def send_blocked(self, blocked: bool) -> None:
         """Send connection.blocked or unblocked to a client that supports them."""
         if self.wants("connection.blocked"):
             if blocked:
-                self.send(0, methods.ConnectionBlocked(reason=self.registry.reason()))
+                self.send(0, methods.ConnectionBlocked(reason=self.registry.publishers.reason()))
             else:
                 self.send(0, methods.ConnectionUnblocked())
 
@@ -180,6 +195,8 @@ class Connection(BaseConnection):
         if self.layer is not None and self.layer.end_channel(self, channel, error, text):
             return
         number = channel.number
+        # First, because this writes the outstanding confirms: behind channel.close the client
+        # would not read them.
         self.drop_channel(channel)
         self.closed_channels.add(number)
         close = methods.ChannelClose(
@@ -199,14 +216,14 @@ class Connection(BaseConnection):
         if self.layer is not None:
             self.layer.release(self)
         self.broker.events.actor = self.user.name
-        left: list[Queue] = []
+        consumed: list[Queue] = []
         for channel in self.channels.values():
-            left += channel.stop_consuming()
+            consumed += channel.stop_consuming()
         for channel in list(self.channels.values()):
             self.drop_channel(channel)
         self.broker.leases.left(self)
         self.broker.stages.left(self)
-        release_owned(self, left)
+        release_owned(self, consumed)
 
     # --- frames ---------------------------------------------------------------------------------
 
@@ -219,7 +236,10 @@ class Connection(BaseConnection):
         properties: Properties,
         body: bytes,
     ) -> int:
-        """Take a complete publish from the scanner."""
+        """Take a complete publish from the scanner.
+
+        No content can be incomplete on the channel: while one is, the scanner passes on frames.
+        """
         opened = self.channels.get(channel)
         if opened is None:
             return self._not_open(channel, methods.BasicPublish())
@@ -227,8 +247,8 @@ class Connection(BaseConnection):
             opened.publish(flags, exchange, routing_key, properties, body)
         except Undecided as undecided:
             arguments = (flags, exchange, routing_key, properties, body)
-            done = partial(self._publish_again, opened, arguments)
-            self.decide(undecided, partial(self._again, opened, done, (60, 40)))
+            repeat = partial(self._repeat_publish, opened, arguments)
+            decide(self, undecided, partial(self._repeat, opened, repeat, (60, 40)))
         except Exception as error:
             self.channel_caught(opened, error, 60, 40)
         return 0
@@ -239,6 +259,7 @@ class Connection(BaseConnection):
         if opened is None:
             return self._not_open(channel, methods.BasicAck())
         if opened.content is not None:
+            # A method between the frames of a content is an error (4.2.6), found with the frame.
             return self.frame(METHOD, channel, self.spec.encode(methods.BasicAck(tag, multiple)))
         try:
             opened.ack(tag, multiple)
@@ -248,11 +269,14 @@ class Connection(BaseConnection):
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Take a single frame that the scanner did not hand over as part of a whole content."""
+        if kind == _HEARTBEAT and channel == 0 and not payload:
+            # Legal or ignored in every state. That input has come is noted by `receive`.
+            return 0
         try:
             self.take_frame(kind, channel, payload)
         except Undecided as undecided:
             # Of connection.open and other methods on channel 0: nothing is done before the check.
-            self.decide(undecided, partial(self._frame_again, kind, channel, payload))
+            decide(self, undecided, partial(self._repeat_frame, kind, channel, payload))
         except Exception as error:
             self.caught(error)
         return 0
@@ -263,51 +287,40 @@ class Connection(BaseConnection):
         Raises:
             ProtocolError: the connection has to be closed with it.
         """
-        if kind not in (METHOD, HEADER, BODY, HEARTBEAT):
-            raise hard(501, f"type {kind}, all octets = <<>>: unknown_frame", 0, 0)
-        if self.state in _ENDING:
-            self._frame_while_closing(kind, channel, payload)
-        elif kind == HEARTBEAT:
-            _check_heartbeat(channel, payload)
-        elif channel == 0:
-            self._connection_frame(kind, payload)
-        else:
+        if channel == 0 and kind == METHOD:
+            self._connection_method(payload)
+            return
+        event = _frame_event(kind, channel, payload)
+        outcome = self.profile.states[self.state][event]
+        if isinstance(outcome, Fault):
+            raise outcome.error(kind=kind, channel=channel)
+        if outcome is not IGNORED and event is ConnectionEvent.CHANNEL_FRAME:
             self._channel_frame(kind, channel, payload)
 
-    def _frame_while_closing(self, kind: int, channel: int, payload: bytes) -> None:
-        """After connection.close, ignore all but its handshake (AMQP 0-9-1 1.4.2.9).
-
-        Several threads of a client may close its connection: each waits for a close-ok.
-        """
-        if kind != METHOD or channel != 0:
-            return
+    def _connection_method(self, payload: bytes) -> None:
         try:
+            # The state is checked before the fields: before the login nothing else is decoded.
+            if len(payload) >= _IDS:
+                spec = self.spec.headed(payload[:_IDS])
+                event = METHOD_EVENTS.get(spec.name, ConnectionEvent.OTHER_METHOD)
+                if self._allows(event, spec.class_id, spec.method_id) is IGNORED:
+                    return
             method = self.spec.decode(payload)
         except ProtocolError:
-            return
-        if isinstance(method, methods.ConnectionCloseOk):
-            self.finish()
-        elif isinstance(method, methods.ConnectionClose):
-            self.send(0, methods.ConnectionCloseOk())
+            if self.state in _ENDING:
+                # An unreadable method counts no more than others after the close.
+                return
+            raise
+        self.profile.connection_handlers[type(method)](self, method)
 
-    def _connection_frame(self, kind: int, payload: bytes) -> None:
-        if kind != METHOD:
-            raise hard(505, "content frame on channel 0", 0, 0)
-        table = self.spec
-        # The state is checked before the fields: before the login nothing else is decoded.
-        if len(payload) >= _IDS:
-            spec = table.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_IDS]))
-            check_connection_method(self.state, spec, self.profile.states)
-        method = table.decode(payload)
-        spec = table.spec_of(method)
-        handler = self.profile.connection_handlers.get(type(method))
-        if handler is None:
-            raise hard(540, f"{spec.name} is not supported", spec.class_id, spec.method_id)
-        handler(self, method)
+    def _allows(self, event: ConnectionEvent, class_id: int, method_id: int) -> object:
+        """Return the outcome of a method on channel 0; raise it if it is a fault."""
+        outcome = self.profile.states[self.state][event]
+        if isinstance(outcome, Fault):
+            raise outcome.error(class_id, method_id)
+        return outcome
 
     def _channel_frame(self, kind: int, number: int, payload: bytes) -> None:
-        if self.state is not ConnectionState.OPEN:
-            raise hard(504, f"frame on channel {number} before connection.open", 0, 0)
         if self.layer is not None:
             self.layer.channel_frame(self, kind, number, payload)
             return
@@ -317,24 +330,41 @@ class Connection(BaseConnection):
         elif channel.content is not None:
             self.content_frame(channel, kind, payload)
         elif kind != METHOD:
-            raise hard(505, "expected method frame, got non method frame instead", 0, 0)
+            self._channel_allows(ChannelState.OPEN, CONTENT_EVENTS[kind])
         else:
             self.channel_method(channel, self.spec.decode(payload))
 
-    def channel_method(self, channel: ChannelPort, method: methods.Method) -> None:
+    def _channel_allows(
+        self, state: ChannelState, event: ChannelEvent, class_id: int = 0, method_id: int = 0
+    ) -> object:
+        """Return the outcome of an event on a channel; raise it if it is a fault."""
+        outcome = CHANNEL[state][event]
+        if isinstance(outcome, Fault):
+            raise outcome.error(class_id, method_id)
+        return outcome
+
+    def channel_method(self, channel: PublishingChannel, method: methods.Method) -> None:
         """Serve a method on an open channel."""
         spec = self.spec.spec_of(method)
         handler = self.profile.handlers.get(type(method))
         if handler is None:
-            if isinstance(method, methods.ChannelOpen):
-                raise hard(504, "second 'channel.open' seen", spec.class_id, spec.method_id)
-            raise hard(503, "unimplemented method", spec.class_id, spec.method_id)
+            # Methods with a handler are legal on an open channel: the table is not read for each.
+            event = self.profile.channel_events[type(method)]
+            self._channel_allows(ChannelState.OPEN, event, spec.class_id, spec.method_id)
+            return
         self.serve_method(channel, partial(handler, channel, method), spec.class_id, spec.method_id)
 
     def serve_method(
-        self, channel: ChannelPort, handler: Callable[[], object], class_id: int, method_id: int
+        self,
+        channel: PublishingChannel,
+        handler: Callable[[], object],
+        class_id: int,
+        method_id: int,
     ) -> None:
-        """Call the handler of a method, again when decisions about permissions are there."""
+        """Call the handler of a method, again when a backend of users has decided.
+
+        A handler checks every permission before it changes anything, so it can be repeated.
+        """
         try:
             events = self.broker.events
             events.actor = self.user.name
@@ -342,30 +372,32 @@ class Connection(BaseConnection):
             if events.waiting:
                 events.publish()
         except Undecided as undecided:
-            self.decide(undecided, partial(self._again, channel, handler, (class_id, method_id)))
+            decide(self, undecided, partial(self._repeat, channel, handler, (class_id, method_id)))
         except (Refusal, ProtocolError) as error:
             self.fail_channel(channel, error, class_id, method_id)
 
-    def _again(
+    def _repeat(
         self, channel: ClosableChannel, handler: Callable[[], object], place: tuple[int, int]
     ) -> None:
-        """Repeat what a decision about a permission was needed for."""
+        """Repeat a handler or a publish that needed a decision about a permission."""
         if self.channels.get(channel.number) is not channel:
+            # The channel was closed while the backend was asked.
             return
         events = self.broker.events
         events.actor = self.user.name
         try:
             handler()
         except Undecided:
+            # A second permission is undecided: `decide` asks for it too.
             raise
         except Exception as error:
             self.channel_caught(channel, error, *place)
         if events.waiting:
             events.publish()
 
-    def _publish_again(
+    def _repeat_publish(
         self,
-        channel: ChannelPort,
+        channel: PublishingChannel,
         arguments: tuple[int, str, str, Properties, bytes],
     ) -> None:
         # A reference to `channel.publish` would not be one to a method in C: Cython makes a
@@ -373,7 +405,7 @@ class Connection(BaseConnection):
         flags, exchange, routing_key, properties, body = arguments
         channel.publish(flags, exchange, routing_key, properties, body)
 
-    def _frame_again(self, kind: int, channel: int, payload: bytes) -> None:
+    def _repeat_frame(self, kind: int, channel: int, payload: bytes) -> None:
         try:
             self.take_frame(kind, channel, payload)
         except Undecided:
@@ -381,53 +413,67 @@ class Connection(BaseConnection):
         except Exception as error:
             self.caught(error)
 
-    def content_frame(self, channel: ChannelPort, kind: int, payload: bytes) -> None:
+    def content_frame(self, channel: PublishingChannel, kind: int, payload: bytes) -> None:
         """Take a frame of the content that is being received on a channel."""
         content = channel.content
         try:
             whole = content.frame(kind, payload)
+            # An unfinished body takes memory too: the publisher may have to be blocked.
             self.published = True
+            # At the header already, so that the body is not collected before it is refused.
             if content.size > self.message_max:
                 raise channel.too_large(content.size)
             if whole:
                 content.release()
                 channel.content = None
                 self.scanner.pending -= 1
-                self.has_finished()
+                self.registry.publishers.finished(self)
                 content.done(channel, content)
         except Undecided as undecided:
-            done = partial(content.done, channel, content)
-            self.decide(undecided, partial(self._again, channel, done, content.place))
+            repeat = partial(content.done, channel, content)
+            decide(self, undecided, partial(self._repeat, channel, repeat, content.place))
         except (Refusal, ProtocolError) as error:
             self.fail_channel(channel, error, *content.place)
 
     def frame_without_channel(self, kind: int, number: int, payload: bytes) -> None:
         """Open the channel of a frame, or ignore one that was sent before the peer got a close."""
-        if number in self.closed_channels:
+        if kind != METHOD:
+            self._event_without_channel(number, CONTENT_EVENTS[kind])
+        elif number in self.closed_channels:
             # Frames from before the peer got the close are not decoded (AMQP 0-9-1 1.5.2.5).
-            end = self.profile.channel_ends.get(payload[:_IDS])
-            if kind == METHOD and end is not None:
-                self.method_without_channel(number, end())
-        elif kind == METHOD:
-            self.method_without_channel(number, self.spec.decode(payload))
+            event = self.profile.channel_ends.get(payload[:_IDS], ChannelEvent.METHOD)
+            self._event_without_channel(number, event)
         else:
-            raise hard(504, "expected 'channel.open'", 0, 0)
+            self.method_without_channel(number, self.spec.decode(payload))
 
     def method_without_channel(self, number: int, method: methods.Method) -> None:
         """Serve a method on a channel that is not open: only channel.open is legal."""
         if self.state is not ConnectionState.OPEN:
             return
-        if number in self.closed_channels:
-            if isinstance(method, methods.ChannelCloseOk):
-                self.closed_channels.discard(number)
-            elif isinstance(method, methods.ChannelClose):
-                self.send(number, methods.ChannelCloseOk())
+        spec = self.spec.spec_of(method)
+        if number == 0:
+            # A publish or an ack from the scanner, which has not looked at its channel.
+            self._allows(ConnectionEvent.OTHER_METHOD, spec.class_id, spec.method_id)
+        event = self.profile.channel_events[type(method)]
+        self._event_without_channel(number, event, spec.class_id, spec.method_id)
+
+    def _event_without_channel(
+        self, number: int, event: ChannelEvent, class_id: int = 0, method_id: int = 0
+    ) -> None:
+        closing = number in self.closed_channels
+        state = ChannelState.CLOSING if closing else ChannelState.CLOSED
+        if self._channel_allows(state, event, class_id, method_id) is IGNORED:
             return
-        if not isinstance(method, methods.ChannelOpen):
-            spec = self.spec.spec_of(method)
-            if number == 0:
-                check_connection_method(self.state, spec, self.profile.states)
-            raise hard(504, "expected 'channel.open'", spec.class_id, spec.method_id)
+        if event is ChannelEvent.OPEN:
+            self._open_channel(number)
+        elif event is ChannelEvent.CLOSE:
+            # Both sides closed at once: each gets a close-ok (AMQP 0-9-1 2.3.7).
+            self.send(number, methods.ChannelCloseOk())
+        else:
+            # close-ok: the number may be opened again.
+            self.closed_channels.discard(number)
+
+    def _open_channel(self, number: int) -> None:
         check_channel(self)
         self.channels[number] = channel = self.profile.channel(self, number)
         self.broker.events.actor = self.user.name
@@ -463,6 +509,7 @@ class Connection(BaseConnection):
             else:
                 self.caught(error)
         except ProtocolError as hard_error:
+            # Here no frame is being taken that would pass it on to `caught`.
             self.caught(hard_error)
 
     def fail_channel(
@@ -484,6 +531,7 @@ class Connection(BaseConnection):
         number = channel.number
         log_channel_failed(self, number, self._operation(error), text)
         if self.channels.get(number) is not channel:
+            # The client has closed it while a long operation went on; its number may be in use.
             return
         self.end_channel(channel, error, text)
 
@@ -494,6 +542,7 @@ class Connection(BaseConnection):
         if self.state is ConnectionState.OPENING and error.code == 504:
             # The peer has logged in and sends another method than connection.open.
             return error.class_id != 0
+        # RabbitMQ names a refused vhost and a refused limit; everything else ends without a word.
         return error.code in (402, 530)
 
     def _operation(self, error: ProtocolError) -> str:
@@ -515,17 +564,23 @@ class Connection(BaseConnection):
             refused = self.state is ConnectionState.OPENING and error.code in (402, 403, 530)
             log_failed(self, error.text if refused else why)
         if self.state is ConnectionState.CLOSING:
+            # A fatal error after the broker's own close: no second handshake.
             self.finish()
             return
         if counted and self.state is not ConnectionState.OPEN:
             self.remember_failure()
         if self.state is not ConnectionState.OPEN and not self.may_get_close(error):
+            # AMQP 0-9-1 2.2.4: before open a peer closes the socket without further data.
             self.scanner.stopped = True
             if error.code == 403:
+                # 4.10.2: a failed login waits before its socket is closed, against guessing.
                 self.deadline = self.now + limits.REFUSAL_PAUSE_SECONDS
             else:
                 self.cut()
             return
+        if self.end_reason == BY_LOSS:
+            # Unless something else, such as the stop of the broker, is the reason already.
+            self.end_reason = BY_ERROR
         self.release()
         close = methods.ConnectionClose(
             reply_code=error.code,
@@ -535,8 +590,10 @@ class Connection(BaseConnection):
         )
         self.send(0, close)
         self.state = ConnectionState.CLOSING
+        # close-ok has to be read, also from a publisher that is blocked as memory is short.
         self.paused = False
-        self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
+        self.deadline = self.now + base_limits.CLOSE_TIMEOUT_SECONDS
+        # From now on single frames: the table of states drops all but the end (1.4.2.9).
         self.scanner.pending = 0
         self.scanner.fast = False
         self.scanner.hold = False
@@ -547,13 +604,18 @@ class Connection(BaseConnection):
     def _write_collected(self) -> None:
         """Write the confirms that are due."""
         if self.confirming:
+            # A new list: an error in one flush must not repeat the others in the next turn.
             waiting, self.confirming = self.confirming, []
             for confirms in waiting:
                 confirms.flush()
 
 
-def _check_heartbeat(channel: int, payload: bytes) -> None:
-    if channel != 0:
-        raise hard(505, f"heartbeat frame on channel {channel}", 0, 0)
-    if payload:
-        raise hard(501, "type 8, all octets = <<>>: unknown_frame", 0, 0)
+def _frame_event(kind: int, channel: int, payload: bytes) -> ConnectionEvent:
+    """Return the event of a frame that is no method on channel 0."""
+    if kind in (METHOD, HEADER, BODY):
+        return ConnectionEvent.CHANNEL_FRAME if channel else ConnectionEvent.CONTENT
+    if kind != HEARTBEAT:
+        return ConnectionEvent.UNKNOWN_FRAME
+    if channel:
+        return ConnectionEvent.CHANNEL_HEARTBEAT
+    return ConnectionEvent.LONG_HEARTBEAT if payload else ConnectionEvent.HEARTBEAT

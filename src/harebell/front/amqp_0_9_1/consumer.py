@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.unacked import new_unacked
 from harebell.front.convert.dispatch import converted
+from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -44,12 +44,14 @@ class ChannelConsumer(Consumer):
         if channel.consumers is None:
             # The channel is closed, and this consumer is not removed yet.
             return False
+        # No limit applies without acknowledgements (AMQP 0-9-1 1.8.3.1, prefetch-size).
         if not self.no_ack:
             if channel.allowed and channel.outstanding >= channel.allowed:
                 if not self.waits:
                     self.waits = True
-                    channel.wait_turn(self)
+                    channel.await_prefetch(self)
                 return False
+            # Its own limit needs no queue of waiting consumers: the ack itself serves it.
             if self.prefetch and self.unacked >= self.prefetch:
                 return False
         connection = channel.connection
@@ -71,8 +73,10 @@ class ChannelConsumer(Consumer):
         connection.out.deliver(
             channel.number, self._tag_field, tag, redelivered, message, connection.frame_max
         )
+        # The check is here as well as in `touch`: the call would cost each delivery of a turn.
         if not connection.dirty:
             connection.touch()
+        # Without acknowledgements the queue settles the message itself.
         if not self.no_ack:
             self.unacked += 1
             channel.outstanding += 1

@@ -12,11 +12,17 @@ from harebell.base.gauge import Gauge
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.base.work import Work
+from harebell.front.amqp_0_9_1.channel_states import (
+    CHANNEL,
+    CONTENT_EVENTS,
+    ChannelEvent,
+    ChannelState,
+)
 from harebell.front.common.errors import hard
+from harebell.front.common.state_table import Fault
 from harebell.front.common.unfinished_body import free
 from harebell.kernels.bodies import GatheredBody
 from harebell.wire.v09.content import parse_properties
-from harebell.wire.v09.frames import BODY, HEADER
 from harebell.wire.v09.method import Method
 
 if TYPE_CHECKING:
@@ -77,6 +83,7 @@ class Content:
         self._gauge = gauge
         self._parse = parse
         self._counted = 0
+        # No size that a header can give: the header is still to come.
         self.size = -1
         self.properties = Properties(b"\0\0")
         self._body = _NO_BODY
@@ -95,6 +102,11 @@ class Content:
             self._body_frame(kind, payload)
         return self._received == self.size
 
+    @property
+    def received(self) -> int:
+        """The bytes of the body that have arrived."""
+        return self._received
+
     def release(self) -> None:
         """Stop counting the body: it is complete or was dropped."""
         self._gauge.take(self._counted)
@@ -109,22 +121,17 @@ class Content:
     def body(self) -> bytes:
         """Return the complete body."""
         if self._taken is None:
-            # Again, if what is done with it has to wait for a decision.
+            # Kept, because `done` is repeated after a decision about a permission.
             self._taken = self._body.take()
         return self._taken
 
     def _header(self, kind: int, payload: bytes) -> None:
-        if kind != HEADER:
-            raise hard(
-                505,
-                f"expected content header for class {self.place[0]}, got non content header frame "
-                "instead",
-                *self.place,
-            )
+        self._check(ChannelState.CONTENT_HEADER, kind)
         if len(payload) < _FIXED:
             raise hard(505, "content header is too short", *self.place)
         class_id = int.from_bytes(payload[:2])
         weight = int.from_bytes(payload[2:4])
+        # 4.2.6.1 asks for 501 with a wrong class; RabbitMQ sends 505, and clients expect that.
         if class_id != self.place[0] or weight != 0:
             wrong = f"class {class_id} with weight {weight}" if weight else f"class {class_id}"
             raise hard(
@@ -133,6 +140,7 @@ class Content:
                 *self.place,
             )
         size = int.from_bytes(payload[4:_FIXED])
+        # The size has 64 bits: memory is never reserved for what a peer only announces.
         if size > BODY_HARD_MAX_BYTES:
             raise hard(
                 501,
@@ -144,14 +152,16 @@ class Content:
         self._body = GatheredBody(size)
         self.took_header(self.properties)
 
+    def _check(self, state: ChannelState, kind: int) -> None:
+        outcome = CHANNEL[state][CONTENT_EVENTS.get(kind, ChannelEvent.METHOD)]
+        if isinstance(outcome, Fault):
+            raise outcome.error(*self.place)
+
     def took_header(self, properties: Properties) -> None:
         """Take the content header."""
 
     def _body_frame(self, kind: int, payload: bytes) -> None:
-        if kind != BODY:
-            raise hard(
-                505, "expected content body, got non content body frame instead", *self.place
-            )
+        self._check(ChannelState.CONTENT_BODY, kind)
         self._received += len(payload)
         if self._received > self.size:
             raise hard(501, "content body frame exceeds remaining content size", *self.place)

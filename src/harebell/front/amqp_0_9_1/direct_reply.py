@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import REPLIES_UNSENT_BYTES
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.names import generated
+from harebell.front.limits import REPLIES_UNSENT_BYTES
 from harebell.model.queue.reply import REPLY_PREFIX, REPLY_TO, ReplyQueue
 from harebell.model.resource import missing, refused
 from harebell.wire.v09 import methods
@@ -36,7 +36,9 @@ class ReplyConsumer(ChannelConsumer):
         """True if the unsent replies of the requester are below their limit."""
         requester = self._requester
         if requester.consumers is None:
+            # The channel is closed, and this consumer is not removed yet.
             return False
+        # No queue keeps replies, so more output is accepted than for other consumers.
         size: int = requester.connection.out.size
         return size < REPLIES_UNSENT_BYTES
 
@@ -51,6 +53,7 @@ def consume_replies(channel: OpenChannel, method: methods.BasicConsume) -> None:
     if other is not None and not isinstance(other, ReplyConsumer):
         raise hard(530, f"attempt to reuse consumer tag '{tag}'", *_CONSUME)
     if not method.no_ack:
+        # There is no queue that could keep a reply until its acknowledgement.
         raise soft(406, "reply consumer cannot acknowledge", *_CONSUME)
     if channel.reply_queue is not None and not channel.reply_queue.deleted:
         raise soft(406, "reply consumer already set", *_CONSUME)
@@ -66,6 +69,7 @@ def consume_replies(channel: OpenChannel, method: methods.BasicConsume) -> None:
 
 def declare_reply(channel: OpenChannel, name: str, *, nowait: bool) -> None:
     """queue.declare of the pseudo queue or a reply name: check that the requester exists."""
+    # With a secret name a server asks whether its client is still there (RabbitMQ documents it).
     if name != REPLY_TO and name not in channel.vhost.router.replies:
         raise missing("queue", name, channel.vhost.name)
     channel.last_queue = name

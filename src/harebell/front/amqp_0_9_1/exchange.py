@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from harebell.front.amqp_0_9_1.long_methods import delete_exchange
 from harebell.front.common.names import clean
 from harebell.front.common.permission import EXCHANGE
-from harebell.front.operations.bind import check_binding
+from harebell.front.operations import bind as bind_operation
+from harebell.front.operations.bind import BindingRequest
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import ExchangeOptions, declare_exchange, find_exchange
 from harebell.front.operations.delete import deletable_exchange
-from harebell.model.reserved import check_exchange_deletion, check_exchange_type
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -25,8 +25,6 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
         channel.vhost.check_not_default(name)
         exchange = find_exchange(caller, name)
     else:
-        check_exchange_type(method.type)
-        channel.vhost.check_not_default(name)
         options = ExchangeOptions(
             method.durable, method.auto_delete, method.internal, method.arguments
         )
@@ -40,22 +38,21 @@ def declare(channel: Channel, method: methods.ExchangeDeclare) -> None:
 def delete(channel: Channel, method: methods.ExchangeDelete) -> None:
     """exchange.delete: succeeds for a missing exchange, as with RabbitMQ."""
     name = clean(method.exchange)
-    channel.vhost.check_not_default(name)
-    check_exchange_deletion(name, channel.vhost.name)
     exchange = deletable_exchange(caller_of(channel), name, if_unused=method.if_unused)
     reply = None if method.nowait else methods.ExchangeDeleteOk()
     delete_exchange(channel, name, exchange, (40, 20), reply)
 
 
+def _binding_request(method: methods.ExchangeBind | methods.ExchangeUnbind) -> BindingRequest:
+    source, name = clean(method.source), clean(method.destination)
+    return BindingRequest(EXCHANGE, name, source, method.routing_key, method.arguments)
+
+
 def bind(channel: Channel, method: methods.ExchangeBind) -> None:
     """exchange.bind: messages of `source` go to `destination` too."""
-    source, name = clean(method.source), clean(method.destination)
-    check_binding(channel, EXCHANGE, name, source, method.routing_key)
-    # If both are missing, the error names the source.
-    channel.vhost.exchange(source)
-    destination = channel.vhost.exchange(name)
-    channel.vhost.bind(source, destination, method.routing_key, method.arguments)
-    if destination.durable:
+    binding = bind_operation.bind(caller_of(channel), _binding_request(method))
+    # A binding of a transient exchange is not recorded, so nothing is waited for.
+    if binding.destination.durable:
         channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeBindOk())
@@ -63,10 +60,7 @@ def bind(channel: Channel, method: methods.ExchangeBind) -> None:
 
 def unbind(channel: Channel, method: methods.ExchangeUnbind) -> None:
     """exchange.unbind: succeeds for a missing binding, as with RabbitMQ."""
-    source, name = clean(method.source), clean(method.destination)
-    check_binding(channel, EXCHANGE, name, source, method.routing_key)
-    destination = channel.vhost.exchanges.get(name)
-    channel.vhost.unbind(source, destination, method.routing_key, method.arguments)
+    bind_operation.unbind(caller_of(channel), _binding_request(method))
     channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.ExchangeUnbindOk())

@@ -19,10 +19,18 @@ Handler = Callable[[Any, Any], None]
 @cache
 def _handlers() -> Mapping[type, Handler]:
     """Return the handler of each method."""
-    from harebell.front.amqp_0_9_1 import bulk, bulk_names, lease, publisher, query, stage
+    from harebell.front.amqp_0_9_1 import (
+        bulk,
+        bulk_names,
+        history,
+        lease,
+        publisher,
+        query,
+        stage,
+    )
 
     served: dict[type, Handler] = {}
-    for file in (lease, bulk, bulk_names, publisher, query, stage):
+    for file in (lease, bulk, bulk_names, publisher, query, history, stage):
         served.update(file.HANDLERS)
     return served
 

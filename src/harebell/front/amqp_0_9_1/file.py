@@ -16,7 +16,7 @@ from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.publishing import Publish
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE
-from harebell.wire.v09 import methods_file as methods
+from harebell.wire.v09 import methods_older as methods
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
@@ -43,16 +43,7 @@ def consume(channel: Channel, method: methods.FileConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> FileConsumer:
         return FileConsumer(lane, queue, tag, automatic=method.no_ack, **options)
 
-    request = ConsumerRequest(
-        _CLASS,
-        method.queue,
-        method.consumer_tag,
-        method.no_local,
-        method.exclusive,
-        method.nowait,
-        method.filter,
-        method.ticket,
-    )
+    request = ConsumerRequest.of(_CLASS, method, method.filter)
     start(channel, request, make, methods.FileConsumeOk)
 
 
@@ -92,7 +83,7 @@ class StageContent(Content):
     def release(self) -> None:
         """End the staging: the content is complete or was dropped."""
         super().release()
-        self._arrivals.let_go(self._staged)
+        self._arrivals.detach(self._staged)
 
     def took_header(self, properties: Properties) -> None:
         """Take the properties and the body size."""
@@ -134,6 +125,7 @@ def _take(channel: Channel, tag: int, multiple: bool, method_id: int) -> list[Un
     try:
         return channel.take(tag, multiple, method_id)
     except ProtocolError as error:
+        # Deliveries of basic and file share their tags; the shared check names class basic.
         error.class_id = _CLASS
         raise
 
@@ -155,6 +147,7 @@ def reject(channel: Channel, method: methods.FileReject) -> None:
     else:
         kind = REQUEUE
         for entry in entries:
+            # The tag may be that of a basic delivery, which has no such rule.
             if isinstance(entry, FileUnacked):
                 entry.refused = True
     if channel.transaction is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 def flow(channel: Channel, method: methods.ChannelFlow) -> None:
     """channel.flow: active=true is confirmed, active=false refused, as with RabbitMQ."""
     if not method.active:
+        # RabbitMQ dropped the flow control of consumers: basic.qos limits deliveries.
         raise hard(540, "active=false", 20, 20)
     channel.connection.send(channel.number, methods.ChannelFlowOk(active=True))
 
@@ -23,6 +24,7 @@ def close(channel: Channel, method: methods.ChannelClose) -> None:
     connection = channel.connection
     connection.drop_channel(channel)
 
+    # Behind the slices of a long requeue, so that a client may count on it after close-ok.
     def answer() -> bool:
         connection.send(channel.number, methods.ChannelCloseOk())
         return True

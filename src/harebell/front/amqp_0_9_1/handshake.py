@@ -1,6 +1,6 @@
 """The connection class: from protocol header to open, and the end (AMQP 0-9-1 1.4 and 2.2.4).
 
-`harebell.wire.v09.states` lists which method is legal in which state; this file has the
+`connection_states` lists which method is legal in which state; this file has the
 handlers. The socket of a peer that fails before the connection is open is closed without
 connection.close, except for a bad password if it announced `authentication_failure_close`, a
 vhost it may not open, and a limit above the offer.
@@ -9,23 +9,29 @@ vhost it may not open, and a limit above the offer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import RemoteUser
 from harebell.auth.sasl import SaslError
 from harebell.base import limits
+from harebell.base.counters import BY_CLIENT
 from harebell.front.common import login
 from harebell.front.common.admission import check_connection
 from harebell.front.common.connection_log import log_closing, log_granted
+from harebell.front.common.decisions import await_answer
 from harebell.front.common.errors import hard
 from harebell.front.common.event_exchange import authenticated, connection_created
+from harebell.front.common.handing_over import drop_repeated, hand_over
 from harebell.wire.v09 import methods
 from harebell.wire.v09.extensions import PROPERTY
+from harebell.wire.v09.frames import METHOD
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
     from harebell.front.amqp_0_9_1.connection import Connection
+    from harebell.front.amqp_0_9_1.profile import Profile
 
 CAPABILITIES = (
     "publisher_confirms",
@@ -47,16 +53,29 @@ _QPID = "qpid"
 
 def start(connection: Connection) -> None:
     """connection.start: properties of the broker and SASL mechanisms."""
-    settings, profile = connection.settings, connection.profile
+    settings = connection.settings
+    texts = (
+        ("cluster_name", settings.cluster_name),
+        ("host", settings.host),
+        ("copyright", "Copyright the Harebell authors. Licensed under the Apache License 2.0."),
+        ("information", settings.information),
+        ("platform", settings.platform),
+        ("product", settings.product),
+        ("version", settings.version),
+    )
+    connection.out.frame(METHOD, 0, _encoded(connection.profile, texts, login.offered(connection)))
+    connection.touch()
+    # A client that another broker has passed on has had connection.start from that one.
+    drop_repeated(connection)
+    connection.state = ConnectionState.STARTING
+
+
+@lru_cache(maxsize=16)
+def _encoded(profile: Profile, texts: tuple[tuple[str, str], ...], mechanisms: bytes) -> bytes:
+    """Return connection.start: all connections of a version are sent the same."""
     properties: dict[str, Any] = {
         "capabilities": dict.fromkeys(CAPABILITIES, True) if profile.extended else {},
-        "cluster_name": settings.cluster_name,
-        "host": settings.host,
-        "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
-        "information": settings.information,
-        "platform": settings.platform,
-        "product": settings.product,
-        "version": settings.version,
+        **dict(texts),
     }
     if profile.extensions is not None:
         properties[PROPERTY] = dict(profile.extensions)
@@ -64,12 +83,10 @@ def start(connection: Connection) -> None:
         version_major=profile.major,
         version_minor=profile.minor,
         server_properties=properties,
-        mechanisms=login.offered(connection),
+        mechanisms=mechanisms,
         locales=LOCALE.encode(),
     )
-    connection.send(0, method)
-    connection.drop_repeated()
-    connection.state = ConnectionState.STARTING
+    return profile.spec.encode(method)
 
 
 def start_ok(
@@ -82,10 +99,11 @@ def start_ok(
         method: the mechanism, its response, and what the client can do.
         heartbeat: the offered interval; None for the configured one.
     """
-    connection.client_properties = method.client_properties
+    login.note_client(connection, method.client_properties)
     capabilities = method.client_properties.get("capabilities")
     product = method.client_properties.get("product")
     connection.qpid = isinstance(product, str) and product.lower().startswith(_QPID)
+    # A client may send any value here; other types of a capability than `true` do not count.
     if isinstance(capabilities, dict) and connection.profile.capable:
         connection.capabilities = {name for name, on in capabilities.items() if on is True}
     exchange = login.begun(connection, method.mechanism)
@@ -95,16 +113,22 @@ def start_ok(
     try:
         exchange.step(bytes(method.response))
     except SaslError as error:
+        # Refused below like a wrong password: the client does not learn what was wrong.
         connection.log("warning", f"{connection.peer}: {error}")
-    login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
+
+    def judge() -> None:
+        login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
+
+    # For the throttle of logins: with 403 other clients would get no answer (`may_get_close`).
+    code = 403 if "authentication_failure_close" in connection.capabilities else 530
+    login.in_turn(connection, exchange, code, judge)
 
 
 def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> None:
     """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
-        if not login.refused(connection, exchange):
-            return
+        login.note_refused(connection, exchange)
         raise login.LoginRefused(
             403,
             f"Login was refused using authentication mechanism {connection.mechanism}. "
@@ -114,35 +138,45 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
     connection.broker.events.actor = user.name
     authenticated(connection, user.name)
     settings = connection.settings
-    tune = methods.ConnectionTune(
-        channel_max=settings.channel_max,
-        frame_max=settings.frame_max,
-        heartbeat=settings.heartbeat if heartbeat is None else heartbeat,
+    offer = (
+        settings.channel_max,
+        settings.frame_max,
+        settings.heartbeat if heartbeat is None else heartbeat,
     )
-    connection.send(0, tune)
-    connection.drop_repeated()
+    connection.out.frame(METHOD, 0, _tune(connection.profile, *offer))
+    connection.touch()
+    drop_repeated(connection)
     connection.state = ConnectionState.TUNING
 
 
-def _negotiated(name: str, wanted: int, offered: int, minimum: int) -> int:
+@lru_cache(maxsize=16)
+def _tune(profile: Profile, channel_max: int, frame_max: int, heartbeat: int) -> bytes:
+    """Return connection.tune: all connections of a version are sent the same."""
+    method = methods.ConnectionTune(channel_max, frame_max, heartbeat)
+    return profile.spec.encode(method)
+
+
+def _negotiated(name: str, requested: int, offered: int, minimum: int) -> int:
     """Return the negotiated limit; the broker chooses for a client's 0."""
-    if wanted == 0:
+    if requested == 0:
         return offered
-    if wanted < minimum:
+    if requested < minimum:
         raise hard(
             530,
-            f"negotiated {name} = {wanted} is lower than the minimum allowed value ({minimum})",
+            f"negotiated {name} = {requested} is lower than the minimum allowed value ({minimum})",
             _CLASS,
             31,
         )
-    if offered and wanted > offered:
+    # An offer of 0 is no limit. 1.4.2.6 closes the socket without a close for a limit above the
+    # offer; RabbitMQ sends connection.close with 530, which says why.
+    if offered and requested > offered:
         raise hard(
             530,
-            f"negotiated {name} = {wanted} is higher than the maximum allowed value ({offered})",
+            f"negotiated {name} = {requested} is higher than the maximum allowed value ({offered})",
             _CLASS,
             31,
         )
-    return wanted
+    return requested
 
 
 def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
@@ -152,8 +186,8 @@ def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
     connection.frame_max = _negotiated(
         "frame_max", method.frame_max, settings.frame_max, limits.FRAME_MIN_BYTES
     )
+    # The client decides, also for none and for more than was offered, as with RabbitMQ.
     connection.heartbeat = method.heartbeat
-    connection.scanner.frame_max = connection.frame_max
     connection.state = ConnectionState.OPENING
 
 
@@ -162,7 +196,8 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     name = method.virtual_host
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
-        if connection.hand_over(name):
+        # Before the permission: the broker that owns the vhost checks it.
+        if hand_over(connection, name):
             return
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
     check_connection(connection, vhost)
@@ -171,6 +206,8 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN
+    # Not before: until the connection is open, nothing that a client may send needs larger frames.
+    connection.scanner.frame_max = connection.frame_max
     connection.scanner.fast = True
     connection.broker.events.actor = connection.user.name
     connection.has_opened()
@@ -194,6 +231,7 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
     if not isinstance(user, RemoteUser) or user.renew is None:
         _updated(connection)
         return
+    # A list, because the answer is set in one function and read in another; "" is no refusal.
     renew, refusal = user.renew, [""]
 
     def ask(wake: Callable[[], None]) -> None:
@@ -210,12 +248,13 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
             raise hard(530, "New secret was refused by one of the backends", _CLASS, 70)
         _updated(connection)
 
-    connection.await_answer(ask, go_on)
+    await_answer(connection, ask, go_on)
 
 
 def _updated(connection: Connection) -> None:
-    """Check the permissions of what is open again, and reply."""
+    """Check the permissions of the open channels again, and reply."""
     if connection.vhost is not None:
+        # A new epoch: channels look up the exchange of their next publish again.
         connection.vhost.router.changed()
     for channel in connection.channels.values():
         channel.cancel_forbidden()
@@ -224,9 +263,15 @@ def _updated(connection: Connection) -> None:
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:
     """connection.close: release everything of the connection, then reply."""
+    if connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+        # Both sides closed at once, or another thread of the client closes it again.
+        connection.send(0, methods.ConnectionCloseOk())
+        return
     log_closing(connection)
+    connection.end_reason = BY_CLIENT
     connection.release()
 
+    # After the slices of `release`: when the client reads close-ok, its messages are ready again.
     def answer() -> bool:
         connection.send(0, methods.ConnectionCloseOk())
         connection.part()

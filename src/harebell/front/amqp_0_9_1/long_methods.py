@@ -29,6 +29,7 @@ def perform(channel: OpenChannel, step: Step, method: tuple[int, int]) -> None:
     """
 
     def failed(error: Exception) -> None:
+        # On a channel that was closed meanwhile no peer waits for the error.
         if is_open(channel):
             channel.connection.channel_caught(channel, error, *method)
 

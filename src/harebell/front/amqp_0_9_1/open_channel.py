@@ -105,7 +105,7 @@ class OpenChannel(Protocol):
 
     @property
     def user(self) -> User:
-        """Whose permissions count."""
+        """The user whose permissions are checked."""
 
     @property
     def router(self) -> Router:
@@ -115,11 +115,8 @@ class OpenChannel(Protocol):
     def unacked(self) -> Sequence:
         """Deliveries not acknowledged yet, by delivery tag."""
 
-    def count_return(self, message: Message) -> None:
-        """Count a message that is returned to its publisher."""
-
-    def return_message(self, message: Message) -> None:
-        """Send an unroutable mandatory message back."""
+    def return_message(self, message: Message, code: int = 312) -> None:
+        """Send an undeliverable message back to its publisher with a reply code."""
 
     def take_some(self, last: int, limit: int) -> list[Unacked]:
         """Remove and return the first deliveries up to a tag, at most so many."""
@@ -133,10 +130,10 @@ class OpenChannel(Protocol):
     def serve_queues(self, entries: list[Unacked]) -> None:
         """Serve the queues of some deliveries."""
 
-    def wait_turn(self, consumer: Consumer) -> int:
+    def await_prefetch(self, consumer: Consumer) -> int:
         """Let a consumer wait until the channel may have more deliveries."""
 
-    def take_turns(self) -> int:
+    def share_prefetch(self) -> int:
         """Serve the waiting consumers, a message each."""
 
     def consumer_lost(self, consumer: Consumer) -> None:

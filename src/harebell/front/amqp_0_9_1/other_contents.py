@@ -11,8 +11,7 @@ from harebell.front.convert.plain import plain_list
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from harebell.wire.v09.method import Method
-from harebell.wire.v09.methods_file import FileReturn
-from harebell.wire.v09.methods_stream import StreamReturn
+from harebell.wire.v09.methods_older import FileReturn, StreamReturn
 from harebell.wire.v09.property_list import FILE, STREAM, PropertyList
 
 if TYPE_CHECKING:
@@ -47,8 +46,9 @@ def send_body(
     raw = channel.readable(raw, listed.class_id)
     out.frame(HEADER, number, listed.header(len(body) - offset, raw))
     payload_max = connection.frame_max - FRAME_OVERHEAD_BYTES
-    for at in range(offset, len(body), payload_max):
-        out.frame(BODY, number, body[at : at + payload_max])
+    for begin in range(offset, len(body), payload_max):
+        out.frame(BODY, number, body[begin : begin + payload_max])
+    # In one piece: no frame of the channel may come between those of a content (4.2.6).
     channel.write_frames(out.take())
 
 
@@ -60,11 +60,12 @@ def send_back(channel: OpenChannel, message: Message, code: int) -> bool:
         message: the unroutable or undeliverable message.
         code: the reply code of 0-9-1: 312 or 313.
     """
-    found = _RETURNS.get(message.family)
-    if found is None:
+    make_return = _RETURNS.get(message.family)
+    if make_return is None:
         return False
-    kind, listed = found
+    kind, listed = make_return
     errors = channel.connection.profile.errors
+    # The code and its name differ between versions; the text is the name without an explanation.
     error = errors.translated(ProtocolError(code, ""))
     name = errors.text(error).partition(" ")[0]
     method = kind(error.code, name, message.exchange, message.routing_key)

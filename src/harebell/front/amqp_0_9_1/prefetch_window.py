@@ -36,9 +36,11 @@ class Window:
 
     def admits(self, queue: Queue) -> int:
         """Check whether the next message of a queue may be sent: FITS, TOO_LONG or UNKNOWN."""
+        # AMQP 0-9-1 1.8.3.1: without unacknowledged messages the size limits nothing.
         if not self.size or not self.used:
             return FITS
         if self.used >= self.size:
+            # Without a look at the message, which may have to be read from disk.
             return TOO_LONG
         head = queue.head()
         if head is None:
@@ -87,6 +89,7 @@ class SizedUnacked(Unacked):
             window.add(self._size)
 
     def _leave(self) -> None:
+        # Emptied: a delivery that is forgotten and then settled must not count twice.
         windows, self._windows = self._windows, ()
         for window in windows:
             window.remove(self._size)
@@ -111,10 +114,10 @@ class SizedUnacked(Unacked):
         self._leave()
         return super().requeue()
 
-    def give_back(self) -> int:
+    def requeue_returned(self) -> int:
         """Requeue the message without counting a failed delivery."""
         self._leave()
-        return super().give_back()
+        return super().requeue_returned()
 
     def time_out(self) -> int:
         """Requeue the message after the acknowledgement timeout."""

@@ -13,10 +13,11 @@ from typing import Any, Protocol
 
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message
+from harebell.front.amqp_0_9_1.channel_states import ChannelEvent
+from harebell.front.amqp_0_9_1.connection_states import ConnectionTable
 from harebell.front.common.errors import Errors
 from harebell.wire.v09 import methods
-from harebell.wire.v09.spec import ProtocolSpec
-from harebell.wire.v09.states import ConnectionTable
+from harebell.wire.v09.spec import MethodSpec, ProtocolSpec
 
 Handlers = Mapping[type, Callable[[Any, Any], None]]
 """Method class -> handler, called with the connection or the channel, and the method."""
@@ -46,7 +47,7 @@ class ChannelLayer(Protocol):
         """Prepare the end of the connection, before its channels end."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Profile:
     """A version of the 0-9-1 family.
 
@@ -54,7 +55,7 @@ class Profile:
         version: for example "0-9-1".
         major, minor: the version as connection.start gives it.
         spec: its methods, and their codec.
-        states: which methods a server may be sent on channel 0, by state.
+        states: what follows each event of a connection, by state.
         connection_handlers: the handlers of methods on channel 0.
         handlers: the handlers of methods on open channels.
         errors: the reply codes.
@@ -72,7 +73,8 @@ class Profile:
         layer: makes what a connection of a version with sessions has above the frames.
 
     Attributes:
-        channel_ends: the first bytes of channel.close and close-ok, and the methods.
+        channel_ends: the events of channel.close and close-ok, by the first bytes of the frame.
+        channel_events: the events of methods on channels, by class.
     """
 
     version: str
@@ -93,11 +95,25 @@ class Profile:
     tickets: bool = False
     extensions: Mapping[str, int] | None = None
     layer: Callable[[], ChannelLayer] | None = None
-    channel_ends: dict[bytes, type[methods.Method]] = field(init=False)
+    channel_ends: dict[bytes, ChannelEvent] = field(init=False)
+    channel_events: dict[type, ChannelEvent] = field(init=False)
 
     def __post_init__(self) -> None:
-        ends = {
-            self.spec.named(kind.NAME).head: kind
-            for kind in (methods.ChannelClose, methods.ChannelCloseOk)
-        }
-        object.__setattr__(self, "channel_ends", ends)
+        ends = (ChannelEvent.CLOSE, ChannelEvent.CLOSE_OK)
+        object.__setattr__(
+            self, "channel_ends", {self.spec.named(event.value).head: event for event in ends}
+        )
+        object.__setattr__(
+            self, "channel_events", {each.type: self._event(each) for each in self.spec.methods}
+        )
+
+    def _event(self, spec: MethodSpec) -> ChannelEvent:
+        """Return the event of a method on a channel."""
+        if spec.type is methods.ChannelOpen:
+            return ChannelEvent.OPEN
+        if spec.type not in self.handlers:
+            is_close_ok = spec.type is methods.ChannelCloseOk
+            return ChannelEvent.CLOSE_OK if is_close_ok else ChannelEvent.UNSERVED
+        if spec.type is methods.ChannelClose:
+            return ChannelEvent.CLOSE
+        return ChannelEvent.CONTENT_METHOD if spec.has_content else ChannelEvent.METHOD

@@ -9,16 +9,15 @@ from harebell.front.amqp_0_9_1.long_methods import is_open, perform
 from harebell.front.common.names import clean, generated, meant
 from harebell.front.common.permission import QUEUE
 from harebell.front.operations import bind as bind_operation
+from harebell.front.operations.bind import BindingRequest
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, declare_queue, find_queue
 from harebell.front.operations.delete import deletable_queue, deletion
 from harebell.front.operations.get import readable_queue
 from harebell.front.operations.purge import purge_queue
-from harebell.model.binding import Binding
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.features.alternate_exchange import leaves_messages
 from harebell.model.queue.reply import REPLY_TO
-from harebell.model.reserved import check_queue_name
 from harebell.wire.v09 import methods
 
 if TYPE_CHECKING:
@@ -49,13 +48,13 @@ def declare(channel: Channel, method: methods.QueueDeclare) -> None:
         generates = name == ""
         if generates:
             name = generated(GENERATED_PREFIX, channel.connection.settings.rng)
-        else:
-            check_queue_name(name)
         options = QueueOptions(
             method.durable, method.exclusive, method.auto_delete, method.arguments, generates
         )
         queue = declare_queue(caller, name, options)
+    # Any declaration is a use for x-expires, also a passive one.
     queue.declared()
+    # A crash after the reply must not lose the queue.
     if queue.durable:
         channel.hold_until_recorded()
     channel.last_queue = queue.name
@@ -75,24 +74,21 @@ def _binding_key(channel: Channel, method: methods.QueueBind | methods.QueueUnbi
     return method.routing_key
 
 
-def check_binding(channel: Channel, method: methods.QueueBind | methods.QueueUnbind) -> str:
-    """Refuse a binding that the user may not make or undo; returns the name of the queue."""
+def binding_request(
+    channel: Channel, method: methods.QueueBind | methods.QueueUnbind
+) -> BindingRequest:
+    """Return the binding that a method names."""
     name = meant(method.queue, channel.last_queue)
     check_not_reply(name)
     key = _binding_key(channel, method)
-    bind_operation.check_binding(channel, QUEUE, name, clean(method.exchange), key)
-    return name
+    return BindingRequest(QUEUE, name, clean(method.exchange), key, method.arguments)
 
 
 def bind(channel: Channel, method: methods.QueueBind) -> None:
     """queue.bind: a repetition changes nothing."""
-    name = check_binding(channel, method)
-    key = _binding_key(channel, method)
-    # RabbitMQ's order: a missing exchange is reported before a missing or exclusive queue.
-    channel.vhost.exchange(clean(method.exchange))
-    queue = channel.vhost.queue(name, channel.connection)
-    channel.vhost.bind(clean(method.exchange), queue, key, method.arguments)
-    if queue.durable:
+    binding = bind_operation.bind(caller_of(channel), binding_request(channel, method))
+    # A binding of a transient queue is not recorded, so nothing is waited for.
+    if binding.destination.durable:
         channel.hold_until_recorded()
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueBindOk())
@@ -100,16 +96,7 @@ def bind(channel: Channel, method: methods.QueueBind) -> None:
 
 def unbind(channel: Channel, method: methods.QueueUnbind) -> None:
     """queue.unbind: succeeds for a missing binding, as with RabbitMQ."""
-    name = check_binding(channel, method)
-    key = _binding_key(channel, method)
-    queue = channel.vhost.queues.get(name)
-    exchange = channel.vhost.exchanges.get(clean(method.exchange))
-    if queue is not None and exchange is not None:
-        binding = Binding(exchange, queue, key, method.arguments)
-        if binding.identity in exchange.bindings:
-            # An exclusive queue of others is refused only if there is a binding to remove.
-            channel.vhost.queue(name, channel.connection)
-    channel.vhost.unbind(clean(method.exchange), queue, key, method.arguments)
+    bind_operation.unbind(caller_of(channel), binding_request(channel, method))
     channel.hold_until_recorded()
     channel.connection.send(channel.number, methods.QueueUnbindOk())
 
@@ -144,19 +131,22 @@ def _delete(channel: Channel, method: methods.QueueDelete, name: str, queue: Que
     own = {tag: each for tag, each in consumers.items() if each.queue.name == name}
     for tag in own:
         del consumers[tag]
-    left = queue is not None and leaves_messages(queue)
+    routes_messages = queue is not None and leaves_messages(queue)
     count = 0
     try:
+        # Bindings were removed in slices: by now the queue may be gone, or declared again.
         if channel.vhost.queues.get(name) is queue:
             count = channel.vhost.delete_queue(
                 name, channel.connection, if_unused=method.if_unused, if_empty=method.if_empty
             )
     finally:
+        # Also after a refusal, such as if-empty with a message that came during the slices.
         consumers.update(own)
     if not is_open(channel):
         return
     channel.hold_until_recorded()
-    if left:
+    if routes_messages:
+        # Its messages went to the alternate exchange: they are in other logs of this commit.
         channel.connection.hold_until(channel.connection.commit.ticket)
     if not method.nowait:
         channel.connection.send(channel.number, methods.QueueDeleteOk(message_count=count))

@@ -11,10 +11,10 @@ from collections.abc import Callable
 from operator import methodcaller
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import REFUSED_AT_ONCE
 from harebell.front.common.unacked import Unacked
+from harebell.front.limits import REFUSED_AT_ONCE
 from harebell.model.queue.contract import Queue
-from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE
+from harebell.model.transaction import ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
@@ -27,7 +27,7 @@ _ONE_BY_ONE: dict[int, Callable[[Unacked], int]] = {
     ACCEPT: methodcaller("settle"),
     REJECT: methodcaller("reject"),
     REQUEUE: methodcaller("requeue"),
-    GIVE_BACK: methodcaller("give_back"),
+    REQUEUE_RETURNED: methodcaller("requeue_returned"),
 }
 
 
@@ -37,19 +37,19 @@ def settle_all(channel: OpenChannel, last: int, kind: int) -> None:
     Args:
         channel: the channel of the deliveries; it may be closed before all is done.
         last: the last delivery tag.
-        kind: what happens to each: ACCEPT, REJECT, REQUEUE or GIVE_BACK.
+        kind: what happens to each: ACCEPT, REJECT, REQUEUE or REQUEUE_RETURNED.
     """
     perform(channel, last, _ONE_BY_ONE[kind], {}, channel, acknowledges=kind == ACCEPT)
 
 
-def come_back(channel: OpenChannel, left: list[Queue]) -> None:
+def requeue_all(channel: OpenChannel, consumed: list[Queue]) -> None:
     """Requeue every unacknowledged delivery of a closed channel.
 
     Args:
         channel: a channel that gets no more deliveries.
-        left: queues that it consumed from, which are also served afterwards.
+        consumed: queues that it consumed from, which are also served afterwards.
     """
-    perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(left), None)
+    perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(consumed), None)
 
 
 def perform(
@@ -74,6 +74,7 @@ def perform(
     work = channel.connection.registry.work
 
     def step() -> bool:
+        # By tag in each slice: a delivery may time out, or be settled, between two of them.
         while True:
             entries = channel.take_some(last, _PER_STEP)
             if not entries:
@@ -86,7 +87,8 @@ def perform(
             if work.charge(len(entries)):
                 return False
         if served is not None and served.waiting is not None:
-            served.take_turns()
+            served.share_prefetch()
+        # Only now: a queue that was served earlier would deliver messages out of order.
         for queue in queues:
             if not queue.deleted:
                 queue.drain()

@@ -1,6 +1,6 @@
 """The class stage: batches that are published together, once.
 
-docs/protocols/extensions.md explains it.
+docs/protocols/extensions-publishing.md explains it.
 """
 
 from __future__ import annotations
@@ -8,24 +8,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import WRITE
 from harebell.base.errors import BatchError
 from harebell.base.limits import STAGE_PIECE_BYTES
 from harebell.base.row_columns import columns_of
 from harebell.front.amqp_0_9_1.content import Content
 from harebell.front.amqp_0_9_1.staged import StagedCommit
 from harebell.front.common.errors import soft
+from harebell.front.common.permission import check_some
 from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.stage_files import Piece
 from harebell.wire.arrow.decode import decode_batch
-from harebell.wire.v09 import stage as methods
+from harebell.wire.v09 import methods
+from harebell.wire.v09.stage import CLASS_ID, COMMIT_ID, decode_parts
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.channel import Channel
 
-_OPEN = (methods.CLASS_ID, 10)
-_APPEND = (methods.CLASS_ID, 20)
-_COMMIT = (methods.CLASS_ID, methods.COMMIT_ID)
+_OPEN = (CLASS_ID, 10)
+_APPEND = (CLASS_ID, 20)
+_COMMIT = (CLASS_ID, COMMIT_ID)
 _LAST_BATCH = 2**63 - 1
 
 
@@ -38,11 +41,13 @@ def stage_open(channel: Channel, method: methods.StageOpen) -> None:
     for name, value in (("publisher", method.publisher), ("run", method.run)):
         if not value:
             raise soft(406, f"stage.open: the {name} has no name", *_OPEN)
+    check_some(channel, "a publisher that stages batches", WRITE)
     broker, key = channel.connection.broker, _key(channel, method.publisher)
     entry = broker.publishers.entry(key)
     before = entry.runs[-1:]
     broker.publishers.enter(entry, method.run)
     if entry.runs[-1:] != before:
+        # Another run stages its own rows; those of the fenced one could never be committed.
         broker.stages.drop_all(key)
     broker.stages.came(key, channel.connection)
     # The reply waits for the disk, so that others stay fenced after a crash.
@@ -65,6 +70,7 @@ def _appended(channel: Channel, content: Content) -> None:
     broker.stages.came(key, channel.connection)
     data = content.body()
     columns = method.columns.decode(errors="replace")
+    # Now and not at the commit: the client still knows which task has sent a bad piece.
     rows = _rows_of(method, columns, data)
     reply = methods.StageAppendOk(rows=rows, octets=len(data))
     # Rows of a committed batch are not stored; its commit reports that it is repeated.
@@ -100,7 +106,8 @@ def commit(channel: Channel, method: methods.StageCommit) -> None:
     connection = channel.connection
     broker, key = connection.broker, _key(channel, method.publisher)
     broker.publishers.check(broker.publishers.find(key), method.publisher, method.run)
-    methods.decode_parts(method.parts)
+    # The result is not used: malformed parts are refused before the commit waits for others.
+    decode_parts(method.parts)
     if channel.transaction is not None:
         raise soft(406, "a staged batch cannot be part of a transaction", *_COMMIT)
     broker.stages.came(key, connection)

@@ -20,7 +20,14 @@ from typing import TYPE_CHECKING, NamedTuple
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import WRITE
 from harebell.base.errors import BatchError, ErrorKind, ProtocolError, Refusal
-from harebell.base.limits import (
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.row_columns import columns_of
+from harebell.front.common.channel_details import details_of
+from harebell.front.common.errors import soft
+from harebell.front.common.firehose_tap import published
+from harebell.front.common.interceptors import intercepted
+from harebell.front.common.permission import check_topic, topic_of
+from harebell.front.limits import (
     STAGE_FLIGHT_BYTES,
     STAGE_JOINT_ROWS,
     STAGE_LOOK_BYTES,
@@ -30,19 +37,14 @@ from harebell.base.limits import (
     STAGE_ROWS_PER_UNIT,
     STAGE_SPECIAL_PER_LOOK,
 )
-from harebell.base.message import Message, Properties, copy_message, new_message
-from harebell.base.row_columns import columns_of
-from harebell.front.amqp_0_9_1.special_properties import prepared
-from harebell.front.common.channel_details import details_of
-from harebell.front.common.errors import soft
-from harebell.front.common.firehose_tap import published
-from harebell.front.common.interceptors import intercepted
-from harebell.front.common.permission import check_topic, topic_of
-from harebell.front.operations.publish import NO_ROUTE, routes_of, writable_exchange
+from harebell.front.operations.publish import writable_exchange
+from harebell.front.operations.returns import NO_ROUTE, routes_of
+from harebell.front.operations.special_properties import prepared
 from harebell.kernels.rows import Rows
 from harebell.model.publishing.routed import Routed
 from harebell.wire.arrow.decode import decode_batch
-from harebell.wire.v09 import stage as methods
+from harebell.wire.v09 import methods
+from harebell.wire.v09.stage import CLASS_ID, COMMIT_ID, decode_parts
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicRule
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from harebell.model.publishing.stage_files import Piece
     from harebell.model.queue.contract import Queue
 
-_PLACE = (methods.CLASS_ID, methods.COMMIT_ID)
+_PLACE = (CLASS_ID, COMMIT_ID)
 _EXAMPLES = 100
 """The number of unroutable rows that are kept as examples for the error."""
 
@@ -126,6 +128,7 @@ class StagedCommit:
     def step(self) -> bool:
         """Publish rows within the budget of the turn; True when the batch is done or refused."""
         try:
+            # In each slice: another run may have fenced this one, or committed the batch.
             entry = self._entry = self._checked_run()
             self.repeated = self._method.batch < entry.next
             if not self.repeated:
@@ -145,6 +148,7 @@ class StagedCommit:
             self._roll_back()
             self._channel.user.settled()
             if isinstance(error, Refusal) and error.kind is ErrorKind.FENCED:
+                # The rows of a fenced run can never be committed.
                 self._broker.stages.drop(self._key, self._method.batch)
             self._channel.connection.channel_caught(self._channel, error, *_PLACE)
             return True
@@ -152,6 +156,7 @@ class StagedCommit:
             self._roll_back()
             raise
         finally:
+            # Only within a slice: publishes of other connections are no rows of this batch.
             self._commit.staging = 0
         self._finish()
         return True
@@ -165,7 +170,8 @@ class StagedCommit:
         registry = connection.registry
         if self._waits():
             return False
-        if self._staging and (registry.short or registry.gauge.over):
+        # With memory or disk short it waits like publishers, and looks again after some time.
+        if self._staging and (registry.publishers.short or registry.gauge.over):
             connection.suspend()
             timer = self._broker.timers.timer(connection.wake)
             timer.set_earlier(self._broker.clock.steady + STAGE_POLL_MS)
@@ -197,7 +203,7 @@ class StagedCommit:
             Refusal: PRECONDITION_FAILED, it is not staged, or a queue is full.
         """
         method, stages = self._method, self._broker.stages
-        parts = methods.decode_parts(method.parts)
+        parts = decode_parts(method.parts)
         self._pieces = deque(stages.chosen(self._key, method.batch, parts))
         self._large = sum(piece.rows for _, piece in self._pieces) > STAGE_JOINT_ROWS
         stages.check_commit(self._key, method.batch, [piece for _, piece in self._pieces])
@@ -280,7 +286,7 @@ class StagedCommit:
                 if special == STAGE_SPECIAL_PER_LOOK:
                     end = row
         except Undecided:
-            # The rows before this one are routed; it continues here.
+            # The rows before this one are routed; the next slice continues here.
             self.rows += row - first
             self._row = row
             raise
@@ -306,6 +312,7 @@ class StagedCommit:
         """Record the commit of the batch atomically with its rows: all are in their queues."""
         entry, stages, batch = self._entry, self._broker.stages, self._method.batch
         assert entry is not None, "the run was known in this slice"
+        # Counted only now: the rows of a refused batch were never published.
         if not self.repeated:
             for exchange, count in self._routed.counts.items():
                 self._places[exchange].exchange.published += count
@@ -333,6 +340,7 @@ class StagedCommit:
     def _roll_back(self) -> None:
         """Refuse the batch: every row is removed before any is visible."""
         if self._staging and self._entry is not None:
+            # A crash must not keep some rows settled and others not.
             self._commit.joint = True
             self._routed.roll_back_batch()
             self._broker.publishers.finish(self._entry)
@@ -362,11 +370,11 @@ class StagedCommit:
             message.origin = channel.connection.origin
         self._routed.counts[name] += 1
         exchange.routed += len(queues)
+        queues = self._routed.put(message, queues)
         confirms = channel.confirms is not None
         channel.connection.arrivals.count(len(message.body), len(queues), confirms)
         if channel.router.tracer is not None:
             published(channel, message, properties, queues)
-        self._routed.put(message, queues)
 
     def _find(self, name: str) -> _RowExchange:
         channel = self._channel
@@ -382,6 +390,7 @@ class StagedCommit:
     ) -> tuple[Message, tuple[Queue, ...]]:
         """Prepare a row in the same way as a publish on the channel."""
         channel, before = self._channel, self._channel.topic
+        # `prepared` takes the rule from the channel, which has that of its own last publish.
         channel.topic = place.topic
         try:
             return prepared(channel, place.exchange, message.routing_key, properties, message.body)

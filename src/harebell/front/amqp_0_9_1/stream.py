@@ -11,7 +11,7 @@ from harebell.front.file_stream.consuming import cancel as cancel_consumer
 from harebell.front.file_stream.publishing import Publish, accept, allowed, routed
 from harebell.front.file_stream.stream_consumer import StreamConsumer
 from harebell.model.queue.contract import Queue
-from harebell.wire.v09 import methods_stream as methods
+from harebell.wire.v09 import methods_older as methods
 from harebell.wire.v09.property_list import STREAM
 
 if TYPE_CHECKING:
@@ -39,16 +39,7 @@ def consume(channel: Channel, method: methods.StreamConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> StreamConsumer:
         return StreamConsumer(lane, queue, tag, **options)
 
-    request = ConsumerRequest(
-        _CLASS,
-        method.queue,
-        method.consumer_tag,
-        method.no_local,
-        method.exclusive,
-        method.nowait,
-        method.filter,
-        method.ticket,
-    )
+    request = ConsumerRequest.of(_CLASS, method, method.filter)
     start(channel, request, make, methods.StreamConsumeOk)
 
 
@@ -60,6 +51,7 @@ def cancel(channel: Channel, method: methods.StreamCancel) -> None:
 def publish(channel: Channel, method: methods.StreamPublish) -> None:
     """stream.publish: its content follows."""
     place = (_CLASS, _PUBLISH)
+    # Before the content, which could be long, is received; `_published` checks it again.
     allowed(channel, _publish_of(method))
     gauge = channel.connection.registry.gauge
     channel.content = Content(method, gauge, place, STREAM.parse, _published)
@@ -73,8 +65,8 @@ def _publish_of(method: methods.StreamPublish) -> Publish:
 
 def _published(channel: Channel, content: Content) -> None:
     request = _publish_of(content.method)
-    found = routed(channel, request, content.properties, content.body())
-    accept(channel, found, request.flags)
+    packet = routed(channel, request, content.properties, content.body())
+    accept(channel, packet, request.flags)
 
 
 HANDLERS = {

@@ -34,7 +34,7 @@ from harebell.front.file_stream.consuming import ConsumerRequest, start
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
-from harebell.wire.v09 import methods_peers as methods
+from harebell.wire.v09 import methods_older as methods
 from harebell.wire.v09.content import (
     BasicProperties,
     decode_properties,
@@ -66,25 +66,26 @@ def request(channel: Channel, method: methods.TunnelRequest) -> None:
 
 
 def _whole(channel: Channel, content: Content) -> None:
-    found: TunnelProperties = TUNNEL.decode(content.properties.raw)
-    proxy = found.proxy_name or ""
-    if not proxy and not found.broadcast:
+    tunnel_properties: TunnelProperties = TUNNEL.decode(content.properties.raw)
+    proxy = tunnel_properties.proxy_name or ""
+    if not proxy and not tunnel_properties.broadcast:
         raise soft(404, "tunnel.request names no proxy, and is no broadcast", *_REQUEST)
-    headers = dict(found.headers or {})
+    headers = dict(tunnel_properties.headers or {})
     headers[META_DATA] = content.method.meta_data
     headers[PROXY_NAME] = proxy
     raw = encode_properties(
         BasicProperties(
             headers=headers,
-            delivery_mode=_PERSISTENT if found.durable else _TRANSIENT,
-            type=found.data_name,
+            delivery_mode=_PERSISTENT if tunnel_properties.durable else _TRANSIENT,
+            type=tunnel_properties.data_name,
         )
     )
-    exchange = BROADCAST if found.broadcast else ""
+    exchange = BROADCAST if tunnel_properties.broadcast else ""
+    # Before the queue is looked up, so that it cannot be used to find out queue names.
     check(channel, WRITE, EXCHANGE, exchange)
-    if not found.broadcast and proxy not in channel.vhost.queues:
-        thing = f"no queue '{proxy}' in vhost '{channel.vhost.name}'"
-        raise Refusal(ErrorKind.NOT_FOUND, f"{thing}: no proxy of that name is there")
+    if not tunnel_properties.broadcast and proxy not in channel.vhost.queues:
+        resource = f"no queue '{proxy}' in vhost '{channel.vhost.name}'"
+        raise Refusal(ErrorKind.NOT_FOUND, f"{resource}: no proxy of that name is there")
     channel.publish(0, exchange, proxy, parse_properties(raw), content.body())
 
 
@@ -133,29 +134,20 @@ def consume(channel: Channel, method: BasicConsume) -> None:
     def make(queue: Queue, tag: str, options: dict[str, Any]) -> TunnelConsumer:
         return TunnelConsumer(channel, queue, tag, **options)
 
-    request = ConsumerRequest(
-        _BASIC,
-        method.queue,
-        method.consumer_tag,
-        method.no_local,
-        method.exclusive,
-        method.nowait,
-        method.arguments,
-        method.ticket,
-    )
+    request = ConsumerRequest.of(_BASIC, method, method.arguments)
     start(channel, request, make, BasicConsumeOk)
 
 
 def block_of(message: Message) -> tuple[methods.TunnelRequest, TunnelProperties]:
     """Make a tunnel block of a message."""
-    found = decode_properties(converted(message, FAMILY_09).raw)
-    headers = dict(found.headers or {})
+    tunnel_properties = decode_properties(converted(message, FAMILY_09).raw)
+    headers = dict(tunnel_properties.headers or {})
     meta, proxy = headers.pop(META_DATA, {}), headers.pop(PROXY_NAME, message.routing_key)
     properties = TunnelProperties(
         headers=headers or None,
         proxy_name=proxy if isinstance(proxy, str) else message.routing_key,
-        data_name=found.type,
-        durable=int(found.delivery_mode == _PERSISTENT),
+        data_name=tunnel_properties.type,
+        durable=int(tunnel_properties.delivery_mode == _PERSISTENT),
         broadcast=int(message.exchange == BROADCAST),
     )
     return methods.TunnelRequest(meta if isinstance(meta, dict) else {}), properties

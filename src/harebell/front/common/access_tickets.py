@@ -12,7 +12,11 @@ its actions. Clients that request no ticket present 0, which is not checked.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from msgspec import Struct
+
+from harebell.base.share import Shares
+from harebell.front.limits import ACCESS_TICKETS
 
 PASSIVE, ACTIVE, WRITE, READ = "passive", "active", "write", "read"
 DATA, ADMIN = "/data", "/admin"
@@ -23,8 +27,7 @@ _FIRST = 2
 """RabbitMQ gives 1 to all clients, so clients present it that have never asked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ticket:
+class Ticket(Struct, frozen=True):
     """One ticket.
 
     Args:
@@ -34,6 +37,7 @@ class Ticket:
         realm: a path such as "/data".
         rights: PASSIVE, ACTIVE, WRITE, READ.
         exclusive: no other holder has a ticket for the realm.
+        user: whose channel or session the holder is.
     """
 
     number: int
@@ -42,6 +46,7 @@ class Ticket:
     realm: str
     rights: frozenset[str]
     exclusive: bool
+    user: str = ""
 
 
 class RealmInUse(Exception):
@@ -49,35 +54,56 @@ class RealmInUse(Exception):
 
 
 class Tickets:
-    """All tickets of one broker."""
+    """All tickets of one broker; each user has a share of the numbers."""
 
     def __init__(self) -> None:
         self._tickets: dict[int, Ticket] = {}
+        # By vhost and realm, and by holder: a holder has one ticket of a realm.
+        self._realms: dict[tuple[str, str], dict[object, Ticket]] = {}
+        self._held: dict[object, dict[tuple[str, str], Ticket]] = {}
+        self._shares = Shares("access tickets", ACCESS_TICKETS, "close channels that have some")
         self._last = 0
 
     def grant(
-        self, holder: object, vhost: str, realm: str, rights: Iterable[str], *, exclusive: bool
+        self,
+        holder: object,
+        vhost: str,
+        realm: str,
+        rights: Iterable[str],
+        *,
+        exclusive: bool,
+        user: str = "",
     ) -> Ticket:
         """Grant a ticket, which replaces the holder's earlier one for the realm.
 
         Raises:
             RealmInUse: others have tickets for the realm, and the new or an existing one is
-                exclusive.
+                exclusive; or the user has too many.
         """
-        here = [t for t in self._tickets.values() if (t.vhost, t.realm) == (vhost, realm)]
-        others = [ticket for ticket in here if ticket.holder is not holder]
-        if others and (exclusive or any(ticket.exclusive for ticket in others)):
+        place = (vhost, realm)
+        here = self._realms.get(place, {})
+        before = here.get(holder)
+        others = len(here) - (before is not None)
+        # An exclusive ticket is the only one of its realm.
+        if others and (exclusive or (others == 1 and any(t.exclusive for t in here.values()))):
             raise RealmInUse(f"realm '{realm}' is in use")
-        if len(self._tickets) >= _NUMBERS - _FIRST:
-            raise RealmInUse(f"all {_NUMBERS - _FIRST} tickets are given away")
-        for ticket in here:
-            if ticket.holder is holder:
-                del self._tickets[ticket.number]
-        ticket = Ticket(self._number(), holder, vhost, realm, frozenset(rights), exclusive)
-        self._tickets[ticket.number] = ticket
+        objection = "" if before is not None else self._shares.objection(user)
+        if objection or len(self._tickets) >= _NUMBERS - _FIRST:
+            raise RealmInUse(objection or f"all {_NUMBERS - _FIRST} tickets are given away")
+        # After the checks: a request that is refused leaves the earlier ticket as it was.
+        if before is not None:
+            self._drop(before)
+        number = self._number()
+        ticket = Ticket(number, holder, vhost, realm, frozenset(rights), exclusive, user)
+        self._tickets[number] = ticket
+        self._realms.setdefault(place, {})[holder] = ticket
+        self._held.setdefault(holder, {})[place] = ticket
+        self._shares.add(user)
         return ticket
 
     def _number(self) -> int:
+        # Round and round, so that the number of a dropped ticket is not given away at once: its
+        # client may present it still.
         while True:
             self._last = max(self._last % (_NUMBERS - 1) + 1, _FIRST)
             if self._last not in self._tickets:
@@ -89,7 +115,16 @@ class Tickets:
 
     def forget(self, holder: object) -> None:
         """Drop the tickets of a closed channel or session."""
-        if self._tickets:
-            for ticket in list(self._tickets.values()):
-                if ticket.holder is holder:
-                    del self._tickets[ticket.number]
+        for ticket in list(self._held.get(holder, {}).values()):
+            self._drop(ticket)
+
+    def _drop(self, ticket: Ticket) -> None:
+        place = (ticket.vhost, ticket.realm)
+        del self._tickets[ticket.number]
+        here, held = self._realms[place], self._held[ticket.holder]
+        del here[ticket.holder], held[place]
+        if not here:
+            del self._realms[place]
+        if not held:
+            del self._held[ticket.holder]
+        self._shares.remove(ticket.user)

@@ -29,6 +29,7 @@ def _opened(connection: BaseConnection) -> list[BaseConnection]:
 
 def _counted(connection: BaseConnection) -> int:
     """Count the other connections: open ones, and ones that were accepted earlier."""
+    # Those accepted later are left out: of two that open at the same time one gets in.
     ending = (ConnectionState.CLOSING, ConnectionState.CLOSED)
     return sum(
         (each.state is ConnectionState.OPEN or each.origin < connection.origin)
@@ -87,6 +88,7 @@ def check_channel(connection: BaseConnection) -> None:
     Raises:
         ProtocolError: 530, for the whole connection.
     """
+    # The number of channels and not the highest channel number, as in RabbitMQ.
     count, maximum = len(connection.channels), connection.channel_max
     if maximum and count >= maximum:
         raise hard(

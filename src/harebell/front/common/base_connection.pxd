@@ -37,13 +37,16 @@ cdef class BaseConnection(FrameSink):
     cdef public bint starved
     cdef public bint dirty
     cdef public bint published
+    cdef public bint intercepts
     cdef public bint blocked
     cdef public long long blocked_since
+    cdef public str end_reason
     cdef public long long blocked_ms
     cdef public double connected_at
     cdef public double now
     cdef public double _sent_at
     cdef public double deadline
+    cdef public long long kept
     cdef public object transport
     cdef public object held
     cdef public Account account
@@ -54,12 +57,14 @@ cdef class BaseConnection(FrameSink):
     cdef public bint deferred
     cdef public bint departed
     cdef public bint deciding
-    cdef public object tasks
+    cdef public list tasks
 
     @cython.locals(turns=Turns, byte_count=Py_ssize_t)
     cpdef object receive(self, object data, double now)
     cpdef int _take(self, object data) except -1
     cpdef int _put_off(self) except -1
+    cpdef int tick(self, double now) except -1
+    cdef int _check_heartbeats(self, double now) except -1
     cpdef int touch(self) except -1
     @cython.locals(byte_count="long long")
     cpdef list take_parts(self, double now)

@@ -18,22 +18,21 @@ The connection of the version in the header replaces the arrival.
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable, Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, cast
 
-from harebell.auth.authority import Undecided
 from harebell.auth.users import User, Users
-from harebell.base import limits
 from harebell.base.body_frames import BodyFrames, encoded
-from harebell.base.counters import Traffic
+from harebell.base.counters import BY_HEARTBEAT, BY_LOSS, Traffic
 from harebell.base.work import Step
-from harebell.front.common.connection_log import log_ended, log_handed_over
+from harebell.front import limits
+from harebell.front.common.connection_log import log_ended
+from harebell.front.common.connection_ports import Scanner, Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
+from harebell.front.common.turns import Account
 from harebell.kernels.frames import FrameSink
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
@@ -43,51 +42,10 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 _NO_USER = User("", "")
+_ARRIVALS = "arrivals"
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _MS = 1_000
-_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
-
-
-class Transport(Protocol):
-    """The socket of a connection, as its connection and the server use it."""
-
-    def abort(self) -> None:
-        """Close the socket at once and drop unsent output."""
-
-    def flush(self, now: float) -> None:
-        """Write the output of the connection."""
-
-    def unsent(self) -> bool:
-        """True if there is output that the socket has not accepted yet."""
-
-    def unread(self) -> bool:
-        """True if there is input that was not read yet."""
-
-
-class Scanner(Protocol):
-    """Splits the input of a connection; see `FrameScanner` and `SegmentScanner`.
-
-    Attributes:
-        frame_max: the largest accepted frame.
-        fast: whether complete messages are passed on, which needs an open connection.
-        stopped: whether input is dropped.
-        hold: whether input is kept for later.
-        cut: whether input was left when the work budget of the turn was spent.
-        pending: contents that are being received as single frames.
-    """
-
-    frame_max: int
-    fast: bool
-    stopped: bool
-    hold: bool
-    cut: bool
-    pending: int
-
-    def feed(self, data: bytes | memoryview) -> object:
-        """Scan input."""
-
-    def let_go(self) -> object:
-        """Break the reference cycle with the connection."""
+_OPEN, _CLOSED = ConnectionState.OPEN, ConnectionState.CLOSED
 
 
 class BaseConnection(FrameSink):
@@ -118,6 +76,7 @@ class BaseConnection(FrameSink):
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
+        kept: memory of its consumers in bytes, those that have ended since the last count included.
         deadline: when to close the socket unless the handshake continues; 0 for never.
         mechanism: the SASL mechanism of the login.
         announced: connection.created was sent to the event exchange, and connection.closed not yet.
@@ -125,12 +84,13 @@ class BaseConnection(FrameSink):
         entropy: the random bytes of the challenge in its login; empty without one.
         traffic: bytes in and out; those of all ended connections when it has ended.
         origin: the number of the connection, unique in the process.
+        intercepts: whether headers or properties are added to published messages.
         shared: the limits of the classes file and stream that channels share; None at first.
         transport: the socket; None in tests without a server.
         scanner: splits the input into frames; a version sets it.
         deferred: whether it waits for another turn.
         departed: whether the peer has left while the connection waits for another turn.
-        deciding: whether something waits for a decision about a permission.
+        deciding: whether input waits for a decision about a permission.
         tasks: the long operations in progress, in order.
     """
 
@@ -174,6 +134,7 @@ class BaseConnection(FrameSink):
         self.starved = False
         self.dirty = False
         self.published = False
+        self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
         self.shared: object = None
         self.blocked = False
         self.blocked_since = 0
@@ -182,18 +143,32 @@ class BaseConnection(FrameSink):
         self.now = now
         self._sent_at = now
         self.deadline = now + settings.handshake_timeout
+        self.kept = 0
+        self.end_reason = BY_LOSS
         self.transport: Transport | None = None
         self.held: OutputBarrier | None = None
         self.origin = 0
         self.traffic = Traffic()
         self.arrivals = registry.arrivals_of(version)
-        self.account = registry.turns.account(f"address {peer.address}")
+        self.account = self._first_account()
         # The connection of a version sets it before any input.
         self.scanner = cast(Scanner, None)
         self.deferred = False
         self.departed = False
         self.deciding = False
-        self.tasks: deque[Step] = deque()
+        # A list, as one without entries takes a tenth of the memory of a deque, and few have many.
+        self.tasks: list[Step] = []
+
+    def _first_account(self) -> Account:
+        """Return the work budget until the login: that of the address, or of all arrivals."""
+        turns = self.registry.turns
+        if self.version:
+            return turns.account(f"address {self.peer.address}")
+        # Peers whose version is not known yet may come from any number of addresses.
+        pending = self.registry.pending_logins
+        if pending.account is None:
+            pending.account = turns.account(_ARRIVALS)
+        return pending.account
 
     # --- implemented by each version ------------------------------------------------------------
 
@@ -242,14 +217,26 @@ class BaseConnection(FrameSink):
             return
         turns = self.registry.turns
         if self.deferred or not turns.begin(self.account):
-            self.scanner.hold = True
-            self.scanner.feed(data)
-            self._put_off()
+            self._keep(data)
             return
         try:
             self._take(data)
         finally:
             turns.end()
+
+    def put_by(self, data: bytes) -> None:
+        """Queue input that came with the protocol header, in a turn that another has begun."""
+        self.traffic.recv_oct += len(data)
+        self.traffic.recv_cnt += 1
+        if not self.closing:
+            self._keep(data)
+
+    def _keep(self, data: bytes | memoryview) -> None:
+        """Queue input for another turn."""
+        # A scanner that holds keeps what it is fed, without scanning it.
+        self.scanner.hold = True
+        self.scanner.feed(data)
+        self._put_off()
 
     def _take(self, data: bytes | memoryview) -> int:
         """Process input within the budget of the turn."""
@@ -277,12 +264,17 @@ class BaseConnection(FrameSink):
         self.deferred = False
         tasks = self.tasks
         while tasks:
+            # The operation stays in the list while it works: input that it causes finds it there
+            # and queues up behind it.
             if not self._step(tasks[0]):
+                # Without effect after `suspend`: then `wake` queues the connection.
                 self._put_off()
                 return
-            tasks.popleft()
+            tasks.pop(0)
         if self.closing or not self.scanner.hold:
             pass
+        # A peer that has left takes no output, so the length of it holds no input back: `eof`
+        # follows the last input.
         elif self.departed or not (self.paused or self.congested or self.out.size > _OUTPUT_STOP):
             self.scanner.hold = False
             self._take(b"")
@@ -308,6 +300,7 @@ class BaseConnection(FrameSink):
         Args:
             step: does a slice; the last one also does what follows, such as a reply.
         """
+        # Behind other operations even if short: replies keep the order of the methods.
         if self.tasks or not self._begin_task(step):
             self.tasks.append(step)
             self.scanner.hold = True
@@ -318,71 +311,12 @@ class BaseConnection(FrameSink):
         turns = self.registry.turns
         if turns.current is not None:
             return step()
+        # Started by a timer or an answer, outside of a turn: its work counts all the same.
         turns.begin_anyway(self.account)
         try:
             return step()
         finally:
             turns.end()
-
-    def decide(self, undecided: Undecided, again: Callable[[], object]) -> None:
-        """Ask for a decision about a permission, and repeat what needs it; input waits meanwhile.
-
-        Args:
-            undecided: what was raised.
-            again: repeats it, and handles every other error.
-        """
-        user = self.user
-
-        def step() -> bool:
-            try:
-                if not self.closing:
-                    again()
-            except Undecided as another:
-                another.ask(self.wake)
-                self.suspend()
-                return False
-            self.deciding = False
-            user.settled()
-            return True
-
-        self.deciding = True
-        # Before other long operations: those wait for this input.
-        self.tasks.appendleft(step)
-        self.scanner.hold = True
-        self.suspend()
-        undecided.ask(self.wake)
-
-    def when_decided(self, then: Callable[[], object]) -> None:
-        """Do something now, or after what waits for a decision about a permission."""
-        if not self.deciding:
-            then()
-            return
-
-        def step() -> bool:
-            then()
-            return True
-
-        self.tasks.insert(1, step)
-
-    def await_answer(
-        self, ask: Callable[[Callable[[], None]], None], then: Callable[[], object]
-    ) -> None:
-        """Wait for an answer from elsewhere; input waits meanwhile.
-
-        Args:
-            ask: asks, and calls its argument when the answer is there; not within the call.
-            then: continues after the answer.
-        """
-
-        def step() -> bool:
-            if not self.closing:
-                then()
-            return True
-
-        self.tasks.appendleft(step)
-        self.scanner.hold = True
-        self.suspend()
-        ask(self.wake)
 
     def suspend(self) -> None:
         """Suspend the long operation until `wake` is called."""
@@ -440,17 +374,24 @@ class BaseConnection(FrameSink):
             if self.out.size > before and self.channels.get(number) is channel:
                 self.channels[number] = self.channels.pop(number)
 
-    def tick(self, now: float) -> None:
+    def tick(self, now: float) -> int:
         """Check heartbeats, deadlines, and whether the login has ended."""
-        if not self.begins_in_time(now):
-            return
+        if self.deadline and not self.begins_in_time(now):
+            return 0
         expires = self.user.expires
-        if expires and self.state is ConnectionState.OPEN and self.broker.clock.ms >= expires * _MS:
+        # RabbitMQ closes the connection of a token that has expired, too, with this reason (320).
+        if expires and self.state is _OPEN and self.broker.clock.ms >= expires * _MS:
             self.log("warning", f"{self.peer}: the credential of user '{self.user.name}' expired")
             self.force_close("credential expired", now)
-            return
-        if not self.heartbeat or self.closing or self.state is ConnectionState.CLOSED:
-            return
+            return 0
+        if self.heartbeat and not self.closing and self.state is not _CLOSED:
+            self._check_heartbeats(now)
+        return 0
+
+    def _check_heartbeats(self, now: float) -> int:
+        """Send a heartbeat if one is due; cut the connection if the peer has missed two."""
+        # 0-9-1 4.2.7: any output substitutes for a heartbeat. One at half the interval leaves the
+        # network the other half.
         if 2 * (now - self._sent_at) >= self.heartbeat:
             self._sent_at = now
             self.beat()
@@ -458,13 +399,17 @@ class BaseConnection(FrameSink):
         if self.paused or self.scanner.hold:
             # Heartbeats of a connection that is not read do not arrive: restart its timeout.
             self.now = now
-        if now - self.now >= self.heartbeat * 2:
-            if self.transport is not None and self.transport.unread():
-                # Heartbeats may be unread: a busy broker reads them before it decides.
-                return
-            why = f"missed heartbeats from client, timeout: {self.heartbeat}s"
-            log_ended(self, "error", why)
-            self.cut()
+        # 0-9-1 4.2.7: after two intervals without an octet, and without connection.close.
+        if now - self.now < self.heartbeat * 2:
+            return 0
+        if self.transport is not None and self.transport.unread():
+            # Heartbeats may be unread: a busy broker reads them before it decides.
+            return 0
+        why = f"missed heartbeats from client, timeout: {self.heartbeat}s"
+        log_ended(self, "error", why)
+        self.end_reason = BY_HEARTBEAT
+        self.cut()
+        return 0
 
     def excuse(self, late: float) -> None:
         """Do not count time in which the broker itself was stalled.
@@ -480,8 +425,10 @@ class BaseConnection(FrameSink):
         """End the turn: write confirms and completions, block a publisher if necessary."""
         self._write_collected()
         if self.published:
-            self.hold_publisher()
+            self.published = False
+            self.registry.publishers.check(self)
         if self.held is not None and self.out.size > _OUTPUT_STOP:
+            # The shell cannot send held output, and so does not notice that it is long.
             self.scanner.hold = True
         if self.broker.events.waiting:
             self.broker.events.publish()
@@ -526,6 +473,7 @@ class BaseConnection(FrameSink):
         if ticket <= self.commit.done:
             return
         if ticket == self.commit.ticket:
+            # A peer waits: the flusher starts this commit without the pause of FLUSH_SECONDS.
             self.commit.urgent = True
         if self.held is None:
             self.held = OutputBarrier()
@@ -538,6 +486,7 @@ class BaseConnection(FrameSink):
         if held is not None:
             self.touch()
             if held.ticket > self.commit.done:
+                # Its newest output waits for a later commit: the registry has emptied the list.
                 self.registry.waiting[self] = None
 
     def drop_held(self) -> None:
@@ -547,101 +496,6 @@ class BaseConnection(FrameSink):
             self.out.take()
             self.registry.waiting.pop(self, None)
 
-    # --- blocking publishers --------------------------------------------------------------------
-
-    def hold_publisher(self) -> None:
-        """Block the connection after a publish if memory or disk is short."""
-        self.published = False
-        self.registry.gauge.crossed()
-        short = self.registry.gauge.over or self.registry.short
-        self.look_whether_finished()
-        if short and not self.blocked and not self.closing:
-            self.blocked = True
-            self.paused = True
-            self.blocked_since = self.broker.clock.steady
-            self.registry.blocked.append(self)
-            self.send_blocked(True)
-            self.touch()
-
-    def unblock(self) -> None:
-        """Read from the connection again: no resource is short."""
-        if self.registry.finishing is self:
-            self.registry.finishing = None
-        self._end_block()
-        self.paused = False
-        if self.state is ConnectionState.OPEN:
-            self.send_blocked(False)
-        self.touch()
-
-    def _end_block(self) -> None:
-        """Count the time that the connection was blocked."""
-        if self.blocked:
-            self.blocked = False
-            passed = self.broker.clock.steady - self.blocked_since
-            self.blocked_ms += passed
-            self.registry.blocked_ms += passed
-
-    def blocked_for(self) -> int:
-        """Return how long it has been blocked, all times together, in milliseconds."""
-        if not self.blocked:
-            return self.blocked_ms
-        return self.blocked_ms + self.broker.clock.steady - self.blocked_since
-
-    def look_whether_finished(self) -> None:
-        """Block the connection again when the work it was admitted for is complete."""
-        if self.registry.finishing is self and not self.has_begun():
-            self.has_finished()
-
-    def has_finished(self) -> None:
-        """End the admission of a connection that was read although memory is short."""
-        if self.registry.finishing is self:
-            self.registry.finishing = None
-            self.paused = self.blocked
-
-    def forget_blocked(self) -> None:
-        """Remove an ending connection from the blocked ones."""
-        if self.blocked:
-            self._end_block()
-            if self in self.registry.blocked:
-                self.registry.blocked.remove(self)
-        if self.registry.finishing is self:
-            self.registry.finishing = None
-
-    # --- another broker -------------------------------------------------------------------------
-
-    def hand_over(self, vhost: str) -> bool:
-        """End here without an answer, if a vhost is in another store: its owner answers.
-
-        The shell passes on what the client has sent, from the protocol header. There it logs in
-        again, and its permission is checked.
-
-        Args:
-            vhost: the one that connection.open names, and that is not here.
-
-        Returns:
-            False if it is nowhere else either, or the client comes from another broker.
-        """
-        if self.peer.replayed or not self.settings.elsewhere(vhost):
-            return False
-        self.has_opened()
-        log_handed_over(self, vhost)
-        self.peer = replace(self.peer, entropy=self.entropy)
-        self.handed_over = vhost
-        self.finish()
-        return True
-
-    @property
-    def may_be_handed_over(self) -> bool:
-        """True until the client is served here or refused: what it sends has to be kept."""
-        if self.handed_over:
-            return True
-        return self.vhost is None and self.state not in _ENDING
-
-    def drop_repeated(self) -> None:
-        """Drop the output of a replayed handshake: the client has had it from another broker."""
-        if self.peer.replayed:
-            self.out.take()
-
     # --- the end --------------------------------------------------------------------------------
 
     def wants(self, capability: str) -> bool:
@@ -650,6 +504,7 @@ class BaseConnection(FrameSink):
 
     def eof(self) -> None:
         """Handle the end of the peer's input, after the waiting input is processed."""
+        # What the peer sent before it left is processed first: publishes may be in it.
         if self.deferred and not self.departed and not self.closing:
             self.departed = True
             # Deliveries to the peer stop.
@@ -664,11 +519,11 @@ class BaseConnection(FrameSink):
         self.registry.connections.discard(self)
         self.registry.totals.connection_ended(self)
         self.registry.pending_logins.remove(self.origin)
-        self.let_go()
+        self.break_cycle()
 
-    def let_go(self) -> None:
+    def break_cycle(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""
-        self.scanner.let_go()
+        self.scanner.break_cycle()
 
     def part(self) -> None:
         """Linger after connection.close-ok: the peer may close again, or end its side."""
@@ -716,7 +571,7 @@ class BaseConnection(FrameSink):
 
     def log(self, level: str, text: str, category: str = "connection") -> None:
         """Write a line about the connection to the log."""
-        self.settings.journal(level, text, category, self.origin)
+        self.settings.log(level, text, category, self.origin)
 
     def has_opened(self) -> None:
         """Note that the connection is open."""
@@ -725,4 +580,4 @@ class BaseConnection(FrameSink):
 
     def remember_failure(self) -> None:
         """Count a failure before the connection was open, for the handshake throttle."""
-        self.registry.handshake_throttle.failed(self.peer.address, self.now, self.settings.journal)
+        self.registry.handshake_throttle.failed(self.peer.address, self.now, self.settings.log)

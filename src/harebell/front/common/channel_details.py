@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from harebell.base.counters import Counters
-from harebell.base.limits import STATISTICS_CHANNEL_DETAILS
+from harebell.front.limits import STATISTICS_CHANNEL_DETAILS
 
 _MAX = STATISTICS_CHANNEL_DETAILS
 
@@ -37,20 +37,21 @@ class ChannelDetails:
 
     def exchange(self, name: str) -> Counters:
         """Return the counters of what is published to an exchange."""
-        found = self.exchanges.get(name)
-        return _added(self.exchanges, name) if found is None else found
+        exchange = self.exchanges.get(name)
+        return _added(self.exchanges, name) if exchange is None else exchange
 
     def queue(self, name: str) -> Counters:
         """Return the counters of what is delivered from a queue."""
-        found = self.queues.get(name)
-        return _added(self.queues, name) if found is None else found
+        queue = self.queues.get(name)
+        return _added(self.queues, name) if queue is None else queue
 
 
 def _added(table: dict[str, Counters], name: str) -> Counters:
     if len(table) >= _MAX:
+        # A client that publishes to ever new names must not fill the memory.
         del table[next(iter(table))]
-    found = table[name] = Counters()
-    return found
+    counters = table[name] = Counters()
+    return counters
 
 
 class Detailed(Protocol):
@@ -61,7 +62,7 @@ class Detailed(Protocol):
 
 def details_of(channel: Detailed) -> ChannelDetails:
     """Return the counters of a channel by exchange and by queue, made on first use."""
-    found = channel.details
-    if found is None:
-        found = channel.details = ChannelDetails()
-    return found
+    details = channel.details
+    if details is None:
+        details = channel.details = ChannelDetails()
+    return details

@@ -32,6 +32,7 @@ def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> Non
         left: the queues that it consumed from.
     """
     events = connection.broker.events
+    # Before connection.close-ok, as in RabbitMQ: a client that has read it may declare the names.
     if connection.vhost is not None:
         connection.vhost.drop_owned(connection)
     if connection.announced:
@@ -40,6 +41,6 @@ def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> Non
     for queue in left:
         if not queue.deleted:
             queue.drain()
-    connection.forget_blocked()
+    connection.registry.publishers.forget(connection)
     if events.waiting:
         events.publish()

@@ -107,6 +107,7 @@ def log_failed(connection: Logged, why: str) -> None:
         facts.append(f"vhost: '{connection.vhost.name}'")
     if connection.user.name:
         facts.append(f"user: '{connection.user.name}'")
+    # RabbitMQ calls the state after connection.open `running`.
     open_ = connection.state is ConnectionState.OPEN
     facts.append(f"state: {'running' if open_ else connection.state.value}")
     connection.log(
@@ -136,6 +137,7 @@ def log_channel_failed(connection: Logged, number: int, operation: str, text: st
 def exception_text(operation: str, what: str, text: str) -> str:
     """Return a reply text as RabbitMQ logs it: `operation ... caused a channel exception ...`."""
     name, _, reason = text.partition(" - ")
+    # RabbitMQ prints the reason of a connection exception as an Erlang string, with its quotes.
     if what == "connection":
         reason = f'"{reason}"'
     return f"operation {operation} caused a {what} exception {name.lower()}: {reason}"

@@ -1,35 +1,32 @@
 """The connections of a broker: dirty, blocked and waiting ones, and their turns.
 
-The server calls the registry once per turn. Which publishers are blocked, and what they are sent,
-depends on AMQP, so it is decided here and not in the server.
+The server calls the registry once per turn.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.arrivals import Arrivals
 from harebell.base.gauge import Gauge
+from harebell.base.share import Shares
+from harebell.base.slices import Slices
 from harebell.base.work import Work
 from harebell.front.common.access_tickets import Tickets
+from harebell.front.common.blocked_publishers import BlockedPublishers
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.handshake_throttle import HandshakeThrottle
 from harebell.front.common.pending_logins import PendingLogins
 from harebell.front.common.totals import Sums, Totals, VhostAndVersion
 from harebell.front.common.turns import Turns
+from harebell.front.limits import SESSIONS_KEPT, STATISTICS_SLICE_OBJECTS
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
 
-
 _FEW = 32
-MEMORY = "memory"
-"""Queued messages use more memory than the watermark."""
-DISK = "disk"
-"""The data directory is full, or nearly."""
-FILES = "file handles"
-"""No more files can be opened."""
 
 
 class Waiting(Protocol):
@@ -56,29 +53,24 @@ class ConnectionRegistry:
     """The connections of one broker.
 
     Args:
-        gauge: the memory that queued messages use.
+        gauge: the memory that messages and the process use.
         work: the broker's counter of work units.
 
     Attributes:
         turns: the work budgets of users.
         dirty: connections with output or another change for the server, each once.
         connections: all connections.
-        blocked: connections that are not read because a resource is short.
-        blocked_ms: how long connections were blocked, all together, in milliseconds; without the
-            blocks that go on.
+        publishers: what is short, and the connections that are not read because of it.
         waiting: waiters for a commit, in order.
-        shortages: the short resources beside memory: DISK, FILES.
-        short: whether a resource is short.
         accepted: the number of accepted connections.
         arrivals: counters of published messages, by version of AMQP.
         logins: numbers of logins that succeeded and that failed, by version of AMQP.
         totals: counters of channels and connections that have ended.
-        finishing: the publisher that may finish its message or transaction although memory is
-            short.
         named_sessions: sessions of AMQP 0-10 by vhost, user and name, on a channel or not.
         pending_logins: the connections that are not open yet.
         handshake_throttle: addresses that keep failing to open a connection.
         sessions: sessions of transitional 0-10 that outlive their channels, by identifier.
+        kept_sessions: how many sessions of each user have a lifetime, or a timeout in 0-10.
         tickets: the access tickets of versions before 0-9-1.
         checkpoints: saved parts of interrupted bodies; None before the first.
     """
@@ -89,12 +81,8 @@ class ConnectionRegistry:
         self.turns = Turns(self.work)
         self.dirty: list[BaseConnection] = []
         self.connections: set[BaseConnection] = set()
-        self.blocked: list[BaseConnection] = []
-        self.blocked_ms = 0
+        self.publishers = BlockedPublishers(gauge, self.turns)
         self.waiting: dict[Waiting, None] = {}
-        self.shortages: set[str] = set()
-        self.short = False
-        self.finishing: BaseConnection | None = None
         self.pending_logins = PendingLogins()
         self.handshake_throttle = HandshakeThrottle()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
@@ -103,8 +91,29 @@ class ConnectionRegistry:
         self.logins: dict[str, list[int]] = {}
         self.arrivals: dict[str, Arrivals] = {}
         self.sessions: dict[bytes, Any] = {}
+        self.kept_sessions = Shares(
+            "sessions that outlive their channels", SESSIONS_KEPT, "end some"
+        )
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None
+
+    def in_pieces(self, units: int) -> Iterator[list[BaseConnection]]:
+        """Yield all connections in pieces; between two of them others may have their turn.
+
+        Args:
+            units: connections and channels from which on a piece ends.
+        """
+        piece: list[BaseConnection] = []
+        left = units
+        # A copy: connections come and go between two pieces.
+        for connection in list(self.connections):
+            piece.append(connection)
+            left -= 1 + len(connection.channels)
+            if left <= 0:
+                yield piece
+                piece, left = [], units
+        if piece:
+            yield piece
 
     def count_login(self, version: str, *, failed: bool) -> None:
         """Count a login."""
@@ -112,10 +121,10 @@ class ConnectionRegistry:
 
     def arrivals_of(self, version: str) -> Arrivals:
         """Return the counters of published messages of a version."""
-        found = self.arrivals.get(version)
-        if found is None:
-            found = self.arrivals[version] = Arrivals()
-        return found
+        arrivals = self.arrivals.get(version)
+        if arrivals is None:
+            arrivals = self.arrivals[version] = Arrivals()
+        return arrivals
 
     def take_dirty(self) -> list[BaseConnection]:
         """Take the dirty connections."""
@@ -131,61 +140,16 @@ class ConnectionRegistry:
             connection.dirty = True
         self.dirty[:0] = late
 
-    def relieve(self) -> None:
-        """Unblock publishers if no resource is short any more."""
-        self.gauge.crossed()
-        if not self.blocked or self.short:
-            return
-        if not self.gauge.over:
-            released, self.blocked = self.blocked, []
-            for connection in released:
-                connection.unblock()
-        elif self.finishing is None:
-            gauge = self.gauge
-            if gauge.used - gauge.unread - gauge.uncommitted < gauge.low:
-                self._let_one_finish()
-
-    def _let_one_finish(self) -> None:
-        """Let one publisher finish if unfinished messages use all memory, which no consumer frees.
-
-        One publisher after the other finishes its message or its transaction, and is blocked again.
-        """
-        for connection in self.blocked:
-            if connection.has_begun():
-                self.finishing = connection
-                connection.paused = False
-                connection.touch()
-                return
-
-    def set_short(self, what: str, short: bool) -> bool:
-        """Set or clear a shortage besides memory; True if that is a change."""
-        if short == (what in self.shortages):
-            return False
-        if short:
-            self.shortages.add(what)
-        else:
-            self.shortages.discard(what)
-        self.short = bool(self.shortages)
-        return True
-
-    def short_of(self) -> set[str]:
-        """Return the short resources, memory included."""
-        return self.shortages | ({MEMORY} if self.gauge.over else set())
-
-    def reason(self) -> str:
-        """Return the reason for connection.blocked."""
-        memory = [MEMORY] if self.gauge.over else []
-        return "low on " + " & ".join(memory + sorted(self.shortages))
-
-    def sums(self) -> dict[VhostAndVersion, Sums]:
+    def sums(self) -> Slices[dict[VhostAndVersion, Sums]]:
         """Return the counters of all channels and connections, by vhost and version of AMQP.
 
         They never fall: those of what has ended are in them.
         """
-        return self.totals.summed(self.connections, self.named_sessions.values())
+        pieces = self.in_pieces(STATISTICS_SLICE_OBJECTS)
+        return self.totals.sums(pieces, self.named_sessions)
 
     def committed(self) -> None:
         """Release the waiters for a commit that is on disk."""
         waiting, self.waiting = self.waiting, {}
         for each in waiting:
-            each.committed()
+            self.turns.failures.guard(each.committed)

@@ -4,18 +4,22 @@ Nothing is stored per message. Every check sets a mark: up to this delivery tag 
 delivered by now. The first mark at or after the oldest unacknowledged tag has the latest time at
 which that delivery was sent: a channel may be closed a little late, and never early. As with
 RabbitMQ 3.13 only the oldest delivery of a channel is checked.
+
+There may be hundreds of thousands of channels, so a round over all of them takes several ticks.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from harebell.base import limits
+from harebell.front import limits
 from harebell.model.queue.arguments import CONSUMER_TIMEOUT
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
+    from harebell.front.common.base_connection import BaseConnection
     from harebell.front.common.channel_like import DeliveryHolder
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.model.queue.contract import Queue
@@ -40,6 +44,11 @@ class DeliveryAckTimeout:
         self._registry = registry
         self._timeout_ms = timeout_ms or None
         self._marks: dict[DeliveryHolder, Marks] = {}
+        # Those of the round before. They go with it, so closed channels and channels without
+        # deliveries have none.
+        self._before: dict[DeliveryHolder, Marks] = {}
+        self._known: dict[Queue, int | None] = {}
+        self._round: Iterator[list[BaseConnection]] = iter(())
 
     def set_timeout(self, timeout_ms: int) -> None:
         """Change the timeout; 0 is no limit."""
@@ -47,33 +56,36 @@ class DeliveryAckTimeout:
 
     def excuse(self, late: float) -> None:
         """Do not count seconds in which the broker could not read acknowledgements."""
-        for channel, marks in self._marks.items():
-            self._marks[channel] = deque((tag, since + late) for tag, since in marks)
+        for each in (self._before, self._marks):
+            for channel, marks in each.items():
+                each[channel] = deque((tag, since + late) for tag, since in marks)
 
     def look(self, now: float) -> None:
-        """Close the channels whose oldest delivery is unacknowledged for too long.
+        """Close channels whose oldest delivery is unacknowledged for too long.
 
         Args:
             now: the time in seconds.
         """
-        # Marks of closed channels, and of channels without deliveries, are dropped.
-        before, self._marks = self._marks, {}
-        known: dict[Queue, int | None] = {}
-        for connection in list(self._registry.connections):
+        piece = next(self._round, None)
+        if piece is None:
+            self._before, self._marks, self._known = self._marks, {}, {}
+            self._round = self._registry.in_pieces(limits.CHANNELS_PER_TICK)
+            piece = next(self._round, [])
+        guard = self._registry.turns.failures.guard
+        for connection in piece:
             for channel in list(connection.channels.values()):
                 # A session that uses the classes file and stream stores its files separately.
                 for place in (channel, getattr(channel, "extras", None)):
                     if place is not None and place.unacked.count:
-                        self._look_at(place, before.get(place) or deque(), known, now)
+                        guard(self._look_at, place, self._before.get(place) or deque(), now)
 
-    def _look_at(
-        self, channel: DeliveryHolder, marks: Marks, known: dict[Queue, int | None], now: float
-    ) -> None:
+    def _look_at(self, channel: DeliveryHolder, marks: Marks, now: float) -> None:
         oldest = channel.unacked.first()
         entry: Any = channel.unacked.get(oldest)
-        timeout_ms = self._timeout_of(channel, entry, known)
+        timeout_ms = self._timeout_of(channel, entry)
         if timeout_ms is None:
             return
+        # Everything up to these marks is acknowledged.
         while marks and marks[0][0] < oldest:
             marks.popleft()
         newest = channel.next_tag - 1
@@ -86,19 +98,17 @@ class DeliveryAckTimeout:
         else:
             self._marks[channel] = marks
 
-    def _timeout_of(
-        self, channel: DeliveryHolder, entry: Any, known: dict[Queue, int | None]
-    ) -> int | None:
+    def _timeout_of(self, channel: DeliveryHolder, entry: Any) -> int | None:
         """Return the timeout in ms: the consumer's, the queue's or the broker's."""
         if entry.consumer is not None:
             own: int | None = entry.consumer.arguments.get(CONSUMER_TIMEOUT)
             if own is not None:
                 return own
         queue = entry.queue
-        if queue not in known:
+        if queue not in self._known:
             settings = channel.vhost.policies.settings_of(queue)
-            known[queue] = settings.get(_SETTING, self._timeout_ms)
-        return known[queue]
+            self._known[queue] = settings.get(_SETTING, self._timeout_ms)
+        return self._known[queue]
 
 
 def _close(channel: DeliveryHolder, entry: Any, timeout_ms: int) -> None:

@@ -57,11 +57,13 @@ def authenticated(connection: BaseConnection, user: str, error: str = "") -> Non
 def connection_created(connection: BaseConnection) -> None:
     """Count a connection, and emit connection.created."""
     connection.broker.churn.connection_created += 1
+    # Even without a listener: the end of the connection is counted only after this.
     connection.announced = True
     events = connection.broker.events
     if not events.wanted or connection.vhost is None:
         return
     facts = {
+        # RabbitMQ's other type, direct, is for clients in its own Erlang node.
         "type": "network",
         "pid": connection.peer.connection_name,
         "name": connection.peer.connection_name,
@@ -81,7 +83,9 @@ def connection_created(connection: BaseConnection) -> None:
 
 def connection_closed(connection: BaseConnection) -> None:
     """Count the end of a connection, and emit connection.closed."""
-    connection.broker.churn.connection_closed += 1
+    churn = connection.broker.churn
+    churn.connection_closed += 1
+    churn.closed_by[connection.end_reason] += 1
     events = connection.broker.events
     if events.wanted:
         name = connection.peer.connection_name

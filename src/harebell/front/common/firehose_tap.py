@@ -11,6 +11,7 @@ from harebell.wire.v09.content import decode_properties
 if TYPE_CHECKING:
     from harebell.front.common.channel_like import ChannelLike
     from harebell.model.queue.contract import Queue
+    from harebell.model.router import Router
 
 
 def actor(channel: ChannelLike) -> Actor:
@@ -23,16 +24,35 @@ def published(
     channel: ChannelLike, message: Message, properties: Properties, queues: tuple[Queue, ...]
 ) -> None:
     """Report a published message; `properties` are those before the BCC header was removed."""
+    published_by(actor(channel), channel.router, message, properties, queues)
+
+
+def published_by(
+    publisher: Actor,
+    router: Router,
+    message: Message,
+    properties: Properties,
+    queues: tuple[Queue, ...],
+) -> None:
+    """Report a message of a publisher, as `published` does."""
     keys = [message.routing_key]
+    # CC and BCC are routing keys, too, and the message has lost its BCC already.
     if properties.has_headers:
         keys += further_keys(decode_properties(properties.raw).headers or {})
-    firehose = channel.router.tracer
+    firehose = router.tracer
     if firehose is not None:
-        firehose.published(message, keys, queues, actor(channel))
+        firehose.published(message, keys, queues, publisher)
 
 
 def delivered(channel: ChannelLike, message: Message, queue: str, redelivered: bool) -> None:
     """Report a delivered message."""
-    firehose = channel.router.tracer
+    delivered_to(actor(channel), channel.router, message, queue, redelivered)
+
+
+def delivered_to(
+    receiver: Actor, router: Router, message: Message, queue: str, redelivered: bool
+) -> None:
+    """Report a message that a receiver gets."""
+    firehose = router.tracer
     if firehose is not None:
-        firehose.delivered(message, queue, redelivered, actor(channel))
+        firehose.delivered(message, queue, redelivered, receiver)

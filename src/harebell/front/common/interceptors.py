@@ -10,7 +10,7 @@ A publisher's own value is replaced only if overwriting is configured (RabbitMQ'
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.base.values import Long
@@ -22,7 +22,8 @@ from harebell.wire.v09.content import (
 from harebell.wire.v09.edit import edited, stamped
 
 if TYPE_CHECKING:
-    from harebell.front.common.base_connection import BaseConnection
+    from harebell.front.common.settings import Settings
+    from harebell.model.broker import Broker
 
 TIMESTAMP = "timestamp_in_ms"
 NODE = "x-routed-by"
@@ -30,7 +31,19 @@ SENT = "x-opt-rabbitmq-sent-time"
 _MS = 1000
 
 
-def intercepted(connection: BaseConnection, properties: Properties) -> Properties:
+class Door(Protocol):
+    """A connection, or what stands for one, as far as interceptors need it."""
+
+    @property
+    def settings(self) -> Settings:
+        """What is configured."""
+
+    @property
+    def broker(self) -> Broker:
+        """The broker."""
+
+
+def intercepted(connection: Door, properties: Properties) -> Properties:
     """Add the configured headers and properties to a published message."""
     settings = connection.settings
     decoded = decode_properties(properties.raw)
@@ -40,6 +53,7 @@ def intercepted(connection: BaseConnection, properties: Properties) -> Propertie
     ms = connection.broker.clock.ms
     if settings.stamp_time is not None:
         if settings.stamp_time or TIMESTAMP not in headers:
+            # RabbitMQ writes the type octet `l`.
             changes[TIMESTAMP] = Long(ms)
         if settings.stamp_time or decoded.timestamp is None:
             raw = stamped(raw, ms // _MS)
@@ -48,8 +62,9 @@ def intercepted(connection: BaseConnection, properties: Properties) -> Propertie
     return parse_properties(edited(raw, changes) if changes else raw)
 
 
-def stamped_as_sent(connection: BaseConnection, message: Message) -> Message:
+def stamped_as_sent(connection: Door, message: Message) -> Message:
     """Copy a message with the time at which it is sent to this client."""
+    # Only properties in the encoding of 0-9-1 can be edited.
     if message.family != FAMILY_09:
         message = converted(message, FAMILY_09)
     raw = edited(message.raw, {SENT: Long(connection.broker.clock.ms)})

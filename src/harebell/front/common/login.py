@@ -7,21 +7,29 @@ their clients know only those: RabbitMQ's. The final 0-10 also has challenges
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl.exchange import Context, Exchange
 from harebell.auth.sasl.exchanges import begin_single, single_offers
 from harebell.base.errors import ProtocolError
 from harebell.front.common.connection_log import log_failed
+from harebell.front.common.errors import hard
 from harebell.front.common.event_exchange import authenticated
+from harebell.front.common.password_guesses import TooManyGuesses
+from harebell.front.limits import CLIENT_PROPERTIES_VALUES, GUESS_WAIT_SECONDS
 from harebell.model.events import INTERNAL_USER
 from harebell.wire.v09.fields import decode_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from harebell.front.common.base_connection import BaseConnection
+
+_CONNECTION, _START_OK = 10, 11
+_MS = 1_000
 
 
 class LoginRefused(ProtocolError):
@@ -30,6 +38,7 @@ class LoginRefused(ProtocolError):
 
 def _table_without_length(data: bytes) -> Mapping[str, Any]:
     """Decode an AMQPLAIN response."""
+    # The response is a field table (0-9-1 4.2.5.5) without its length.
     table, _ = decode_table(len(data).to_bytes(4) + data)
     return table
 
@@ -54,6 +63,28 @@ def _drawn(connection: BaseConnection, count: int) -> bytes:
     return connection.entropy
 
 
+def note_client(connection: BaseConnection, properties: Mapping[str, Any]) -> None:
+    """Keep the properties of a client.
+
+    Raises:
+        ProtocolError: 530, it has more of them than are kept before a login.
+    """
+    count = _values_of(properties)
+    if count > CLIENT_PROPERTIES_VALUES:
+        text = f"the client has {count} properties, and at most {CLIENT_PROPERTIES_VALUES} are kept"
+        raise hard(530, text, _CONNECTION, _START_OK)
+    connection.client_properties = properties
+
+
+def _values_of(value: Any) -> int:
+    """Return how many values there are in a table or a list, and in those inside it."""
+    if isinstance(value, Mapping):
+        value = value.values()
+    elif not isinstance(value, list):
+        return 0
+    return sum([1 + _values_of(each) for each in value])
+
+
 def offered(connection: BaseConnection) -> bytes:
     """List the mechanisms that can succeed with one response, as connection.start names them."""
     return " ".join(single_offers(context_of(connection))).encode()
@@ -62,6 +93,47 @@ def offered(connection: BaseConnection) -> bytes:
 def begun(connection: BaseConnection, mechanism: str) -> Exchange | None:
     """Begin the exchange of a mechanism; None when it is not offered."""
     return begin_single(mechanism, context_of(connection))
+
+
+def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], None]) -> None:
+    """Continue after a step of an exchange: at once, or when the outcome of a guess may be told.
+
+    Args:
+        connection: the connection that logs in; its peer waits meanwhile.
+        exchange: the exchange; the password may not be compared yet.
+        code: closes the connection if it is refused for now.
+        go_on: called afterwards; an error that it raises closes the connection.
+
+    Raises:
+        LoginRefused: too many guesses from the address wait; the text says for how long.
+    """
+    if not exchange.guess or exchange.waited:
+        go_on()
+        return
+    guesses, settings = connection.registry.handshake_throttle.guesses, connection.settings
+    # The wait must not use up the time of the handshake: then the login would end without a reason.
+    longest = min(GUESS_WAIT_SECONDS, settings.handshake_timeout / 2)
+    try:
+        seconds = guesses.wait(
+            connection.peer.address,
+            exchange.name,
+            connection.now,
+            right=exchange.right,
+            longest=longest,
+        )
+    except TooManyGuesses as error:
+        raise LoginRefused(code, str(error)) from None
+    exchange.waited = True
+    if not seconds:
+        go_on()
+        return
+    timers = connection.broker.timers
+    finish = _finish(connection, go_on)
+
+    def come() -> None:
+        connection.now += seconds
+
+    timers.timer(lambda: finish(come)).set(timers.clock.steady + ceil(seconds * _MS))
 
 
 def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
@@ -103,34 +175,33 @@ def _finish(connection: Any, go_on: Callable[[], None]) -> Callable[..., None]:
 
     def finish(note: Callable[..., None], *result: object) -> None:
         verifying.discard(connection.origin)
+        # The peer has left, or the time of the handshake was over.
         if connection.closing:
             return
         note(*result)
         try:
             go_on()
+        # A timer or a backend calls: no scanner is there to catch the error.
         except Exception as error:
             connection.caught(error)
         connection.touch()
+        if connection.origin in verifying:
+            # The password has had its turn, and is compared now.
+            return
         connection.scanner.hold = False
         connection.receive(b"", connection.now)
 
     return finish
 
 
-def refused(connection: BaseConnection, exchange: Exchange) -> bool:
-    """Log a refused login; False when the address is throttled and is not answered.
-
-    Args:
-        connection: the connection; its socket is closed in that case.
-        exchange: the login.
-    """
+def note_refused(connection: BaseConnection, exchange: Exchange) -> None:
+    """Count a refused login, and log it unless there were too many."""
     name = exchange.name
     settings, address = connection.settings, connection.peer.address
-    if connection.registry.handshake_throttle.refused(
-        address, name, connection.now, settings.journal
+    if connection.registry.handshake_throttle.guesses.refused(
+        address, name, connection.now, settings.log, guess=exchange.guess
     ):
-        connection.cut()
-        return False
+        return
     user = connection.users.get(name)
     local = user is not None and not connection.users.admits(user, address)
     why = f"user '{name}' - invalid credentials"
@@ -138,6 +209,6 @@ def refused(connection: BaseConnection, exchange: Exchange) -> bool:
         why = f"user '{name}' can only connect via localhost"
     text = f"{connection.mechanism} login refused: {exchange.why or why}"
     log_failed(connection, text)
+    # No user has logged in, so the event is no act of a user.
     connection.broker.events.actor = INTERNAL_USER
     authenticated(connection, name, text)
-    return True

@@ -33,6 +33,7 @@ class OutputBarrier:
 
     def cut(self, ticket: int, out: OutBuffer) -> None:
         """Hold output written from now on until the commit `ticket` is on disk."""
+        # Commits reach the disk in order: output that waits for a later one needs no other barrier.
         if ticket > self.ticket:
             if out.size:
                 self._parts.append((self.ticket, out.take_parts()))

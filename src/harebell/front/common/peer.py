@@ -65,4 +65,4 @@ class Peer:
     @property
     def connection_name(self) -> str:
         """The name of its connection, as RabbitMQ's tools show it."""
-        return f"{self} -> {self.host}:{self.host_port}"
+        return f"{self.address}:{self.port} -> {self.host}:{self.host_port}"

@@ -46,11 +46,31 @@ def check(principal: Principal, action: str, kind: str, name: str) -> None:
     """
     vhost = principal.vhost.name
     user = principal.user
+    # RabbitMQ gives the default exchange this name in permissions.
     if kind == EXCHANGE and name == "":
         name = DEFAULT_EXCHANGE
     if not user.allows(vhost, action, kind, name):
-        thing = rendered(kind, name, vhost)
-        raise refused(f"{action} access to {thing} refused for user '{user.name}'")
+        resource = rendered(kind, name, vhost)
+        raise refused(f"{action} access to {resource} refused for user '{user.name}'")
+
+
+def check_some(principal: Principal, why: str, *actions: str) -> None:
+    """Refuse to keep something for a user without a permission for any name in the vhost.
+
+    Args:
+        principal: the user and vhost.
+        why: what is refused, such as "a named publisher".
+        actions: the permissions of which one is enough: configure, write, read.
+
+    Raises:
+        Refusal: ACCESS_REFUSED.
+    """
+    vhost, user = principal.vhost.name, principal.user
+    if not any(user.allows_some(vhost, action) for action in actions):
+        raise refused(
+            f"{why} needs {' or '.join(actions)} access to some name in vhost '{vhost}': refused "
+            f"for user '{user.name}'"
+        )
 
 
 def may_see(principal: Principal, kind: str, name: str) -> bool:
@@ -74,8 +94,8 @@ def check_any(principal: Principal, kind: str, name: str) -> None:
     """
     if not may_see(principal, kind, name):
         shown = DEFAULT_EXCHANGE if kind == EXCHANGE and name == "" else name
-        thing = rendered(kind, shown, principal.vhost.name)
-        raise refused(f"access to {thing} refused for user '{principal.user.name}'")
+        resource = rendered(kind, shown, principal.vhost.name)
+        raise refused(f"access to {resource} refused for user '{principal.user.name}'")
 
 
 def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str) -> None:
@@ -99,6 +119,7 @@ def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str
 def topic_of(principal: Principal, exchange: Exchange) -> TopicRule | None:
     """Return the topic permission of the user for an exchange; None if all keys are allowed."""
     delays = exchange.KIND == DelayedExchange.KIND
+    # A delaying exchange routes like the type that it delays for.
     kind = exchange.arguments.get(TYPE) if delays else exchange.KIND
     if kind != TopicExchange.KIND:
         return None
@@ -122,12 +143,13 @@ def check_topic(
     """
     exchange = principal.vhost.exchanges.get(name)
     topic = None if exchange is None else topic_of(principal, exchange)
+    # It may be declared as a topic exchange later, and then this key is not checked again.
     if exchange is None and made_later:
         topic = principal.user.topics(principal.vhost.name, name)
     if topic is not None and not topic.allow(action, key):
-        thing = rendered(EXCHANGE, name, principal.vhost.name)
+        resource = rendered(EXCHANGE, name, principal.vhost.name)
         user = principal.user.name
-        raise refused(f"{action} access to topic '{key}' in {thing} refused for user '{user}'")
+        raise refused(f"{action} access to topic '{key}' in {resource} refused for user '{user}'")
 
 
 def check_other_exchange(
@@ -136,6 +158,7 @@ def check_other_exchange(
     """Refuse a resource that forwards messages to an exchange that the user may not write to."""
     other = arguments.get(key)
     if isinstance(other, str):
+        # RabbitMQ needs both: forwarding reads from the one and writes to the other.
         check(principal, READ, kind, name)
         check(principal, WRITE, EXCHANGE, other)
 

@@ -21,6 +21,7 @@ def by_consumer(entries: Iterable[Unacked]) -> list[list[Unacked]]:
     groups: dict[tuple[Queue, Consumer | None], list[Unacked]] = {}
     for entry in entries:
         groups.setdefault((entry.queue, entry.consumer), []).append(entry)
+    # Mostly there is one, and its deliveries are in order.
     if len(groups) < 2:
         return list(groups.values())
     return [groups[key] for key in sorted(groups, key=_turn)]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
-from harebell.base import limits
+from msgspec import Struct
+
+from harebell.base import limits as base_limits
+from harebell.front import limits
 
 COMPATIBLE_PRODUCT = "RabbitMQ"
 COMPATIBLE_VERSION = "3.13.7"
 
 
-class Journal(Protocol):
+class Log(Protocol):
     """Takes lines for the log."""
 
     def __call__(self, level: str, text: str, category: str = ..., origin: int = ...) -> None:
@@ -40,8 +42,7 @@ def _silent(level: str, text: str, category: str = "", origin: int = 0) -> None:
     """Discard a log line."""
 
 
-@dataclass(slots=True)
-class Settings:
+class Settings(Struct):
     """Limits and texts for connections.
 
     Args:
@@ -51,7 +52,7 @@ class Settings:
         information: the server property `information`: the name of this broker.
         platform: the server property `platform`.
         frame_max: largest frame offered, in bytes.
-        initial_frame_max: largest frame accepted before connection.tune-ok, in bytes.
+        initial_frame_max: largest frame accepted before connection.open, in bytes.
         channel_max: most channels offered.
         channel_max_per_node: most channels of all connections together; 0 for no limit.
         connection_max: most connections; 0 for no limit.
@@ -68,7 +69,7 @@ class Settings:
         stamp_sent: whether every delivery gets its sending time.
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
         mechanisms: the SASL mechanisms that may be used; none for the default.
-        journal: takes lines for the log.
+        log: takes lines for the log.
         elsewhere: returns whether a vhost that this broker does not have is in another store of the
             cluster.
         used_elsewhere: returns how many connections and channels a user has open at the other
@@ -80,9 +81,9 @@ class Settings:
     version: str = COMPATIBLE_VERSION
     information: str = "Harebell: AMQP broker, client and data pipeline in Python"
     platform: str = "Python"
-    frame_max: int = limits.FRAME_MAX_BYTES
-    initial_frame_max: int = limits.HANDSHAKE_FRAME_BYTES
-    channel_max: int = limits.CHANNEL_MAX
+    frame_max: int = base_limits.FRAME_MAX_BYTES
+    initial_frame_max: int = base_limits.HANDSHAKE_FRAME_BYTES
+    channel_max: int = base_limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
     consumer_max: int = limits.CONSUMERS_PER_CHANNEL
@@ -96,6 +97,6 @@ class Settings:
     stamp_sent: bool = False
     anonymous_user: str = ""
     mechanisms: tuple[str, ...] = ()
-    journal: Journal = _silent
+    log: Log = _silent
     elsewhere: Callable[[str], bool] = _nowhere
     used_elsewhere: Callable[[str], tuple[int, int]] = _unused

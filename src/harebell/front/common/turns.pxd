@@ -10,6 +10,7 @@ cdef class Account:
 
 cdef class Turns:
     cdef readonly Work work
+    cdef public object failures
     cdef public long long units
     cdef public object wake
     cdef public Account current

@@ -17,8 +17,10 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
-from harebell.base.limits import WORK_MIN_UNITS, WORK_SLICE_UNITS, WORK_TURN_UNITS
+from harebell.base.failures import Failures
 from harebell.base.work import NO_LIMIT, Step, Work
+from harebell.front.limits import WORK_MIN_UNITS, WORK_TURN_UNITS
+from harebell.model.limits import WORK_SLICE_UNITS
 
 _SLICE_UNITS = WORK_SLICE_UNITS
 _MIN_UNITS = WORK_MIN_UNITS
@@ -66,18 +68,22 @@ class Turns:
         units: the budget of a user per turn. Without a server there are no turns and no limit.
         wake: makes the server call `next_turn` in the next pass of its loop.
         own: the account of the broker's own work, like timers.
+        failures: counts waiters that raise; the server sets that of the broker.
         current: the account whose work is being done; None for none.
         crowded: whether a user has spent the budget of this turn, so that input may have to wait.
     """
 
     def __init__(self, work: Work) -> None:
         self.work = work
+        self.failures = Failures()
         self.units = NO_LIMIT
         self.wake: Callable[[], None] = _no_wake
         self.current: Account | None = None
         self.crowded = False
         self._turn = 0
         self._waking = False
+        # Weak: an account ends with its last connection, as peers may come from any number of
+        # addresses.
         self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
         self._ready: deque[Account] = deque()
         self.own = self.account("")
@@ -180,6 +186,7 @@ class Turns:
             while ready and left > 0:
                 account = ready.popleft()
                 try:
+                    # At least 1: waiters that spend nothing must not keep the turn from its end.
                     left -= max(self._serve(account, min(left, _SLICE_UNITS, self.units)), 1)
                 finally:
                     if not account.waiting:
@@ -204,6 +211,8 @@ class Turns:
         self.work.begin(units)
         try:
             waiter.go_on()
+        except Exception as error:  # the other waiters go on
+            self.failures.caught(getattr(waiter, "step", waiter.go_on), error)
         finally:
             spent = self.end()
         return spent
@@ -216,14 +225,17 @@ class Chore:
         turns: the turns that it runs in.
         account: the account of its work.
         step: does a slice.
+
+    Attributes:
+        step: as given.
     """
 
     def __init__(self, turns: Turns, account: Account, step: Step) -> None:
         self._turns = turns
         self._account = account
-        self._step = step
+        self.step = step
 
     def go_on(self) -> None:
         """Do a slice."""
-        if not self._step():
+        if not self.step():
             self._turns.wait(self._account, self)

@@ -13,7 +13,7 @@ cdef class Unacked:
     cpdef int settle(self) except -1
     cpdef int reject(self) except -1
     cpdef int requeue(self) except -1
-    cpdef int give_back(self) except -1
+    cpdef int requeue_returned(self) except -1
     cpdef int time_out(self) except -1
 
 cdef class UnackedGet(Unacked):

@@ -38,6 +38,7 @@ class Unacked:
 
     def settle(self) -> int:
         """Acknowledge the delivery."""
+        # Counted here and not in the queue, which settles messages without an acknowledgement, too.
         self.queue.counters.ack += 1
         if self.consumer is not None:
             self.consumer.details.ack += 1
@@ -56,11 +57,11 @@ class Unacked:
             self.consumer.released()
         return self.queue.requeue(self.position)
 
-    def give_back(self) -> int:
+    def requeue_returned(self) -> int:
         """Requeue the message without counting a failed delivery."""
         if self.consumer is not None:
             self.consumer.released()
-        return self.queue.give_back(self.position)
+        return self.queue.requeue_returned(self.position)
 
     def time_out(self) -> int:
         """Requeue the message after the acknowledgement timeout."""

@@ -51,8 +51,8 @@ def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Messag
     before = len(headers)
     for field in _BASIC:
         if field not in values:
-            _fetch(headers, field, values)
-    lost = before - len(headers)
+            _restore(headers, field, values)
+    restored = before - len(headers)
     for field in [each for each in values if each not in _BASIC]:
         value = values.pop(field)
         if value is not None:
@@ -61,7 +61,9 @@ def to_basic(message: Message, listed: PropertyList, mode: int | None) -> Messag
         values["delivery_mode"] = mode
     elif values["delivery_mode"] == 0:
         values["delivery_mode"] = None
-    values["headers"] = headers if headers or (values["headers"] is not None and not lost) else None
+    # A table that only had carried properties goes; an empty one of the publisher stays.
+    keeps_table = headers or (values["headers"] is not None and not restored)
+    values["headers"] = headers if keeps_table else None
     raw = encode_properties(BasicProperties(**values))
     return new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
 
@@ -72,32 +74,34 @@ def from_basic(message: Message, listed: PropertyList, mode: int | None) -> Mess
     fields = listed.kind.__struct_fields__
     headers = dict(values["headers"] or {})
     before = len(headers)
-    found: dict[str, Any] = {field: values[field] for field in fields if field in values}
+    carried: dict[str, Any] = {field: values[field] for field in fields if field in values}
     for field in fields:
         if field not in values:
-            _fetch(headers, field, found)
-    lost = before - len(headers)
+            _restore(headers, field, carried)
+    restored = before - len(headers)
+    # The class implies a mode: only another one has to be carried.
     if (values["delivery_mode"] or None) != mode:
         headers[DELIVERY_MODE] = values["delivery_mode"] or 0
     for field in _BASIC:
         if field not in fields and field != "delivery_mode" and values[field] is not None:
             headers[header_of(field)] = _as_header(values[field])
-    found["headers"] = headers if headers or (values["headers"] is not None and not lost) else None
-    properties = listed.made(listed.kind(**found))
+    keeps_table = headers or (values["headers"] is not None and not restored)
+    carried["headers"] = headers if keeps_table else None
+    properties = listed.made(listed.kind(**carried))
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
-def _fetch(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
+def _restore(headers: dict[str, Any], field: str, values: dict[str, Any]) -> None:
     """Convert a header back to its property, if its value is valid."""
     name = header_of(field)
     value = headers.get(name)
     if field == "delivery_mode":
-        good = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _OCTET_MAX
+        fits = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _OCTET_MAX
     else:
         if isinstance(value, LongString):
             value = value.decode(errors="surrogateescape")
-        good = isinstance(value, str) and len(value.encode(errors="surrogateescape")) <= NAME_BYTES
-    if good:
+        fits = isinstance(value, str) and len(value.encode(errors="surrogateescape")) <= NAME_BYTES
+    if fits:
         values[field] = value
         del headers[name]
 

@@ -16,12 +16,12 @@ equal properties once.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 
+from msgspec import Struct
+
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.base.message import (
     FAMILY_010,
     FAMILY_010T,
@@ -33,6 +33,7 @@ from harebell.base.message import (
     Properties,
     new_message,
 )
+from harebell.front.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.model.bcc import BCC
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
@@ -46,8 +47,7 @@ MODULES = {
 """The modules of the families other than basic."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
+class Pair(Struct, frozen=True):
     """The conversions of a family other than basic.
 
     Args:
@@ -89,7 +89,8 @@ def converted(message: Message, family: int) -> Message:
     """
     if message.family == family:
         return message
-    convert = _kept if len(message.raw) <= CONVERSIONS_KEPT_BYTES else _properties
+    # Large lists are not cached: a few of them would take the memory of the whole cache.
+    convert = _cached_properties if len(message.raw) <= CONVERSIONS_KEPT_BYTES else _properties
     properties = convert(
         family,
         message.family,
@@ -100,13 +101,14 @@ def converted(message: Message, family: int) -> Message:
         message.exchange,
         message.routing_key,
     )
-    found = new_message(message.exchange, message.routing_key, properties, message.body)
-    found.timestamp = message.timestamp
-    found.offset = message.offset
-    found.origin = message.origin
-    found.deliveries = message.deliveries
-    found.due = message.due
-    return found
+    result = new_message(message.exchange, message.routing_key, properties, message.body)
+    # These belong to the message and its delivery, not to its properties.
+    result.timestamp = message.timestamp
+    result.offset = message.offset
+    result.origin = message.origin
+    result.deliveries = message.deliveries
+    result.due = message.due
+    return result
 
 
 def _properties(
@@ -123,8 +125,8 @@ def _properties(
     properties = Properties(raw, delivery_mode, priority, has_headers, family=before)
     message = new_message(exchange, routing_key, properties, b"")
     if before == FAMILY_09_BCC:
-        seen = parse_properties(edited(raw, {BCC: None}))
-        message = new_message(exchange, routing_key, seen, b"")
+        without_bcc = parse_properties(edited(raw, {BCC: None}))
+        message = new_message(exchange, routing_key, without_bcc, b"")
     elif before != FAMILY_09:
         message = pair(before).to_basic(message)
     if family != FAMILY_09:
@@ -134,4 +136,4 @@ def _properties(
     )
 
 
-_kept = lru_cache(CONVERSIONS_KEPT_COUNT)(_properties)
+_cached_properties = lru_cache(CONVERSIONS_KEPT_COUNT)(_properties)

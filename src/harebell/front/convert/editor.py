@@ -72,10 +72,11 @@ def properties_of(message: Message) -> dict[str, Any]:
     """Return the properties of a message by their names in Python, with encoded headers."""
     raw = _basic(message).raw
     decoded = msgspec.structs.asdict(decode_properties(raw))
-    found = {name: value for name, value in decoded.items() if value is not None}
-    if "headers" in found:
-        found["headers"] = EncodedTable(header_octets(raw), _depth(found["headers"]))
-    return found
+    properties = {name: value for name, value in decoded.items() if value is not None}
+    if "headers" in properties:
+        # Encoded as they are: decoding would lose the widths of numbers and second equal names.
+        properties["headers"] = EncodedTable(header_octets(raw), _depth(properties["headers"]))
+    return properties
 
 
 def _depth(value: Any) -> int:
@@ -105,4 +106,4 @@ def composed(
 EDITOR = Editor(
     headers_of, expiration_of, forwarded, property_of, properties_of, composed, with_headers
 )
-"""All of that for the model."""
+"""The functions of this module, as the model gets them."""

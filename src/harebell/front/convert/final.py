@@ -8,10 +8,11 @@ from __future__ import annotations
 from typing import TypeVar
 
 from harebell.base.message import FAMILY_010, Properties
+from harebell.base.values import Typed
 from harebell.wire.convert.final import from_basic, to_basic
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Composite, DeliveryProperties, MessageProperties
-from harebell.wire.v010.types import Typed
+from harebell.wire.v010.composites import Composite
+from harebell.wire.v010.structs import DeliveryProperties, MessageProperties
 
 __all__ = ["decode_final", "encode_final", "from_basic", "to_basic"]
 

@@ -10,42 +10,25 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from harebell.base.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.base.message import Message, new_message
+from harebell.front.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.wire.v09.content import parse_properties
-from harebell.wire.v09.edit import edited
+from harebell.wire.v09.edit import edited, headers_span
 from harebell.wire.v09.plain_fields import PLAIN_TAGS, is_plain, made_plain, tags_of
-
-_HEADERS = 0x2000
-_BEFORE = (0x8000, 0x4000)
-"""The flags of content-type and content-encoding, which stand before the headers."""
-_SIZE = 4
-
-
-def _place(raw: bytes) -> int:
-    """Return the offset of the header table in a property list that has one."""
-    flags = int.from_bytes(raw[:2])
-    at = 2
-    for flag in _BEFORE:
-        if flags & flag:
-            at += 1 + raw[at]
-    return at
 
 
 def tags_in(raw: bytes) -> frozenset[int]:
     """Return the types of the values in the headers of a property list."""
-    return tags_of(raw, _place(raw)) if int.from_bytes(raw[:2]) & _HEADERS else frozenset()
+    begin, end = headers_span(raw)
+    return tags_of(raw, begin) if begin < end else frozenset()
 
 
 def _plain(raw: bytes, known: frozenset[int]) -> bytes:
     """Convert the headers of a property list to types that the peer knows."""
-    if not int.from_bytes(raw[:2]) & _HEADERS:
+    begin, end = headers_span(raw)
+    if begin == end or is_plain(raw, begin, known):
         return raw
-    at = _place(raw)
-    if is_plain(raw, at, known):
-        return raw
-    table, end = made_plain(raw, at, known)
-    return raw[:at] + table + raw[end:]
+    return raw[:begin] + made_plain(raw, begin, known)[0] + raw[end:]
 
 
 def plain_list(raw: bytes, known: frozenset[int] = PLAIN_TAGS) -> bytes:
@@ -78,7 +61,9 @@ def plain_message(message: Message, known: frozenset[int] = PLAIN_TAGS) -> Messa
     # Compare by value: the cache may return the list of an earlier, equal message.
     if raw == message.raw:
         return message
-    found = new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
-    found.origin = message.origin
-    found.due = message.due
-    return found
+    plain_message = new_message(
+        message.exchange, message.routing_key, parse_properties(raw), message.body
+    )
+    plain_message.origin = message.origin
+    plain_message.due = message.due
+    return plain_message

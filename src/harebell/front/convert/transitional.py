@@ -29,7 +29,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.edit import edited
+from harebell.wire.v09.edit import edited, headers_span
 from harebell.wire.v09.fields import LongString, encode_table, read_timestamp
 from harebell.wire.v09.transfer import (
     TransferProperties,
@@ -59,8 +59,6 @@ _NUMBERS = ("delivery_mode", "priority")
 _UINT64_MAX = (1 << 64) - 1
 _FLAGS = 2
 _SIZE = 4
-_BEFORE_HEADERS = (1 << 15, 1 << 14)
-"""The flags of content-type and content-encoding, which stand before the headers."""
 _HEADERS = 1 << 13
 
 
@@ -68,21 +66,22 @@ def to_basic(message: Message) -> Message:
     """Convert a transfer to class basic."""
     given = decode_transfer(message.raw)
     headers = given.application_headers
-    found = BasicProperties()
+    basic_properties = BasicProperties()
     for name in (*_TEXTS, *_NUMBERS):
-        setattr(found, name, getattr(given, name) or None)
+        setattr(basic_properties, name, getattr(given, name) or None)
     if given.timestamp:
-        found.timestamp = read_timestamp(given.timestamp)
+        basic_properties.timestamp = read_timestamp(given.timestamp)
     if given.ttl:
-        found.expiration = str(given.ttl)
+        basic_properties.expiration = str(given.ttl)
     changes: dict[str, Any] = {}
     cluster_id = _text(headers.get(CLUSTER_ID))
     if cluster_id:
-        found.cluster_id = cluster_id
+        basic_properties.cluster_id = cluster_id
         changes[CLUSTER_ID] = None
     expiration = _text(headers.get(EXPIRATION))
+    # A header that does not mean the same as the ttl is one of an application.
     if expiration and _ttl(expiration) == given.ttl:
-        found.expiration = expiration
+        basic_properties.expiration = expiration
         changes[EXPIRATION] = None
     if given.transaction_id:
         changes[TRANSACTION_ID] = _header(given.transaction_id)
@@ -90,10 +89,10 @@ def to_basic(message: Message) -> Message:
         changes[SECURITY_TOKEN] = given.security_token
     if headers:
         # Set below, with the bytes of the publisher if basic can have them.
-        found.headers = {}
-    raw = encode_properties(found)
+        basic_properties.headers = {}
+    raw = encode_properties(basic_properties)
     if headers:
-        begin, end = _table(raw)
+        begin, end = headers_span(raw)
         raw = raw[:begin] + _lettered_octets(message.raw, headers) + raw[end:]
     if changes:
         raw = edited(raw, changes)
@@ -104,38 +103,39 @@ def from_basic(message: Message) -> Message:
     """Convert a message of class basic to a transfer."""
     given = decode_properties(message.raw)
     headers = given.headers or {}
-    found = TransferProperties()
+    transfer_properties = TransferProperties()
     for name in (*_TEXTS, *_NUMBERS):
         value = getattr(given, name)
         if value is not None:
-            setattr(found, name, value)
+            setattr(transfer_properties, name, value)
     if given.timestamp is not None:
-        found.timestamp = _seconds(given.timestamp)
+        transfer_properties.timestamp = _seconds(given.timestamp)
     changes: dict[str, Any] = {}
     if given.expiration is not None:
-        found.ttl = _ttl(given.expiration) or 0
-        if not found.ttl or str(found.ttl) != given.expiration:
+        transfer_properties.ttl = _ttl(given.expiration) or 0
+        if not transfer_properties.ttl or str(transfer_properties.ttl) != given.expiration:
             changes[EXPIRATION] = _header(given.expiration)
     if given.cluster_id is not None:
         changes[CLUSTER_ID] = _header(given.cluster_id)
     transaction_id = _text(headers.get(TRANSACTION_ID))
     if transaction_id:
-        found.transaction_id = transaction_id
+        transfer_properties.transaction_id = transaction_id
         changes[TRANSACTION_ID] = None
     token = headers.get(SECURITY_TOKEN)
     if isinstance(token, bytes) and token:
-        found.security_token = bytes(token)
+        transfer_properties.security_token = bytes(token)
         changes[SECURITY_TOKEN] = None
     raw = edited(message.raw, changes) if changes else message.raw
-    begin, end = _table(raw)
+    begin, end = headers_span(raw)
     table = raw[begin:end] if begin < end else None
-    properties = parse_transfer(encode_transfer(found, table))
+    properties = parse_transfer(encode_transfer(transfer_properties, table))
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
 
 def _text(value: Any) -> str:
     """Return a header that fits into a short string; "" for others."""
     data = value.encode(errors="surrogateescape") if isinstance(value, str) else value
+    # Octets of type x are no text; those of a LongString are one that is no UTF-8.
     if not isinstance(data, bytes) or isinstance(value, bytes) != isinstance(value, LongString):
         return ""
     return data.decode(errors="surrogateescape") if len(data) <= NAME_BYTES else ""
@@ -170,21 +170,10 @@ def _lettered_octets(raw: bytes, headers: Mapping[str, Any]) -> bytes:
     return encode_table({key: lettered(value) for key, value in headers.items()})
 
 
-def _table(raw: bytes) -> tuple[int, int]:
-    """Return begin and end of the headers in basic properties; an empty range without headers."""
-    flags = int.from_bytes(raw[:_FLAGS])
-    at = _FLAGS
-    for flag in _BEFORE_HEADERS:
-        if flags & flag:
-            at += 1 + raw[at]
-    if not flags & _HEADERS:
-        return at, at
-    return at, at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
-
-
 def _parsed(raw: bytes) -> Properties:
     """Decode basic properties, without a header table that is empty now."""
-    begin, end = _table(raw)
+    begin, end = headers_span(raw)
+    # Only a size is left: carried headers were the only ones, and the publisher had no table.
     if end - begin == _SIZE:
         flags = int.from_bytes(raw[:_FLAGS]) & ~_HEADERS
         raw = flags.to_bytes(_FLAGS) + raw[_FLAGS:begin] + raw[end:]

@@ -85,17 +85,17 @@ class ClassesHolder(FileStreamChannel, Protocol):
 
 def shared_of(connection: BaseConnection) -> Shared:
     """Return the limits that the channels of a connection share."""
-    found = connection.shared
-    if found is None:
-        found = connection.shared = Shared()
-    assert isinstance(found, Shared), "nothing else is kept there"
-    return found
+    shared = connection.shared
+    if shared is None:
+        shared = connection.shared = Shared()
+    assert isinstance(shared, Shared), "nothing else is kept there"
+    return shared
 
 
 def classes_of(channel: ClassesHolder) -> Classes:
     """Return the state of a channel, created at first use."""
-    found = channel.classes
-    if found is None:
-        found = channel.classes = Classes(channel)
-    assert isinstance(found, Classes)
-    return found
+    classes = channel.classes
+    if classes is None:
+        classes = channel.classes = Classes(channel)
+    assert isinstance(classes, Classes)
+    return classes

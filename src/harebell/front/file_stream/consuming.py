@@ -51,6 +51,26 @@ class ConsumerRequest:
     filter: Mapping[str, Any]
     ticket: int = 0
 
+    @classmethod
+    def of(cls, class_id: int, method: Any, arguments: Mapping[str, Any]) -> ConsumerRequest:
+        """Return the request of a method consume of class file, stream or basic.
+
+        Args:
+            class_id: of the method.
+            method: of any version; final 0-10 has no ticket, and None for an absent queue name.
+            arguments: the filter or arguments of the method; its name differs between classes.
+        """
+        return cls(
+            class_id,
+            method.queue or "",
+            method.consumer_tag,
+            method.no_local,
+            method.exclusive,
+            method.nowait,
+            arguments,
+            getattr(method, "ticket", 0),
+        )
+
 
 def start(
     channel: FileStreamChannel,
@@ -78,11 +98,13 @@ def start(
     check(channel, READ, QUEUE, name)
     queue = channel.find_queue(name)
     check_consumer_count(channel.connection, len(consumers), (class_id, _CONSUME))
-    asked = ConsumerOptions(request.tag, False, request.exclusive, 1, request.filter)
-    exclusive = check_arguments(channel.vhost, queue, asked)
+    # With a prefetch, which streams require: windows and rates limit these consumers.
+    consumer_options = ConsumerOptions(request.tag, False, request.exclusive, 1, request.filter)
+    exclusive = check_arguments(channel.vhost, queue, consumer_options)
     try:
         channel.vhost.check_consumer(queue, exclusive=exclusive)
     except Refusal as refusal:
+        # Only the exclusive use has another code than in class basic.
         if refusal.kind is not ErrorKind.ACCESS_REFUSED:
             raise
         raise soft(405, refusal.text, class_id, _CONSUME) from None

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import FILE_DELIVERIES_COUNT
 from harebell.base.message import Message
 from harebell.front.common.unacked import Unacked
+from harebell.front.limits import FILE_DELIVERIES_COUNT
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
-from harebell.model.queue.features.redelivery import FAILURES
+from harebell.model.queue.features.retry_delays import FAILURES
 from harebell.model.queue.queue import MessageQueue
 
 if TYPE_CHECKING:
@@ -93,16 +93,17 @@ class FileUnacked(Unacked):
     def requeue(self) -> int:
         """Requeue the file, or dead-letter it after too many failed deliveries."""
         if failed_too_often(self.queue, self.position):
+            # AMQP 0-8, file.deliver: after a number of deliveries it should become a dead letter.
             return self.reject()
         if self.refused:
             self.lane.refused(self.queue, self.position)
         self.lane.released(self.byte_count)
         return super().requeue()
 
-    def give_back(self) -> int:
+    def requeue_returned(self) -> int:
         """Requeue the message without counting a failed delivery."""
         self.lane.released(self.byte_count)
-        return super().give_back()
+        return super().requeue_returned()
 
     def forget(self) -> None:
         """Stop counting it against limits; the file stays unacknowledged."""

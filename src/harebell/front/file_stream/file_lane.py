@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
@@ -23,9 +22,10 @@ from harebell.front.convert import converted
 from harebell.front.file_stream.file_consumer import FileConsumer, FileUnacked
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Window
+from harebell.front.limits import FILE_ASIDE_COUNT, FILE_RETRY_MS
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.queue import MessageQueue
-from harebell.wire.v09.methods_file import FileDeliver, FileOpen, FileStage
+from harebell.wire.v09.methods_older import FileDeliver, FileOpen, FileStage
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class FileLane:
         if now is None or now.opened:
             return
         byte_count = len(now.message.body)
+        # A file that needs no acknowledgement would never give its room in the windows back.
         if not now.consumer.automatic:
             if not (self.window.fits(byte_count) and self._shared.fits(byte_count)):
                 return
@@ -137,6 +138,7 @@ class FileLane:
         if staged > len(message.body):
             text = f"staged-size {staged} is more than the {len(message.body)} octets of the file"
             raise soft(406, text, _CLASS, _OPEN_OK)
+        # Also with nothing left to send: file.stage carries the properties.
         channel.send_body(FileStage(), FILE, message.raw, message.body, staged)
         self._now = None
         tag = channel.next_tag
@@ -185,28 +187,27 @@ class FileLane:
         waiting, self._waiting = self._waiting, deque()
         for each in waiting:
             if each.consumer is consumer:
-                self._give_back(consumer, each.position, redelivered=each.redelivered)
+                self._requeue(consumer, each.position, redelivered=each.redelivered)
             else:
                 self._waiting.append(each)
         aside, self._aside = self._aside, []
         for other, position in aside:
             if other is consumer:
-                self._give_back(consumer, position)
+                self._requeue(consumer, position)
             else:
                 self._aside.append((other, position))
         self.go_on()
 
-    def _give_back(
-        self, consumer: FileConsumer, position: int, *, redelivered: bool = True
-    ) -> None:
+    def _requeue(self, consumer: FileConsumer, position: int, *, redelivered: bool = True) -> None:
         consumer.released()
-        consumer.queue.let_go(position, redelivered)
+        consumer.queue.requeue_uncounted(position, redelivered)
 
     # --- rejected with requeue ------------------------------------------------------------------
 
     def refused(self, queue: Queue, position: int) -> None:
         """file.reject with requeue: the file never comes to this channel again."""
         self._refused[queue, position] = None
+        # The oldest are forgotten: a client that rejects without end must not fill memory.
         while len(self._refused) > FILE_ASIDE_COUNT:
             del self._refused[next(iter(self._refused))]
 
@@ -233,9 +234,10 @@ class FileLane:
             if queue.deleted:
                 consumer.released()
             elif any(self._is_other(each) and each.ready() for each in queue.consumers):
+                # This channel is not ready while the queue chooses, so another consumer gets it.
                 self._standing_back = True
                 try:
-                    self._give_back(consumer, position)
+                    self._requeue(consumer, position)
                     queue.drain()
                 finally:
                     self._standing_back = False
@@ -255,13 +257,14 @@ class FileLane:
         now, self._now = self._now, None
         aside, self._aside = self._aside, []
         if now is not None:
+            # Only an opened file counts in the windows; the shared one outlives the channel.
             if now.opened and not now.consumer.automatic:
                 self._make_room(len(now.message.body))
             aside.append((now.consumer, now.position))
         aside += [(each.consumer, each.position) for each in self._waiting]
         self._waiting.clear()
         for consumer, position in aside:
-            self._give_back(consumer, position)
+            self._requeue(consumer, position)
         for queue in {consumer.queue: None for consumer, _ in aside}:
             if not queue.deleted:
                 queue.drain()

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence as Several
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.base.limits import OUTPUT_HIGH_BYTES
 from harebell.front.common.channel_like import ChannelLike
+from harebell.front.limits import OUTPUT_HIGH_BYTES
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
@@ -92,7 +92,7 @@ class FileStreamChannel(ChannelLike, Protocol):
     ) -> None:
         """Send a method with a content: properties, and the body from an offset on."""
 
-    def hand_over(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def forward(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Publish a routed message, at once or in a transaction; return the bits of its queues."""
 
     def put_off(self) -> int:

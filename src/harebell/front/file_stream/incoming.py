@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from harebell.auth.permissions import WRITE
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
-from harebell.base.limits import FILE_RETRY_MS
 from harebell.front.common.errors import hard, soft
+from harebell.front.common.permission import check_some
 from harebell.front.file_stream.publishing import Publish, Routed, accept, allowed, routed
+from harebell.front.limits import FILE_RETRY_MS
 from harebell.model.staging import Key, StagedFile
-from harebell.wire.v09.methods_file import FileOpenOk
+from harebell.wire.v09.methods_older import FileOpenOk
 from harebell.wire.v09.property_list import FILE
 
 if TYPE_CHECKING:
@@ -82,14 +84,16 @@ class Arrivals:
 
         Raises:
             ProtocolError: 311, the file exceeds the message size limit.
-            Refusal: the disk has no space for it.
+            Refusal: the disk has no space for it, or the user may publish nowhere.
         """
+        check_some(self.channel, "a staged file", WRITE)
         limit = self.channel.connection.message_max
         if size > limit:
             text = f"message size {size} is larger than configured max size {limit}"
             raise soft(311, text, _CLASS, _OPEN)
+        # file.stage names no file: it belongs to the file that was opened last.
         if self.opened is not None:
-            self.let_go(self.opened)
+            self.detach(self.opened)
         self.opened = self.staging.open(self._key(identifier), size, self)
         self.announced = self.opened.staged
         self.channel.say(FileOpenOk(self.announced))
@@ -133,7 +137,7 @@ class Arrivals:
             text = f"file '{staged.key[2]}' is staged by another channel now"
             raise soft(405, text, _CLASS, _STAGE)
 
-    def let_go(self, staged: StagedFile) -> None:
+    def detach(self, staged: StagedFile) -> None:
         """Release a file: this channel no longer stages it."""
         if self.opened is staged:
             self.opened = None
@@ -155,11 +159,13 @@ class Arrivals:
             raise Refusal(ErrorKind.NOT_FOUND, f"no file '{identifier}' is staged")
         held = _Held(request, staged)
         if staged.whole:
+            # Behind earlier ones that wait for space, so that files keep their order.
             self._held.append(held)
             self._publish_held()
             if held in self._held:
                 held.number = self.channel.put_off()
         elif staged.holder is None:
+            # No channel would ever complete it.
             raise self._incomplete(staged)
         else:
             held.number = self.channel.put_off()
@@ -205,14 +211,16 @@ class Arrivals:
             if self._routed is None:
                 # Route only once, because routing can have side effects.
                 self._routed = self._route(held.request, held.staged)
-            found = self._routed
-            byte_count = len(found.message.body)
-            if not all(queue.takes(byte_count) for queue in found.queues if not queue.deleted):
+            routed_content = self._routed
+            byte_count = len(routed_content.message.body)
+            if not all(
+                queue.takes(byte_count) for queue in routed_content.queues if not queue.deleted
+            ):
                 self._wait()
                 return
             self._held.popleft()
             self._routed = None
-            result = accept(self.channel, found, held.request.flags)
+            result = accept(self.channel, routed_content, held.request.flags)
             self.staging.published(held.staged)
             self.channel.went_through(held.number, result)
         if self._stopped:
@@ -246,4 +254,4 @@ class Arrivals:
         self._timer.stop()
         self._held.clear()
         if self.opened is not None:
-            self.let_go(self.opened)
+            self.detach(self.opened)

@@ -21,20 +21,16 @@ from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.carried import USER_ID
 from harebell.front.operations.publish import writable_exchange
+from harebell.front.operations.returns import AT_ONCE, IMMEDIATE
 from harebell.model.bcc import BccMessage
 from harebell.model.equivalence import type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
-from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.property_list import PropertyList
 
 if TYPE_CHECKING:
     from harebell.front.file_stream.file_stream_channel import FileStreamChannel
 
-MANDATORY = 1
-IMMEDIATE = 2
-AT_ONCE = 4
-"""The flag of an immediate message within the broker; see `WindowedChannel`."""
 _COPIES = ("CC", "BCC")
 
 
@@ -102,7 +98,7 @@ def routed(
     exchange = allowed(channel, request)
     decoded = request.listed.decode(properties.raw)
     headers: Mapping[str, Any] = decoded.headers or {}
-    check_user_id(BasicProperties(user_id=_user_id(headers)), connection.user)
+    check_user_id(_user_id(headers), connection.user)
     keys = [key for name in _COPIES for key in _further_keys(headers, name, request)]
     for key in (request.routing_key, *keys):
         check_topic(channel, WRITE, request.exchange, key)
@@ -116,9 +112,10 @@ def routed(
     else:
         queues = router.route(exchange, message)
     if "BCC" in headers and queues:
+        # Queues get the message without the header; a return shows it as it was published.
         decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
-        seen = request.listed.made(decoded)
-        message = BccMessage(exchange.name, request.routing_key, seen, properties, body)
+        without_bcc = request.listed.made(decoded)
+        message = BccMessage(message, without_bcc, properties)
     if router.origins:
         message.origin = connection.origin
     exchange.published += 1
@@ -129,20 +126,21 @@ def routed(
     return Routed(message, queues, (request.routing_key, *keys))
 
 
-def accept(channel: FileStreamChannel, found: Routed, flags: int) -> int:
+def accept(channel: FileStreamChannel, routed_content: Routed, flags: int) -> int:
     """Publish a routed message to its queues, at once or with the channel's transaction.
 
     Returns the combined result bits of the queues.
     """
     connection = channel.connection
     connection.published = True
-    message, queues = found.message, found.queues
+    message, queues = routed_content.message, routed_content.queues
     firehose = channel.router.tracer
     if firehose is not None:
-        firehose.published(message, list(found.keys), queues, actor(channel))
+        firehose.published(message, list(routed_content.keys), queues, actor(channel))
+    # Channels refuse IMMEDIATE, which 0-9-1 does not have; see `LegacyChannel`.
     if flags & IMMEDIATE:
         flags = flags & ~IMMEDIATE | AT_ONCE
-    return channel.hand_over(message, queues, flags)
+    return channel.forward(message, queues, flags)
 
 
 def _user_id(headers: Mapping[str, Any]) -> str | None:

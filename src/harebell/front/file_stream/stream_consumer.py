@@ -12,19 +12,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import (
-    STREAM_RETRY_MS,
-    STREAM_WINDOW_BYTES,
-    STREAM_WINDOW_MESSAGES,
-)
 from harebell.base.message import FAMILY_STREAM, Message
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.convert import converted
 from harebell.front.file_stream.file_stream_channel import may_deliver
 from harebell.front.file_stream.windows import Rate, Window
+from harebell.front.limits import STREAM_RETRY_MS, STREAM_WINDOW_BYTES, STREAM_WINDOW_MESSAGES
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
-from harebell.wire.v09.methods_stream import StreamDeliver
+from harebell.wire.v09.methods_older import StreamDeliver
 from harebell.wire.v09.property_list import STREAM
 
 if TYPE_CHECKING:
@@ -102,6 +98,7 @@ class StreamLane:
 
     def fits(self, count: int, byte_count: int) -> bool:
         """True if that number of packets and bytes may wait."""
+        # A packet larger than the window could never be sent otherwise.
         if count == 1:
             return True
         max_messages = (
@@ -204,6 +201,7 @@ class StreamConsumer(Consumer):
         if self._window:
             due = max(int(lane.free_at()), clock.steady + 1)
             if lane.allows(clock.steady):
+                # The rates allow it, so the output is full or flow is off: look again soon.
                 due = clock.steady + STREAM_RETRY_MS
             self._timer.set(due)
 
@@ -223,20 +221,21 @@ class StreamConsumer(Consumer):
             self.discarded += 1
             count, byte_count = count - 1, byte_count - last.byte_count
         self._next = None
-        at = len(self._window)
-        while at and self._window[at - 1].level < packet.level:
-            at -= 1
-        self._window.insert(at, packet)
+        # By priority, and within a level in the order of arrival.
+        index = len(self._window)
+        while index and self._window[index - 1].level < packet.level:
+            index -= 1
+        self._window.insert(index, packet)
         self._byte_count += packet.byte_count
 
     def _least_urgent(self, level: int) -> Packet | None:
         """Return the packet to discard for one of that level: the oldest of the lowest level."""
-        found: Packet | None = None
+        victim: Packet | None = None
         for packet in self._window:
-            lower = packet.level < (level if found is None else found.level)
+            lower = packet.level < (level if victim is None else victim.level)
             if lower and packet.discardable:
-                found = packet
-        return found
+                victim = packet
+        return victim
 
     def _send(self, packet: Packet) -> None:
         channel, message = self.lane.channel, packet.message
@@ -266,6 +265,6 @@ class StreamConsumer(Consumer):
             self._next = None
         for packet in packets:
             self.released()
-            self.queue.let_go(packet.position, packet.redelivered)
+            self.queue.requeue_uncounted(packet.position, packet.redelivered)
         if packets and not self.queue.deleted:
             self.queue.drain()

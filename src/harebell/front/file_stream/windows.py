@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import RATE_SLACK_MS
+from harebell.front.limits import RATE_SLACK_MS
 
 _MS = 1000
 
@@ -12,7 +12,7 @@ class Window:
 
     Attributes:
         max_messages, max_bytes: the limits.
-        count, bytes: the unacknowledged messages and bytes.
+        count, byte_count: the unacknowledged messages and bytes.
     """
 
     def __init__(self) -> None:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.event_exchange import consumer_created, consumer_deleted
+from harebell.front.common.kept import keep_consumer
 from harebell.model.consumer import Consumer
 from harebell.model.queue.arguments import check_consumer_arguments
 from harebell.model.queue.contract import Queue
+from harebell.model.queue.offsets import OFFSET
+from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered
 from harebell.model.vhost import VHost
 
 
-@dataclass(frozen=True, slots=True)
-class ConsumerOptions:
+class ConsumerOptions(Struct, frozen=True):
     """The options of a consumer.
 
     Args:
@@ -36,8 +39,8 @@ class ConsumerOptions:
 
 def check_browser_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> None:
     """Refuse a consumer or browser with invalid arguments."""
-    thing = rendered("queue", queue.name, vhost.name)
-    check_consumer_arguments(thing, queue.arguments, options.arguments)
+    resource = rendered("queue", queue.name, vhost.name)
+    check_consumer_arguments(resource, queue.arguments, options.arguments)
 
 
 def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
@@ -47,6 +50,7 @@ def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> boo
         Whether it is exclusive.
     """
     check_browser_arguments(vhost, queue, options)
+    vhost.recorder.histories.check_offset(queue, options.arguments)
     return queue.check_consumer(
         options.tag,
         options.arguments,
@@ -83,8 +87,14 @@ def start(
         consumer: not yet known to its queue or channel.
         confirm: sends the reply; None for none.
         browses: whether it is a browser.
+
+    Raises:
+        Refusal: RESOURCE_ERROR, the consumers of the connection take too much memory.
     """
+    # First, as it may refuse: nothing of the consumer exists yet.
+    keep_consumer(channel, consumer)
     if consumer.excluded:
+        # From now on publishes of this vhost note their connection; before, none needed to.
         channel.router.origins = True
     consumers[consumer.tag] = consumer
     consumer.counters = channel.counters
@@ -96,6 +106,23 @@ def start(
         consumer.queue.add_browser(consumer)
     else:
         consumer.queue.add_consumer(consumer)
+    _note_clamped(channel, consumer)
+
+
+def _note_clamped(channel: ChannelLike, consumer: Consumer) -> None:
+    """Log that a stream ends before the offset that its consumer asked for."""
+    asked, queue = consumer.arguments.get(OFFSET), consumer.queue
+    if type(asked) is not int or not isinstance(queue, StreamQueue):
+        return
+    reading = queue.reading_of(consumer)
+    if reading is not None and asked > reading[0]:
+        connection = channel.connection
+        connection.log(
+            "warning",
+            f"{connection.peer}: consumer '{consumer.tag}' begins at {reading[0]}, where "
+            f"{rendered('queue', queue.name, queue.vhost)} ends, and not at the offset {asked} "
+            f"that it asked for: if it has read that far, {asked - reading[0]} messages are lost",
+        )
 
 
 def end(channel: ChannelLike, consumer: Consumer) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from harebell.auth.permissions import CONFIGURE
 from harebell.front.common.permission import (
@@ -19,14 +20,14 @@ from harebell.front.operations.caller import Caller
 from harebell.model.exchange.kind import ALTERNATE, Exchange
 from harebell.model.queue.arguments import ignored_arguments
 from harebell.model.queue.contract import Queue
+from harebell.model.reserved import check_exchange_type, check_queue_name
 
 
 def _nothing() -> None:
     """Do nothing: the version has no further checks."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueOptions:
+class QueueOptions(Struct, frozen=True):
     """The options of a queue declaration.
 
     Args:
@@ -58,6 +59,8 @@ def declare_queue(caller: Caller, name: str, options: QueueOptions) -> Queue:
     Raises:
         Refusal: the user may not, a limit is reached, or the existing one is different.
     """
+    if not options.generated:
+        check_queue_name(name)
     check(caller, CONFIGURE, QUEUE, name)
     return make_queue(caller, name, options)
 
@@ -74,6 +77,7 @@ def make_queue(
         more_checks: further checks of a version, before a new queue is created.
     """
     vhost = caller.vhost
+    # A redeclaration needs neither room nor rights to the exchanges that the arguments name.
     if name not in vhost.queues:
         vhost.check_room(name)
         more_checks()
@@ -96,11 +100,10 @@ def _warn_of_ignored(caller: Caller, queue: Queue) -> None:
     ignored = ignored_arguments(queue.arguments)
     if ignored:
         names = ", ".join(ignored)
-        caller.journal("warning", f"queue '{queue.name}': no effect in this version: {names}")
+        caller.log("warning", f"queue '{queue.name}': no effect in this version: {names}")
 
 
-@dataclass(frozen=True, slots=True)
-class ExchangeOptions:
+class ExchangeOptions(Struct, frozen=True):
     """The options of an exchange declaration, as in exchange.declare."""
 
     durable: bool = False
@@ -125,6 +128,8 @@ def declare_exchange(caller: Caller, name: str, kind: str, options: ExchangeOpti
     Raises:
         Refusal: the user may not, or the existing one is different.
     """
+    check_exchange_type(kind)
+    caller.vhost.check_not_default(name)
     check(caller, CONFIGURE, EXCHANGE, name)
     return make_exchange(caller, name, kind, options)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from harebell.front.operations.caller import Caller
 from harebell.front.operations.get import readable_queue
 
 
-@dataclass(frozen=True, slots=True)
-class Purged:
+class Purged(Struct, frozen=True):
     """The result of a purge.
 
     Args:

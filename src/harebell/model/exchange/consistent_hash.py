@@ -49,12 +49,14 @@ class ConsistentHashExchange(Exchange):
         self._drawing: list[tuple[int, float, Exchange | Queue]] = []
 
     @classmethod
-    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
+    def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments that name nothing that can be hashed."""
         for name in (HEADER, PROPERTY):
             value = arguments.get(name)
             if value is not None and not isinstance(value, str):
-                raise precondition(f"invalid type '{type_name(value)}' for arg '{name}' in {thing}")
+                raise precondition(
+                    f"invalid type '{type_name(value)}' for arg '{name}' in {resource}"
+                )
         if arguments.get(PROPERTY) is None:
             return
         if arguments.get(HEADER) is not None:
@@ -100,6 +102,9 @@ class ConsistentHashExchange(Exchange):
         value = hashed(self._value(message, headers))
         best, winner = math.inf, self._drawing[0][2]
         for seed, weight, destination in self._drawing:
+            # A number between 0 and 1, turned into a draw of the exponential distribution with the
+            # weight as its rate: a destination has the smallest draw with a probability in
+            # proportion to its weight. Plus 1, as 0 has no logarithm.
             drawn = -math.log((mixed(seed ^ value) + 1) / _DRAWS) / weight
             if drawn < best:
                 best, winner = drawn, destination

@@ -8,7 +8,9 @@ message in milliseconds. When it is routed, the header is negated, so that no ot
 it again (as in the community plugin of RabbitMQ).
 
 Delayed messages are in a log, like those of a queue, with the time when they are due. A message is
-settled there when its queues have it on disk, so after a crash it may be routed twice.
+settled there when its queues have it on disk, so after a crash it may be routed twice. Its
+publisher has its confirm already, so a message that a full queue refuses stays, and is tried again:
+after a second, then after as long as it is late already, at most a minute. Others do not wait.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from harebell.base.limits import DELAY_MAX_MS, LETTER_UNITS, RELEASED_PER_TURN
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
@@ -26,7 +27,16 @@ from harebell.base.timers import Timer
 from harebell.model.bcc import BCC, hidden, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, Rehearsal
-from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
+from harebell.model.expiration import lifetime_ms
+from harebell.model.feedback import drop_history_feedback
+from harebell.model.limits import (
+    DELAY_MAX_MS,
+    DELAYED_AGAIN_MAX_MS,
+    DELAYED_AGAIN_MIN_MS,
+    LETTER_UNITS,
+    RELEASED_PER_TURN,
+)
+from harebell.model.queue.contract import ACCEPTED, PENDING, REJECTED, Queue, unrouted
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
@@ -76,10 +86,12 @@ class DelayedExchange(Exchange):
         self.by_key = False
         self.held: Held | None = None
         self._inner = self.TYPES[self.arguments[TYPE]](name, **options)
+        # One dictionary: this exchange binds and unbinds, and some types read it when they update
+        # their index.
         self._inner.bindings = self.bindings
 
     @classmethod
-    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
+    def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
         """Refuse an unknown `x-delayed-type`."""
         kind = arguments.get(TYPE)
         if not isinstance(kind, str):
@@ -88,7 +100,7 @@ class DelayedExchange(Exchange):
             raise precondition(f"Invalid argument, '{cls.KIND}' can't be used for '{TYPE}'")
         if kind not in cls.TYPES:
             raise precondition(f"unknown exchange type '{kind}'")
-        cls.TYPES[kind].check_arguments(thing, arguments)
+        cls.TYPES[kind].check_arguments(resource, arguments)
 
     @property
     def needs_headers(self) -> bool:
@@ -144,11 +156,13 @@ class DelayedExchange(Exchange):
 
     def rehearse(self, message: Message, headers: Mapping[str, Any]) -> Rehearsal:
         """Return the destinations of the type that routes, when the delay is over."""
-        found = self._inner.rehearse(message, headers)
+        rehearsal = self._inner.rehearse(message, headers)
         delay = delay_of(headers)
         if not delay:
-            return found
-        return found._replace(note=f"It is delayed for {delay} ms first. {found.note}".rstrip())
+            return rehearsal
+        return rehearsal._replace(
+            note=f"It is delayed for {delay} ms first. {rehearsal.note}".rstrip()
+        )
 
 
 class Held(Queue):
@@ -180,6 +194,9 @@ class Held(Queue):
         self._leaving: deque[tuple[int, int]] = deque()
         self._expected: tuple[bytes, int] = (b"", 0)
         self._timer: Timer = context.timers.timer(self.release)
+        self._failures = context.timers.failures
+        # The names of the queues that have taken a message which others have refused.
+        self._taken: dict[int, set[str]] = {}
         # Rows of an open batch: due time and position.
         self._staged: list[tuple[int, int]] = []
         self._restore()
@@ -212,6 +229,8 @@ class Held(Queue):
     def _append(self, message: Message) -> tuple[int, int]:
         """Append a message; return its due time and position."""
         message = revealed(message)
+        # Other queues, where it has another time to live, may get the same object.
+        message = copy_message(message, message.exchange, message.routing_key)
         raw, delay = self._expected
         if message.raw is not raw:
             # Another message came in between: this one waited for its transaction.
@@ -257,34 +276,62 @@ class Held(Queue):
             position = self._schedule.pop(now)
             if position < 0:
                 break
-            message = self._log.read(position)
-            if message is not None:
-                self._send(message, position)
+            # Its publisher has a confirm: a message that cannot be routed now is not dropped.
+            if not self._failures.guard(self._pass_on, position):
+                self._again(position, now, now)
             if self._router.work.charge(LETTER_UNITS):
                 break
         if not self.deleted:
             self._timer.set_earlier(self._schedule.due)
 
-    def _send(self, message: Message, position: int) -> None:
+    def _again(self, position: int, due: int, now: int) -> None:
+        """Try a message again that is due since then: later, the later it is already."""
+        late = max(now - due, DELAYED_AGAIN_MIN_MS)
+        self._schedule.add(now + min(late, DELAYED_AGAIN_MAX_MS), position)
+
+    def _pass_on(self, position: int) -> None:
         """Route a message, and settle it here when its queues have stored it."""
+        message = self._log.read(position)
+        if message is not None:
+            self._send(message, position)
+
+    def _send(self, message: Message, position: int) -> None:
         headers = self._editor.headers_of(message)
         changes: dict[str, Any] = {DELAY: -delay_of(headers)}
         letter = self._editor.with_headers(message, changes)
         if BCC in headers:
             letter = hidden(letter)
-        expiration = self._editor.expiration_of(message)
-        if expiration is not None:
-            letter.due = self._clock.steady + int(expiration)
+        lifetime = lifetime_ms(self._editor.expiration_of(message))
+        # Its time to live begins when its delay is over.
+        if lifetime is not None:
+            letter.due = self._clock.steady + lifetime
         keys = [*_texts(headers.get("CC")), *_texts(headers.get(BCC))]
         if keys:
             others = [copy_message(letter, letter.exchange, key) for key in keys]
-            found = self._router.route_all(self._exchange, (letter, *others))
+            queues = self._router.route_all(self._exchange, (letter, *others))
         else:
-            found = self._router.route(self._exchange, letter)
-        outcome = ACCEPTED
-        for queue in found:
-            outcome |= queue.take_over(letter)
-        if self.durable and outcome & PENDING and not self.deleted:
+            queues = self._router.route(self._exchange, letter)
+        if not queues:
+            unrouted(letter)
+        taken = self._taken.pop(position, set())
+        if taken:
+            drop_history_feedback(letter)
+        # A copy of an earlier try has to be on disk too.
+        outcome = PENDING if taken else ACCEPTED
+        for queue in queues:
+            if queue.name in taken:
+                continue
+            said = queue.take_over(letter)
+            # What a queue refuses and dead-letters is not lost: no other try.
+            if said & REJECTED and not queue.letters_refused:
+                outcome |= REJECTED
+            else:
+                outcome |= said & PENDING
+                taken.add(queue.name)
+        if outcome & REJECTED and not self.deleted:
+            self._taken[position] = taken
+            self._again(position, message.due, self._clock.steady)
+        elif self.durable and outcome & PENDING and not self.deleted:
             self._commit.urgent = True
             self._leaving.append((self._commit.ticket, position))
             if self not in self._awaiting:
@@ -305,6 +352,7 @@ class Held(Queue):
             self._log.settle(position)
         count = len(self._schedule)
         self._schedule.clear()
+        self._taken.clear()
         self._timer.stop()
         return count
 
@@ -315,6 +363,7 @@ class Held(Queue):
         self._timer.stop()
         self._schedule.clear()
         self._staged = []
+        self._taken.clear()
         self._leaving.clear()
         self._log.delete()
         return count

@@ -35,14 +35,19 @@ class FederationUpstreamExchange(FanoutExchange):
 
     KIND = "x-federation-upstream"
 
+    def __init__(self, name: str, **options: Any) -> None:
+        super().__init__(name, **options)
+        # A header decides as well: a route that one message took is not that of the next.
+        self.by_key = False
+
     @classmethod
-    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
+    def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
         """Refuse a declaration without a number of hops."""
         hops = arguments.get(_HOPS)
         if isinstance(hops, bool) or not isinstance(hops, int) or hops < 0:
-            found = f"'{shown(hops)}' of type '{type_name(hops)}'" if hops is not None else "none"
+            given = f"'{shown(hops)}' of type '{type_name(hops)}'" if hops is not None else "none"
             raise precondition(
-                f"invalid arg '{_HOPS}' for {thing}: received {found}, and a number is needed"
+                f"invalid arg '{_HOPS}' for {resource}: received {given}, and a number is needed"
             )
 
     @property

@@ -93,6 +93,8 @@ class HeadersExchange(Exchange):
         pairs = _pairs(binding.arguments, with_x)
         for pair in pairs:
             self._names[pair[0]] = self._names.get(pair[0], 0) + 1
+        # Values in the form in which they are compared, so that equal ones have one number in the
+        # index.
         self._index.add(pairs, every, self._slots.use(binding.destination))
 
     def removed(self, binding: Binding) -> None:
@@ -112,6 +114,6 @@ class HeadersExchange(Exchange):
             # Skip headers, which may be large tables, that no binding names.
             if name in self._names:
                 pairs += [(name,), (name, _compared(value))]
-        found = self._slots.found(self._index.match(pairs))
-        self.looked_at = self._index.cost
-        return found
+        match = self._slots.destinations_of(self._index.match(pairs))
+        self.examined = self._index.cost
+        return match

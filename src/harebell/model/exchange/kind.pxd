@@ -16,4 +16,4 @@ cdef class Exchange:
     cdef public long long routed
     cdef public long long seen
     cdef public str identity
-    cdef public long long looked_at
+    cdef public long long examined

@@ -6,7 +6,7 @@ router does the rest: alternate exchanges, cycles, each queue once.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.message import Message
@@ -27,7 +27,7 @@ class Rehearsal(NamedTuple):
 
     Args:
         destinations: where it would go; a destination may occur twice.
-        note: what its type does beside that, as a sentence; "" for nothing.
+        note: the other effects of its type, as a sentence; "" if it has none.
         one_of: whether only one of the destinations is chosen.
     """
 
@@ -47,7 +47,7 @@ class Exchange:
         arguments: as declared.
 
     Attributes:
-        bindings: the bindings whose source it is, by identity.
+        bindings: the bindings whose source it is; each is its own key.
         bound: the bindings whose destination it is; None until there is one.
         default: whether it is the default exchange, whose bindings are the queues' names.
         by_key: whether the destinations depend on the routing key alone, so that they can be
@@ -57,7 +57,7 @@ class Exchange:
         published: messages that were published to it.
         routed: copies of them that queues got.
         seen: the sum of both at the last call of `moved`.
-        looked_at: cost of the last match, if known: bindings and nodes examined.
+        examined: cost of the last match, if known: bindings and nodes examined.
     """
 
     KIND = ""
@@ -81,8 +81,8 @@ class Exchange:
         alternate = self.arguments.get(ALTERNATE)
         self.alternate = alternate if isinstance(alternate, str) else None
         self.alternate_once = self.arguments.get(ALTERNATE_ONCE) is True
-        self.bindings: dict[Hashable, Binding] = {}
-        self.bound: dict[Hashable, Binding] | None = None
+        self.bindings: dict[Binding, Binding] = {}
+        self.bound: dict[Binding, Binding] | None = None
         self.by_key = True
         self.default = name == ""
         self.routes: dict[str, tuple[Queue, ...]] = {}
@@ -91,7 +91,7 @@ class Exchange:
         self.routed = 0
         self.seen = 0
         self.identity = ""
-        self.looked_at = 0
+        self.examined = 0
 
     def moved(self) -> bool:
         """True if a message was published or routed since the last call."""
@@ -102,8 +102,8 @@ class Exchange:
         return True
 
     @classmethod
-    def check_arguments(cls, thing: str, arguments: Mapping[str, Any]) -> None:
-        """Refuse arguments that this type cannot use; `thing` names the exchange."""
+    def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
+        """Refuse arguments that this type cannot use; `resource` names the exchange."""
 
     def enter(self, context: Any) -> None:
         """Add the exchange to a vhost, and use the parts of the vhost that it needs."""
@@ -116,16 +116,16 @@ class Exchange:
 
     def bind(self, binding: Binding) -> bool:
         """Add a binding; False if there is an equal one."""
-        if binding.identity in self.bindings:
+        if binding in self.bindings:
             return False
         self.check(binding)
-        self.bindings[binding.identity] = binding
+        self.bindings[binding] = binding
         self.added(binding)
         return True
 
-    def unbind(self, identity: Hashable) -> Binding | None:
-        """Remove a binding; None if there is none."""
-        binding = self.bindings.pop(identity, None)
+    def unbind(self, equal: Binding) -> Binding | None:
+        """Remove the binding that is equal to the given one; None if there is none."""
+        binding = self.bindings.pop(equal, None)
         if binding is not None:
             self.removed(binding)
         return binding
@@ -158,9 +158,9 @@ class Exchange:
         return Rehearsal(list(self.match(message, headers)))
 
     def alone(self, binding: Binding) -> Exchange:
-        """Return an exchange of this type in no vhost that has one binding, of this one's."""
+        """Return an exchange of this type, in no vhost, that has only the given binding."""
         probe = type(self)(self.name, arguments=self.arguments)
-        probe.bindings[binding.identity] = binding
+        probe.bindings[binding] = binding
         probe.added(binding)
         return probe
 

@@ -24,6 +24,7 @@ class LocalRandomExchange(RandomExchange):
         destination = binding.destination
         if binding.routing_key:
             raise precondition(f"Non empty binding '{binding.routing_key}' key not permitted")
+        # The texts are RabbitMQ's, which looks the destination up among queues only.
         if isinstance(destination, Exchange):
             raise precondition("Destination not found")
         if destination.kind not in _CLASSIC:

@@ -30,6 +30,7 @@ class ModulusHashExchange(Exchange):
 
     def added(self, binding: Binding) -> None:
         """Sort the destinations again."""
+        # As in RabbitMQ: the order of bindings may be another one after a restart.
         ordered = sorted(self.bindings.values(), key=by_name)
         self._row = list(dict.fromkeys(other.destination for other in ordered))
 

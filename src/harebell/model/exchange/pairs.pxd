@@ -1,6 +1,6 @@
 cimport cython
 
-cdef class Wanted:
+cdef class PairSet:
     cdef public tuple pairs
     cdef public Py_ssize_t slot
     cdef public long long uses
@@ -14,10 +14,10 @@ cdef class PairIndex:
     cdef list _all
     cdef list _any
     cdef dict _always
-    cdef dict _wanted
-    cdef bytearray _there
+    cdef dict _sets
+    cdef bytearray _present
     cdef bytearray _seen
 
-    @cython.locals(flags=bytearray, seen=bytearray, wanted=Wanted, slot=Py_ssize_t,
+    @cython.locals(flags=bytearray, seen=bytearray, pair_set=PairSet, slot=Py_ssize_t,
                    each=Py_ssize_t, pairs=tuple)
-    cdef int _look(self, dict filed, list found) except -1
+    cdef int _match_sets(self, dict filed, list slots) except -1

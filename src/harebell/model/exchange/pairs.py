@@ -13,7 +13,7 @@ Pair = tuple[str] | tuple[str, Hashable]
 """A name, and any value or just this one."""
 
 
-class Wanted:
+class PairSet:
     """A set of pairs, and the destination that it leads to."""
 
     def __init__(self, pairs: tuple[int, ...], slot: int) -> None:
@@ -35,12 +35,12 @@ class PairIndex:
         self._ids: dict[Pair, int] = {}
         self._uses: list[int] = []
         self._free: list[int] = []
-        self._all: list[dict[tuple[tuple[int, ...], int], Wanted]] = []
+        self._all: list[dict[tuple[tuple[int, ...], int], PairSet]] = []
         self._any: list[dict[int, int]] = []
         self._always: dict[int, int] = {}
-        self._wanted: dict[tuple[tuple[int, ...], int], Wanted] = {}
+        self._sets: dict[tuple[tuple[int, ...], int], PairSet] = {}
         # Flags by the number of a pair, and by that of a destination; all 0 between matches.
-        self._there = bytearray()
+        self._present = bytearray()
         self._seen = bytearray()
 
     def __len__(self) -> int:
@@ -65,12 +65,14 @@ class PairIndex:
             self._always[slot] = self._always.get(slot, 0) + 1
         else:
             key = (ids, slot)
-            wanted = self._wanted.get(key)
-            if wanted is None:
-                wanted = self._wanted[key] = Wanted(ids, slot)
-                wanted.filed = min(ids, key=lambda each: len(self._all[each]))
-                self._all[wanted.filed][key] = wanted
-            wanted.uses += 1
+            pair_set = self._sets.get(key)
+            if pair_set is None:
+                pair_set = self._sets[key] = PairSet(ids, slot)
+                # Where the fewest are: a message tests every set that is filed under one of its
+                # pairs.
+                pair_set.filed = min(ids, key=lambda each: len(self._all[each]))
+                self._all[pair_set.filed][key] = pair_set
+            pair_set.uses += 1
 
     def remove(self, pairs: Iterable[Pair], every: bool, slot: int) -> None:
         """Undo `add` with the same arguments."""
@@ -83,11 +85,11 @@ class PairIndex:
             _less(self._always, slot)
         else:
             key = (ids, slot)
-            wanted = self._wanted[key]
-            wanted.uses -= 1
-            if not wanted.uses:
-                del self._wanted[key]
-                del self._all[wanted.filed][key]
+            pair_set = self._sets[key]
+            pair_set.uses -= 1
+            if not pair_set.uses:
+                del self._sets[key]
+                del self._all[pair_set.filed][key]
         for pair in listed:
             number = self._ids[pair]
             self._uses[number] -= 1
@@ -107,7 +109,7 @@ class PairIndex:
                     self._uses.append(0)
                     self._all.append({})
                     self._any.append({})
-                    self._there.append(0)
+                    self._present.append(0)
                 self._ids[pair] = number
             self._uses[number] += 1
             ids.append(number)
@@ -115,49 +117,52 @@ class PairIndex:
 
     def match(self, pairs: Iterable[Pair]) -> list[int]:
         """Return the numbers of the matching sets, each once."""
-        there: list[int] = []
-        flags = self._there
+        present: list[int] = []
+        flags = self._present
         for pair in pairs:
             number = self._ids.get(pair)
             if number is not None and not flags[number]:
                 flags[number] = 1
-                there.append(number)
-        found = list(self._always)
+                present.append(number)
+        slots = list(self._always)
         seen = self._seen
-        for slot in found:
+        for slot in slots:
             seen[slot] = 1
-        cost = len(found)
-        for number in there:
+        cost = len(slots)
+        for number in present:
             for slot in self._any[number]:
                 cost += 1
                 if not seen[slot]:
                     seen[slot] = 1
-                    found.append(slot)
+                    slots.append(slot)
             if self._all[number]:
                 cost += len(self._all[number])
-                self._look(self._all[number], found)
-        for number in there:
+                self._match_sets(self._all[number], slots)
+        # Only the flags that this match has set: there may be a million pairs.
+        for number in present:
             flags[number] = 0
-        for slot in found:
+        for slot in slots:
             seen[slot] = 0
         self.cost = cost
-        return found
+        return slots
 
-    def _look(self, filed: dict[tuple[tuple[int, ...], int], Wanted], found: list[int]) -> int:
+    def _match_sets(
+        self, filed: dict[tuple[tuple[int, ...], int], PairSet], slots: list[int]
+    ) -> int:
         """Test the sets that are filed under a pair of the message."""
-        flags = self._there
+        flags = self._present
         seen = self._seen
-        for wanted in filed.values():
-            slot = wanted.slot
+        for pair_set in filed.values():
+            slot = pair_set.slot
             if seen[slot]:
                 continue
-            pairs = wanted.pairs
+            pairs = pair_set.pairs
             for each in pairs:
                 if not flags[each]:
                     break
             else:
                 seen[slot] = 1
-                found.append(slot)
+                slots.append(slot)
         return 0
 
 

@@ -51,7 +51,10 @@ class Slots:
             self._free.append(number)
         return number
 
-    def found(self, numbers: list[int]) -> list[Exchange | Queue]:
+    def destinations_of(self, numbers: list[int]) -> list[Exchange | Queue]:
         """Return the destinations of numbers that are in use."""
-        there = self.destinations
-        return [each for number in numbers if (each := there[number]) is not None]
+        destinations = self.destinations
+        if len(numbers) == 1:
+            only = destinations[numbers[0]]
+            return [] if only is None else [only]
+        return [each for number in numbers if (each := destinations[number]) is not None]

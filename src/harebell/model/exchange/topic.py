@@ -1,8 +1,8 @@
 """Topic exchange: binding keys are patterns over the words of the routing key (AMQP 0-9-1 3.1.3.3).
 
 Words are separated by dots; empty words count, but an empty key has no words. `*` matches one word,
-`#` any number of words. `harebell.kernels.topics` keeps and matches the patterns, with a number for
-each destination.
+`#` any number of words. `harebell.kernels.topic_matching` keeps and matches the patterns, with a
+number for each destination.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
-from harebell.kernels.topics import TopicIndex
+from harebell.kernels.topic_matching import TopicIndex
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.slots import Slots
@@ -40,6 +40,9 @@ class TopicExchange(Exchange):
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Return the destinations whose pattern matches the routing key."""
-        found = self._slots.found(self._index.match(message.routing_key))
-        self.looked_at = self._index.cost
-        return found
+        index = self._index
+        numbers = index.match(message.routing_key)
+        self.examined = index.cost
+        if not numbers:
+            return ()
+        return self._slots.destinations_of(numbers)

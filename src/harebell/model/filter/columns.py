@@ -95,17 +95,17 @@ def _part(name: str, path: list[Step]) -> Column:
         raise FilterError("say which header, such as headers.x-retries or headers['my header']")
 
     def get(subject: Subject) -> Any:
-        found = table(subject)
+        value = table(subject)
         for step in path:
             if isinstance(step, str):
-                if not isinstance(found, Mapping):
+                if not isinstance(value, Mapping):
                     return None
-                found = found.get(step)
-            elif isinstance(found, list | tuple) and step < len(found):
-                found = found[step]
+                value = value.get(step)
+            elif isinstance(value, list | tuple) and step < len(value):
+                value = value[step]
             else:
                 return None
-        return found
+        return value
 
     return Column(name, get, False, False, name == "body")
 

@@ -106,10 +106,10 @@ _NUMBER_CHARACTERS = 40
 def time_of(text: str) -> datetime | None:
     """Return the time that a text stands for, in UTC unless it says otherwise; None if none."""
     try:
-        found = datetime.fromisoformat(text)
+        moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+    return moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
 
 
 def _seconds(value: Any) -> Any:

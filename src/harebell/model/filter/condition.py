@@ -9,13 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from harebell.base.limits import (
-    FILTER_DEPTH,
-    FILTER_JSON_BYTES,
-    FILTER_OCTETS_PER_UNIT,
-    FILTER_TERMS,
-    FILTER_UNITS,
-)
 from harebell.base.message import Message
 from harebell.base.names import nearest
 from harebell.model.filter.columns import Column, Getter, Step, column_of
@@ -24,6 +17,13 @@ from harebell.model.filter.errors import FilterError, wrong_at
 from harebell.model.filter.matching import Match, like, rlike
 from harebell.model.filter.subject import Subject
 from harebell.model.filter.tokens import END, NAME, NUMBER, STRING, SYMBOL, Token, tokens_of
+from harebell.model.limits import (
+    FILTER_DEPTH,
+    FILTER_JSON_BYTES,
+    FILTER_OCTETS_PER_UNIT,
+    FILTER_TERMS,
+    FILTER_UNITS,
+)
 
 Test = Callable[[Subject], Truth]
 
@@ -86,13 +86,13 @@ class _Operand(NamedTuple):
         get: returns its value.
         column: what is compared; None for a literal.
         value: the value of a literal.
-        at: the index of its first character.
+        start: the index of its first character.
     """
 
     get: Getter
     column: Column | None
     value: Any
-    at: int
+    start: int
 
 
 class _Parser:
@@ -133,7 +133,7 @@ class _Parser:
 
     def _expect(self, wanted: str, why: str) -> None:
         if not self._takes(wanted):
-            raise wrong_at(self._next.at, f"{wanted} is missing {why}")
+            raise wrong_at(self._next.start, f"{wanted} is missing {why}")
 
     # --- conditions -----------------------------------------------------------------------------
 
@@ -146,10 +146,10 @@ class _Parser:
         if token.kind == END:
             return test
         if token.value == ")":
-            raise wrong_at(token.at, "there is no ( for this )")
+            raise wrong_at(token.start, "there is no ( for this )")
         near = nearest(token.word, _WORDS) if token.word else None
         hint = f"did you mean {near}?" if near else "write AND or OR between two conditions"
-        raise wrong_at(token.at, f"{token.value!r} is not expected here: {hint}")
+        raise wrong_at(token.start, f"{token.value!r} is not expected here: {hint}")
 
     def _condition(self) -> Test:
         self._deeper()
@@ -178,10 +178,11 @@ class _Parser:
         return self._test(self._operand())
 
     def _deeper(self) -> None:
+        # The parser recurses: brackets of a user must not exhaust the stack.
         self._depth += 1
         if self._depth > FILTER_DEPTH:
             raise wrong_at(
-                self._next.at, f"conditions are nested at most {FILTER_DEPTH} times: simplify it"
+                self._next.start, f"conditions are nested at most {FILTER_DEPTH} times: simplify it"
             )
 
     def _test(self, left: _Operand) -> Test:
@@ -198,9 +199,9 @@ class _Parser:
         if test is not None:
             return _opposite(test) if negated else test
         if negated:
-            raise wrong_at(self._next.at, "IN, BETWEEN, LIKE or RLIKE is missing after NOT")
+            raise wrong_at(self._next.start, "IN, BETWEEN, LIKE or RLIKE is missing after NOT")
         if left.column is None and not isinstance(left.value, bool | None):
-            raise wrong_at(left.at, f"{left.value!r} is no condition: compare a column with it")
+            raise wrong_at(left.start, f"{left.value!r} is no condition: compare a column with it")
         return _is_true(left)
 
     def _listed(self, left: _Operand) -> Test | None:
@@ -228,12 +229,12 @@ class _Parser:
     def _matched(self, left: _Operand, compiled: Callable[[str], Match]) -> Test:
         token = self._take()
         if token.kind != STRING:
-            raise wrong_at(token.at, "a pattern in quotes is missing")
+            raise wrong_at(token.start, "a pattern in quotes is missing")
         self._count(token)
         try:
             match = compiled(token.value)
         except FilterError as error:
-            raise wrong_at(token.at, str(error)) from None
+            raise wrong_at(token.start, str(error)) from None
         get = left.get
 
         def test(subject: Subject) -> Truth:
@@ -249,27 +250,27 @@ class _Parser:
     def _count(self, token: Token) -> None:
         self.terms += 1
         if self.terms > FILTER_TERMS:
-            raise wrong_at(token.at, f"a filter has at most {FILTER_TERMS} columns and values")
+            raise wrong_at(token.start, f"a filter has at most {FILTER_TERMS} columns and values")
 
     def _literal(self) -> _Operand:
         token = self._next
         operand = self._operand()
         if operand.column is not None:
-            raise wrong_at(token.at, "a list has only values: put texts between quotes")
+            raise wrong_at(token.start, "a list has only values: put texts between quotes")
         return operand
 
     def _operand(self) -> _Operand:
         token = self._take()
         self._count(token)
         if token.word in _CONSTANTS:
-            return _constant(_CONSTANTS[token.word], token.at)
+            return _constant(_CONSTANTS[token.word], token.start)
         if token.kind in (STRING, NUMBER):
-            return _constant(token.value, token.at)
+            return _constant(token.value, token.start)
         if token.kind == NAME and token.word not in _WORDS:
             return self._column(token)
         if token.kind == END:
-            raise wrong_at(token.at, "the filter ends where a column or a value is missing")
-        raise wrong_at(token.at, f"a column or a value is missing before {token.value!r}")
+            raise wrong_at(token.start, "the filter ends where a column or a value is missing")
+        raise wrong_at(token.start, f"a column or a value is missing before {token.value!r}")
 
     def _column(self, first: Token) -> _Operand:
         path: list[Step] = [first.value]
@@ -277,29 +278,29 @@ class _Parser:
             if self._takes("."):
                 token = self._take()
                 if token.kind not in (NAME, NUMBER) or isinstance(token.value, float):
-                    raise wrong_at(token.at, "a name is missing after the dot")
+                    raise wrong_at(token.start, "a name is missing after the dot")
                 path.append(str(token.value))
                 continue
             self._at += 1
             token = self._take()
             if token.kind != STRING and not (type(token.value) is int and token.value >= 0):
-                raise wrong_at(token.at, "an index or a name in quotes is missing after [")
+                raise wrong_at(token.start, "an index or a name in quotes is missing after [")
             path.append(token.value)
             self._expect("]", "after the index")
         try:
             column = column_of(path)
         except FilterError as error:
-            raise wrong_at(first.at, str(error)) from None
+            raise wrong_at(first.start, str(error)) from None
         self.columns.add(str(path[0]))
         self.reads_body = self.reads_body or column.reads_body
-        return _Operand(column.get, column, None, first.at)
+        return _Operand(column.get, column, None, first.start)
 
 
 # --- tests ----------------------------------------------------------------------------------------
 
 
-def _constant(value: Any, at: int) -> _Operand:
-    return _Operand(lambda _: value, None, value, at)
+def _constant(value: Any, start: int) -> _Operand:
+    return _Operand(lambda _: value, None, value, start)
 
 
 def _compared(symbol: str, left: _Operand, right: _Operand) -> Test:
@@ -320,14 +321,16 @@ def _converted(operand: _Operand, beside: _Operand) -> _Operand:
     if column.is_time:
         if time_of(value) is None:
             raise wrong_at(
-                operand.at, f"{value!r} is no time: write one such as '2026-01-31T12:00:00Z'"
+                operand.start, f"{value!r} is no time: write one such as '2026-01-31T12:00:00Z'"
             )
-        return _constant(time_of(value), operand.at)
+        return _constant(time_of(value), operand.start)
     if column.is_age:
         seconds = seconds_of(value)
         if seconds is None:
-            raise wrong_at(operand.at, f"{value!r} is no age: write one such as '90s', '5m', '2h'")
-        return _constant(seconds, operand.at)
+            raise wrong_at(
+                operand.start, f"{value!r} is no age: write one such as '90s', '5m', '2h'"
+            )
+        return _constant(seconds, operand.start)
     return operand
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from harebell.base.limits import FILTER_PATTERN_CHARACTERS, FILTER_TEXT_CHARACTERS
 from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
 from harebell.model.filter.errors import FilterError
+from harebell.model.limits import FILTER_PATTERN_CHARACTERS, FILTER_TEXT_CHARACTERS
 
 Match = Callable[[str], bool]
 
@@ -28,16 +28,17 @@ def like(pattern: str) -> Match:
     last = between.pop()
 
     def match(text: str) -> bool:
+        # The work for one message is limited, whatever it contains.
         text = text[:FILTER_TEXT_CHARACTERS]
         end = len(text) - len(last)
         if end < len(first) or not _fits(first, text, 0) or not _fits(last, text, end):
             return False
-        at = len(first)
+        index = len(first)
         for part in between:
-            at = _find(part, text, at, end)
-            if at < 0:
+            index = _find(part, text, index, end)
+            if index < 0:
                 return False
-            at += len(part)
+            index += len(part)
         return True
 
     return match
@@ -67,21 +68,21 @@ def _parts(pattern: str) -> list[Part]:
     return [tuple(part) for part in parts]
 
 
-def _fits(part: Part, text: str, at: int) -> bool:
+def _fits(part: Part, text: str, index: int) -> bool:
     """True if a part is at an index of a text that is long enough."""
     if _ANY not in part:
-        return text.startswith("".join(part), at)
-    return all(wanted in (_ANY, text[at + n]) for n, wanted in enumerate(part))
+        return text.startswith("".join(part), index)
+    return all(wanted in (_ANY, text[index + n]) for n, wanted in enumerate(part))
 
 
-def _find(part: Part, text: str, at: int, end: int) -> int:
+def _find(part: Part, text: str, index: int, end: int) -> int:
     """Return the first index of a part in a text; -1 if there is none."""
     if _ANY not in part:
-        return text.find("".join(part), at, end)
+        return text.find("".join(part), index, end)
     # Without repeats `re` takes at most the length of the text times that of the pattern.
     pattern = "".join(re.escape(each) if each != _ANY else "." for each in part)
-    found = re.compile(pattern, re.DOTALL).search(text, at, end)
-    return -1 if found is None else found.start()
+    match = re.compile(pattern, re.DOTALL).search(text, index, end)
+    return -1 if match is None else match.start()
 
 
 def rlike(pattern: str) -> Match:

@@ -1,4 +1,4 @@
-"""What a filter is asked about: one message of a queue, decoded as far as the filter needs it."""
+"""The message that a filter tests, decoded as far as the filter needs it."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from harebell.base.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 from harebell.base.message import Message
 from harebell.model.editor import Editor
+from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
 _MS = 1000
 _NOT_DECODED = object()
 
 
 class Subject:
-    """A message, and what its queue knows about it.
+    """A message, with its state in its queue.
 
     Args:
         editor: reads messages.
@@ -101,13 +101,13 @@ class Subject:
 
     @property
     def timestamp(self) -> datetime | None:
-        """When its queue got it; None if that is not recorded."""
+        """The time at which it was enqueued; None if unknown."""
         ms = self.message.timestamp
         return datetime.fromtimestamp(ms / _MS, UTC) if ms else None
 
     @property
     def age(self) -> float | None:
-        """The seconds since then."""
+        """The seconds since it was enqueued."""
         ms = self.message.timestamp
         return max(self.now - ms, 0) / _MS if ms else None
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
-from harebell.base.limits import FILTER_CHARACTERS
 from harebell.model.filter.errors import FilterError, wrong_at
+from harebell.model.limits import FILTER_CHARACTERS
 
 NAME = "name"
 STRING = "string"
@@ -31,13 +31,13 @@ class Token(NamedTuple):
     Args:
         kind: NAME, STRING, NUMBER, SYMBOL or END.
         value: the name, the text, the number, or the symbol.
-        at: the index of its first character.
+        start: the index of its first character.
         word: the name in capital letters, for keywords; "" for everything else.
     """
 
     kind: str
     value: Any
-    at: int
+    start: int
     word: str = ""
 
 
@@ -52,55 +52,55 @@ def tokens_of(text: str) -> list[Token]:
             f"the filter has {len(text)} characters, at most {FILTER_CHARACTERS} are allowed: "
             "shorten it"
         )
-    found: list[Token] = []
-    at = 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
+    tokens: list[Token] = []
+    start = 0
+    while start < len(text):
+        match = _TOKEN.match(text, start)
         if match is None:
-            raise _unknown(text, at)
-        token = _token(match, at)
+            raise _unknown(text, start)
+        token = _token(match, start)
         if token is not None:
-            found.append(token)
-        at = match.end()
-    found.append(Token(END, None, len(text)))
-    return found
+            tokens.append(token)
+        start = match.end()
+    tokens.append(Token(END, None, len(text)))
+    return tokens
 
 
-def _token(match: re.Match[str], at: int) -> Token | None:
+def _token(match: re.Match[str], start: int) -> Token | None:
     written = match.group()
     match match.lastgroup:
         case "space":
             return None
         case "number":
-            return Token(NUMBER, _number(written, at), at)
+            return Token(NUMBER, _number(written, start), start)
         case "string":
             quote = written[0]
-            return Token(STRING, written[1:-1].replace(quote * 2, quote), at)
+            return Token(STRING, written[1:-1].replace(quote * 2, quote), start)
         case "quoted":
-            return Token(NAME, written[1:-1].replace("``", "`"), at)
+            return Token(NAME, written[1:-1].replace("``", "`"), start)
         case "name":
-            return Token(NAME, written, at, written.upper())
+            return Token(NAME, written, start, written.upper())
         case _:
-            return Token(SYMBOL, written, at)
+            return Token(SYMBOL, written, start)
 
 
-def _number(written: str, at: int) -> int | float:
+def _number(written: str, start: int) -> int | float:
     if len(written) > _DIGITS:
-        raise wrong_at(at, f"a number has at most {_DIGITS} characters")
+        raise wrong_at(start, f"a number has at most {_DIGITS} characters")
     return int(written) if written.lstrip("-").isdigit() else float(written)
 
 
 _DIGITS = 40
 
 
-def _unknown(text: str, at: int) -> FilterError:
-    character = text[at]
+def _unknown(text: str, start: int) -> FilterError:
+    character = text[start]
     if character in "'\"`":
-        return wrong_at(at, f"the text that begins with {character} does not end: close it")
+        return wrong_at(start, f"the text that begins with {character} does not end: close it")
     if character in "+*/%-":
-        return wrong_at(at, f"{character!r} is not known: the language has no arithmetic")
+        return wrong_at(start, f"{character!r} is not known: the language has no arithmetic")
     if character in "&|!":
-        return wrong_at(at, f"{character!r} is not known: write AND, OR or NOT")
+        return wrong_at(start, f"{character!r} is not known: write AND, OR or NOT")
     if character in "~^$":
-        return wrong_at(at, f"{character!r} is not known: RLIKE takes a regular expression")
-    return wrong_at(at, f"{character!r} is not known: put texts between quotes")
+        return wrong_at(start, f"{character!r} is not known: RLIKE takes a regular expression")
+    return wrong_at(start, f"{character!r} is not known: put texts between quotes")

@@ -17,10 +17,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from harebell.base import limits
-from harebell.base.errors import ErrorKind, Refusal
+from harebell.base import limits as base_limits
+from harebell.base.eras import continued
+from harebell.base.errors import ErrorKind, HarebellError, Refusal
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
+from harebell.model import limits
 from harebell.model.lease.group import FLOOR, ROWS, Group, QueueLeases, Settling
 from harebell.model.lease.record import Claim, GroupRecord, LeaseRecordError, decode
 from harebell.model.queue.queue import MessageQueue
@@ -56,9 +58,9 @@ class Leases:
         """Return the groups of a vhost, or all."""
         return [
             group
-            for name, found in self._vhosts.items()
+            for name, groups in self._vhosts.items()
             if vhost in (None, name)
-            for queue in found.queues.values()
+            for queue in groups.queues.values()
             if queue.leases is not None
             for group in queue.leases.groups.values()
         ]
@@ -71,8 +73,8 @@ class Leases:
         """
         group: Group | None = None if queue.leases is None else queue.leases.groups.get(name)
         if group is None:
-            thing = rendered("queue", queue.name, vhost.name)
-            raise Refusal(ErrorKind.NOT_FOUND, f"no lease group '{name}' of {thing}")
+            resource = rendered("queue", queue.name, vhost.name)
+            raise Refusal(ErrorKind.NOT_FOUND, f"no lease group '{name}' of {resource}")
         return group
 
     def current(self, vhost: VHost, queue: Queue, name: str, epoch: int) -> Group:
@@ -100,13 +102,21 @@ class Leases:
             return claim
         if not 0 < number <= group.last:
             raise precondition(f"claim {number} was never made, the last is {group.last}: {group}")
-        if number <= group.committed and number not in group.untold:
+        if number <= group.committed and number not in group.unreported:
             raise precondition(f"claim {number} was committed, so it cannot be read: {group}")
         raise Refusal(ErrorKind.LOST, f"claim {number} is open no longer, it was released: {group}")
 
     # --- requests of clients --------------------------------------------------------------------
 
-    def open(self, vhost: VHost, queue: Queue, name: str, timeout: int, holder: object) -> Group:
+    def open(
+        self,
+        vhost: VHost,
+        queue: Queue,
+        name: str,
+        timeout: int,
+        holder: object,
+        user: str = "",
+    ) -> Group:
         """Open a group with a new epoch; make it if it does not exist.
 
         Args:
@@ -115,6 +125,7 @@ class Leases:
             name: the name of the group.
             timeout: its timeout in milliseconds; 0 to keep the current one.
             holder: the connection that holds it from now on.
+            user: the name of the user whose group it is, if it is made.
 
         Raises:
             Refusal: the queue has no leases or too many groups, or name or timeout is invalid.
@@ -122,8 +133,8 @@ class Leases:
         queue.check_lease()
         if name == FLOOR:
             raise precondition("a lease group needs a name")
-        if timeout > limits.LEASE_TIMEOUT_MAX_MS:
-            limit = limits.LEASE_TIMEOUT_MAX_MS
+        if timeout > base_limits.LEASE_TIMEOUT_MAX_MS:
+            limit = base_limits.LEASE_TIMEOUT_MAX_MS
             raise precondition(f"a lease timeout of {timeout} ms is too long: {limit} is the most")
         assert isinstance(queue, MessageQueue), "who may be leased from can lease"
         if queue.leases is None:
@@ -131,18 +142,30 @@ class Leases:
         held: QueueLeases = queue.leases
         group = held.groups.get(name)
         if group is None:
-            if len(held.groups) >= limits.LEASE_GROUPS and not self._make_room(held):
-                thing = rendered("queue", queue.name, vhost.name)
-                raise precondition(
-                    f"{thing} has {limits.LEASE_GROUPS} lease groups already: `harebell leases "
-                    "list` shows them, `harebell leases release QUEUE GROUP --forget` removes one"
-                )
-            group = held.groups[name] = Group(vhost, queue, name, held.floor)
+            # Only the user's own groups make room: no other user can push out the groups of others.
+            if held.shares.objection(user):
+                self._make_room(held, user)
+            resource = rendered("queue", queue.name, vhost.name)
+            held.shares.check(user, cannot=f"lease group '{name}' of {resource} cannot be made")
+            group = Group(vhost, queue, name, held.floor)
+            group.user = user
+            group.eras = continued("", self._store.new_era(), 1, 1)
+            # Written before the queue has the group: a name that cannot be stored is refused.
+            self._write(group)
+            held.groups[name] = group
+            held.shares.add(user)
+        before = group.epoch, group.timeout, group.idle_since
         group.epoch += 1
         group.timeout = timeout or group.timeout
-        group.untold.clear()
+        group.idle_since = 0
+        try:
+            self._write(group)
+        except HarebellError:
+            group.epoch, group.timeout, group.idle_since = before
+            raise
+        # The client that opens the group learns the last lost claim with the answer.
+        group.unreported.clear()
         self._hold(group, holder)
-        self._write(group)
         self._note("opened", group)
         return group
 
@@ -163,17 +186,23 @@ class Leases:
                 f"{len(group.claims)} claims are open, commit or release some: {group}"
             )
         self._hold_if_free(group, holder)
-        limit = min(messages or limits.LEASE_CLAIM_MESSAGES, limits.LEASE_CLAIM_MESSAGES)
-        taken = group.queue.claims().claim(limit, byte_count, group)
-        if taken is None:
+        limit = min(messages or base_limits.LEASE_CLAIM_MESSAGES, base_limits.LEASE_CLAIM_MESSAGES)
+        claimed = group.queue.claims().claim(limit, byte_count, group)
+        if claimed is None:
             return None
         group.last += 1
-        claim = Claim(group.last, taken.messages, taken.byte_count, taken.runs, taken.seen)
+        claim = Claim(group.last, claimed.messages, claimed.byte_count, claimed.runs, claimed.seen)
         group.claims[claim.number] = claim
         if group.queue.durable:
             # Now, in the turn of the client: the end of a commit would do it for thousands at once.
             claim.encode()
-        self._write(group)
+        try:
+            self._write(group)
+        except HarebellError:
+            group.last -= 1
+            del group.claims[claim.number]
+            group.queue.claims().release(claim.runs, claim.messages)
+            raise
         return claim
 
     def commit(self, group: Group, number: int, holder: object) -> int:
@@ -187,29 +216,37 @@ class Leases:
         self._hold_if_free(group, holder)
         if number > group.last:
             raise precondition(f"claim {number} was never made, the last is {group.last}: {group}")
+        # Committed before: a client repeats a commit when it got no answer.
         if number <= group.committed:
             return 0
-        lost = next((each for each in group.untold if group.committed < each <= number), 0)
+        lost = next((each for each in group.unreported if group.committed < each <= number), 0)
         if lost or number not in group.claims:
             which = lost or number
             raise Refusal(
                 ErrorKind.LOST, f"claim {which} is open no longer, it was released: {group}"
             )
         done = [claim for claim in group.claims.values() if claim.number <= number]
+        before, group.committed = group.committed, number
+        # Kept in the row until the settlements are on disk: a commit writes definitions before
+        # logs, so a crash may leave the row without them.
+        group.settling += [(self._commit.ticket, claim) for claim in done]
+        try:
+            self._write_without(group, done)
+        except HarebellError:
+            group.committed = before
+            del group.settling[-len(done) :]
+            raise
         for claim in done:
-            del group.claims[claim.number]
             group.queue.claims().settle(claim.runs, claim.messages)
-            group.settling.append((self._commit.ticket, claim))
-        group.committed = number
-        self._write(group)
         return sum(claim.messages for claim in done)
 
     def release(self, group: Group, number: int, holder: object) -> int:
         """Release claims from a number on; return how many messages. The caller drains."""
         self._hold_if_free(group, holder)
-        back = self._give_back(group, max(number, 1))
+        back = group.claims_from(number)
         if back:
-            self._write(group)
+            self._write_without(group, back)
+            self._make_ready(group, back)
         return sum(claim.messages for claim in back)
 
     def renew(self, group: Group, holder: object) -> None:
@@ -223,12 +260,15 @@ class Leases:
             group: the group, in its epoch.
             forget: whether to release its claims and delete it.
         """
-        self._unheld(group)
         if not forget:
+            self._unheld(group)
             self._leave(group)
             return 0
-        back = self._give_back(group, 1)
+        # Before its messages are ready: if the rows cannot be changed, the claims stay as they are.
         self._forget(group)
+        back = group.claims_from(1)
+        group.claims.clear()
+        self._make_ready(group, back)
         return sum(claim.messages for claim in back)
 
     def take_back(self, group: Group, number: int = 0) -> list[Claim]:
@@ -236,11 +276,17 @@ class Leases:
 
         The caller drains the queue.
         """
-        back = self._give_back(group, max(number, 1))
+        back = group.claims_from(number)
         if back:
-            group.lost = max(group.lost, back[-1].number)
-            group.untold.extend([claim.number for claim in back])
-            self._write(group)
+            before, group.lost = group.lost, max(group.lost, back[-1].number)
+            try:
+                self._write_without(group, back)
+            except HarebellError:
+                group.lost = before
+                raise
+            self._make_ready(group, back)
+            # Until its client has opened the group again, a commit of one of these is refused.
+            group.unreported.extend([claim.number for claim in back])
             self._note("lost", group)
             if group.holder is None:
                 self._leave(group)
@@ -257,7 +303,7 @@ class Leases:
             group.holder = None
             self._leave(group)
 
-    def let_go(self, group: Group) -> None:
+    def drop(self, group: Group) -> None:
         """Delete a group, with its queue or alone."""
         self._unheld(group)
         if group.timer is not None:
@@ -272,49 +318,56 @@ class Leases:
         Returns:
             A log line for each group that is invalid or has lost messages.
         """
-        said: list[str] = []
-        found: list[tuple[Group, GroupRecord]] = []
+        reports: list[str] = []
+        records: list[tuple[Group, GroupRecord]] = []
         for key, fields in self._store.definitions.load(ROWS):
             vhost = self._vhosts.get(key[0])
             queue = None if vhost is None else vhost.queues.get(key[1])
             if vhost is None or not isinstance(queue, MessageQueue):
-                said.append(f"lease group '{key[2]}' of queue '{key[1]}' has lost its queue")
+                reports.append(f"lease group '{key[2]}' of queue '{key[1]}' has lost its queue")
                 continue
             try:
                 record = decode(fields["state"]["record"])
             except (LeaseRecordError, KeyError, TypeError) as error:
-                said.append(f"lease group '{key[2]}' of queue '{key[1]}': {error}: left out")
+                reports.append(f"lease group '{key[2]}' of queue '{key[1]}': {error}: left out")
                 continue
+            # Another identity: the queue was deleted and declared again.
             if fields["identity"] == queue.identity:
-                self._restore_one(vhost, queue, key[2], record, found)
-        for group, record in found:
+                self._restore_one(vhost, queue, key[2], fields["state"], record, records)
+        for group, record in records:
             # In all groups first: a settled message must not be claimed by any of them.
             group.settling = self._settle_again(group.queue, record)
-        for group, record in found:
-            said += self._withhold(group, record)
-        return said
+        for group, record in records:
+            reports += self._withhold(group, record)
+        return reports
 
     def _restore_one(
         self,
         vhost: VHost,
         queue: MessageQueue,
         name: str,
+        state: Mapping[str, Any],
         record: GroupRecord,
-        found: list[tuple[Group, GroupRecord]],
+        restored: list[tuple[Group, GroupRecord]],
     ) -> None:
         if queue.leases is None:
             queue.leases = QueueLeases(self)
+        # Not a group: the epoch that fences clients of deleted groups, and their settlements.
         if name == FLOOR:
             held: QueueLeases = queue.leases
             held.floor = record.epoch
             held.settling = self._settle_again(queue, record)
             if record.settling:
-                self._put(vhost, queue, FLOOR, held.left())
+                self._put(vhost, queue, FLOOR, held.record_of_deleted())
             return
         group = queue.leases.groups[name] = Group(vhost, queue, name, record.epoch)
+        group.user = state.get("user", "")
+        # A new era: a claim of this process must not be taken for one of another copy of the store.
+        group.eras = continued(state.get("eras", ""), self._store.new_era(), record.last + 1, 1)
+        queue.leases.shares.add(group.user)
         group.committed, group.last, group.lost = record.committed, record.last, record.lost
         group.timeout, group.idle_since = record.timeout, record.idle_since
-        found.append((group, record))
+        restored.append((group, record))
 
     def _settle_again(self, queue: MessageQueue, record: GroupRecord) -> list[Settling]:
         """Settle what was committed; return the claims that another restart has to settle again."""
@@ -328,30 +381,31 @@ class Leases:
 
     def _withhold(self, group: Group, record: GroupRecord) -> list[str]:
         """Withhold the messages of the open claims of a restored group."""
-        said = []
+        reports = []
         reduced = []
         for claim in record.claims:
-            there = group.queue.claims().within(claim.runs)
-            count = group.queue.claims().restore(there, group)
+            runs = group.queue.claims().within(claim.runs)
+            count = group.queue.claims().restore(runs, group)
             if count == claim.messages:
                 group.claims[claim.number] = claim
             else:
-                reduced.append((claim, there, count))
-        for claim, there, count in reduced:
+                reduced.append((claim, runs, count))
+        for claim, runs, count in reduced:
             # Transient messages are gone after a restart, and unconfirmed ones after a crash. The
             # claim then counts as lost, so that no client gets a part of it as if it were the
-            # whole. Ordering keys must know first what of them is claimed besides.
-            group.queue.claims().release(there, count)
+            # whole. After all claims are restored: a released message is ready only if no other
+            # claim holds its ordering key.
+            group.queue.claims().release(runs, count)
             group.lost = max(group.lost, claim.number)
-            group.untold.append(claim.number)
-            said.append(
+            group.unreported.append(claim.number)
+            reports.append(
                 f"{group}: claim {claim.number} had {claim.messages} messages, of which {count} "
                 "outlived the restart: it counts as lost"
             )
-        if said or record.settling:
+        if reports or record.settling:
             self._write(group)
         self._leave(group)
-        return said
+        return reports
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -389,7 +443,7 @@ class Leases:
                 self._write(group)
             # A wall clock that was set back must not end it early.
             idle = max(0, self._clock.ms - group.idle_since)
-            rest = max(0, limits.LEASE_GROUP_KEPT_MS - idle)
+            rest = max(0, base_limits.LEASE_GROUP_KEPT_MS - idle)
         if group.timer is None:
             group.timer = self._timers.timer(partial(self._time_out, group))
         group.timer.set(self._clock.steady + rest)
@@ -403,39 +457,54 @@ class Leases:
         else:
             self._forget(group)
 
-    def _make_room(self, held: QueueLeases) -> bool:
-        """Delete the group that has been idle longest, if it was idle for its timeout."""
+    def _make_room(self, held: QueueLeases, user: str) -> None:
+        """Delete the user's group that has been idle longest, if it was idle for its timeout."""
         now = self._clock.ms
         idle = [
             group
             for group in held.groups.values()
-            if group.idle_since and now - group.idle_since >= group.timeout
+            if group.user == user and group.idle_since and now - group.idle_since >= group.timeout
         ]
-        if not idle:
-            return False
-        self._forget(min(idle, key=lambda group: group.idle_since))
-        return True
+        if idle:
+            self._forget(min(idle, key=lambda group: group.idle_since))
 
-    def _give_back(self, group: Group, number: int) -> list[Claim]:
-        back = [claim for claim in group.claims.values() if claim.number >= number]
-        for claim in back:
+    def _write_without(self, group: Group, gone: list[Claim]) -> None:
+        """Remove claims from a group and store that, or leave both as they were."""
+        for claim in gone:
             del group.claims[claim.number]
+        try:
+            self._write(group)
+        except HarebellError:
+            # Sorted again: the order of the dictionary is that of the claims.
+            claims = {**group.claims, **{claim.number: claim for claim in gone}}
+            group.claims = dict(sorted(claims.items()))
+            raise
+
+    def _make_ready(self, group: Group, back: list[Claim]) -> None:
+        """Make the messages of claims ready again that the group no longer has."""
+        for claim in back:
             group.queue.claims().release(claim.runs, claim.messages)
         if group.timer is not None and not group.claims:
             group.timer.stop()
-        return back
 
     def _forget(self, group: Group) -> None:
-        held: QueueLeases = group.queue.leases
-        del held.groups[group.name]
+        vhost, queue = group.vhost, group.queue
+        held: QueueLeases = queue.leases
+        before = held.floor, held.settling
         held.floor = max(held.floor, group.epoch)
-        self.let_go(group)
-        if group.queue.durable:
-            vhost, queue = group.vhost, group.queue
-            vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+        if queue.durable:
             # Its row is removed before the log is written: keep the settlements that the log lacks.
             held.settling = self._not_durable(held.settling + group.settling)
-            self._put(vhost, queue, FLOOR, held.left())
+            try:
+                with vhost.recorder.whole():
+                    self._put(vhost, queue, FLOOR, held.record_of_deleted())
+                    vhost.recorder.drop(ROWS, (vhost.name, queue.name, group.name))
+            except HarebellError:
+                held.floor, held.settling = before
+                raise
+        del held.groups[group.name]
+        held.shares.remove(group.user)
+        self.drop(group)
 
     def _write(self, group: Group) -> None:
         """Store the group with the commit that gathers, as it is when that commit is closed.
@@ -444,6 +513,7 @@ class Leases:
         """
         if not group.queue.durable:
             return
+        # Its row is in the gathering commit already, and is written once more when that is closed.
         if group.written == self._commit.ticket:
             self._changed[group] = None
             return
@@ -452,11 +522,11 @@ class Leases:
 
     def _write_changed(self) -> None:
         """Store the changed groups: the gathering commit is about to be closed."""
-        changed, self._changed = self._changed, {}
-        for group in changed:
+        for group in self._changed:
             held: QueueLeases | None = group.queue.leases
             if held is not None and held.groups.get(group.name) is group:
                 self._write_now(group)
+        self._changed.clear()
 
     def _write_now(self, group: Group) -> None:
         group.settling = self._not_durable(group.settling)
@@ -470,14 +540,23 @@ class Leases:
             tuple([claim for _, claim in group.settling]),
             group.idle_since,
         )
-        self._put(group.vhost, group.queue, group.name, record)
+        self._put(group.vhost, group.queue, group.name, record, group.user, group.eras)
 
     def _not_durable(self, settling: list[Settling]) -> list[Settling]:
         done = self._commit.done
         return [entry for entry in settling if entry[0] > done]
 
-    def _put(self, vhost: VHost, queue: MessageQueue, name: str, record: GroupRecord) -> None:
-        fields = {"identity": queue.identity, "state": {"record": record.encode()}}
+    def _put(
+        self,
+        vhost: VHost,
+        queue: MessageQueue,
+        name: str,
+        record: GroupRecord,
+        user: str = "",
+        eras: str = "",
+    ) -> None:
+        state = {"record": record.encode(), "user": user, "eras": eras}
+        fields = {"identity": queue.identity, "state": state}
         vhost.recorder.put(ROWS, (vhost.name, queue.name, name), fields)
 
     def _note(self, what: str, group: Group) -> None:

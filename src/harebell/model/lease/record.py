@@ -27,6 +27,8 @@ from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
 
+import msgspec
+
 from harebell.model.queue.features.lease import LeasedRange
 
 _VERSION = 3
@@ -76,8 +78,7 @@ class Claim:
         return self._written[0]
 
 
-@dataclass(frozen=True, slots=True)
-class GroupRecord:
+class GroupRecord(msgspec.Struct, frozen=True):
     """The stored part of a group; see `harebell.model.lease.group.Group`."""
 
     epoch: int
@@ -112,44 +113,45 @@ def decode(data: bytes) -> GroupRecord:
         if not _WITHOUT_LEVELS <= version <= _VERSION:
             raise LeaseRecordError(f"it has version {version}, known are 1 to {_VERSION}")
         leveled = version > _WITHOUT_LEVELS
-        claims, at = _decode_claims(data, _HEAD.size, leveled=leveled)
-        settling, at = _decode_claims(data, at, leveled=leveled)
+        claims, offset = _decode_claims(data, _HEAD.size, leveled=leveled)
+        settling, offset = _decode_claims(data, offset, leveled=leveled)
         idle_since = 0
         if version > _WITHOUT_IDLE:
-            (idle_since,) = _IDLE.unpack_from(data, at)
-            at += _IDLE.size
+            (idle_since,) = _IDLE.unpack_from(data, offset)
+            offset += _IDLE.size
     except struct_error:
         raise LeaseRecordError("it is cut short") from None
-    if at != len(data):
-        raise LeaseRecordError(f"{len(data) - at} bytes too many")
+    if offset != len(data):
+        raise LeaseRecordError(f"{len(data) - offset} bytes too many")
     return GroupRecord(epoch, committed, last, lost, timeout, claims, settling, idle_since)
 
 
-def _decode_claims(data: bytes, at: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:
-    (count,) = _COUNT.unpack_from(data, at)
-    at += _COUNT.size
-    found = []
+def _decode_claims(data: bytes, offset: int, *, leveled: bool) -> tuple[tuple[Claim, ...], int]:
+    (count,) = _COUNT.unpack_from(data, offset)
+    offset += _COUNT.size
+    claims = []
     for _ in range(count):
-        number, messages, size, runs = _CLAIM.unpack_from(data, at)
-        at += _CLAIM.size
-        end = at + runs * _RUN.size
+        number, messages, size, runs = _CLAIM.unpack_from(data, offset)
+        offset += _CLAIM.size
+        end = offset + runs * _RUN.size
         if end > len(data):
+            # Before the runs are made: a damaged number may be in the billions.
             raise LeaseRecordError("it is cut short")
-        where = tuple([LeasedRange(*found) for found in _RUN.iter_unpack(data[at:end])])
-        if any(run.first >= run.end for run in where):
+        ranges = tuple([LeasedRange(*run) for run in _RUN.iter_unpack(data[offset:end])])
+        if any(run.first >= run.end for run in ranges):
             raise LeaseRecordError(f"claim {number} has a run without positions")
-        at = end
+        offset = end
         seen: tuple[tuple[int, int], ...] = ()
         if leveled:
-            seen, at = _decode_levels(data, at)
-        found.append(Claim(number, messages, size, where, seen))
-    return tuple(found), at
+            seen, offset = _decode_levels(data, offset)
+        claims.append(Claim(number, messages, size, ranges, seen))
+    return tuple(claims), offset
 
 
-def _decode_levels(data: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
-    (count,) = _LEVELS.unpack_from(data, at)
-    at += _LEVELS.size
-    end = at + count * _LEVEL.size
+def _decode_levels(data: bytes, offset: int) -> tuple[tuple[tuple[int, int], ...], int]:
+    (count,) = _LEVELS.unpack_from(data, offset)
+    offset += _LEVELS.size
+    end = offset + count * _LEVEL.size
     if end > len(data):
         raise LeaseRecordError("it is cut short")
-    return tuple([(level, seen) for level, seen in _LEVEL.iter_unpack(data[at:end])]), end
+    return tuple([(level, seen) for level, seen in _LEVEL.iter_unpack(data[offset:end])]), end

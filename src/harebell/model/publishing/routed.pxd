@@ -13,6 +13,7 @@ cdef class Routed:
     cdef public list lost
     cdef readonly list queues
     cdef dict _incoming
+    cdef dict _staged
 
     @cython.locals(row="Py_ssize_t", count="Py_ssize_t", behind="Py_ssize_t", exchange=Exchange,
                    name=str, message=Message, found=tuple)
@@ -20,7 +21,8 @@ cdef class Routed:
                           Router router) except -1
     cdef int _count(self, str name, Py_ssize_t count) except -1
     @cython.locals(queue=Queue, incoming=Incoming)
-    cpdef int put(self, Message message, tuple queues) except -1
+    cpdef tuple put(self, Message message, tuple queues)
+    cdef tuple _stage_feedback(self, Message message, tuple queues)
     @cython.locals(queue=Queue, incoming=Incoming)
     cdef int _put_rows(
         self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like, tuple queues
@@ -30,3 +32,4 @@ cdef class Routed:
     cpdef int commit_batch(self) except -1
     @cython.locals(queue=Queue)
     cpdef int roll_back_batch(self) except -1
+    cdef int _end_feedback(self, bint committed) except -1

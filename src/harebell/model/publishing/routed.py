@@ -9,6 +9,7 @@ from __future__ import annotations
 from harebell.base.message import Message
 from harebell.kernels.rows import Rows
 from harebell.model.exchange.kind import Exchange
+from harebell.model.feedback import Feedback, feedback_of, routed_now
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.features.limits import Incoming
 from harebell.model.router import Router
@@ -33,6 +34,8 @@ class Routed:
         self.queues: list[Queue] = []
         # Messages for queues that may refuse them.
         self._incoming: dict[Queue, Incoming] = {}
+        # What exchanges hear at the end of the batch, by exchange and value, and its message.
+        self._staged: dict[tuple[int, bytes], tuple[Feedback, Message]] = {}
 
     def take(self, rows: Rows, first: int, end: int, router: Router) -> int:
         """Route rows from one on, until one needs more than routing.
@@ -64,12 +67,15 @@ class Routed:
                 break
             found = router.route(exchange, message)
             behind = row + 1
+            # Rows that differ in their bodies only go the same way, if the routing key alone
+            # decides.
             if found and router.same_for(exchange, message.routing_key):
                 behind = rows.same_until(row, end)
             if behind == row + 1:
                 self.put(message, found)
             else:
                 if len(found) > 1:
+                    # `route` has charged for the first of these rows.
                     router.work.charge(len(found) * (behind - row - 1))
                 self._put_rows(rows, row, behind, message, found)
             exchange.routed += len(found) * (behind - row)
@@ -83,12 +89,19 @@ class Routed:
             self.counts[name] = self.counts.get(name, 0) + count
         return 0
 
-    def put(self, message: Message, queues: tuple[Queue, ...]) -> int:
-        """Append a message to these queues, or note that it is unroutable."""
+    def put(self, message: Message, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Append a message to these queues, or note that it is unroutable.
+
+        Returns:
+            Its queues: others if a row before it has made it a duplicate, which is counted here.
+        """
         self.single += 1
+        if message.once is not None:
+            queues = self._stage_feedback(message, queues)
         if not queues:
             self.lost.append(message)
         for queue in queues:
+            # A batch takes many turns: a queue may be deleted after a row was routed to it.
             if queue.deleted:
                 continue
             if not queue.staging:
@@ -98,7 +111,16 @@ class Routed:
                 if incoming is not None:
                     incoming.add(len(message.body))
             queue.stage(message)
-        return 0
+        return queues
+
+    def _stage_feedback(self, message: Message, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+        """Have exchanges hear of a row at the end of the batch; return its queues."""
+        queues = routed_now(message, queues, self._staged)
+        for feedback in feedback_of(message):
+            if feedback.stage(message):
+                self._staged[feedback.same] = feedback, message
+        message.once = None
+        return queues
 
     def _put_rows(
         self, rows: Rows, first: int, end: int, like: Message, queues: tuple[Queue, ...]
@@ -144,7 +166,7 @@ class Routed:
         for queue in queues:
             if not queue.deleted:
                 queue.commit_batch()
-        return 0
+        return self._end_feedback(True)
 
     def roll_back_batch(self) -> int:
         """Roll back the batch: remove its rows from all queues."""
@@ -152,4 +174,11 @@ class Routed:
         for queue in queues:
             if not queue.deleted:
                 queue.roll_back_batch()
+        return self._end_feedback(False)
+
+    def _end_feedback(self, committed: bool) -> int:
+        """Tell exchanges what has become of their rows."""
+        ended, self._staged = self._staged, {}
+        for feedback, message in ended.values():
+            feedback.end_batch(message, committed)
         return 0

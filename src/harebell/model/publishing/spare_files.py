@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from harebell.base.clock import Clock
-from harebell.base.limits import STAGE_SPARE_BYTES, STAGE_SPARE_SECONDS, STAGE_SPARE_SHARE
 from harebell.base.ports import File, Files
 from harebell.base.timers import Timers
+from harebell.model.limits import STAGE_SPARE_BYTES, STAGE_SPARE_SECONDS, STAGE_SPARE_SHARE
 from harebell.model.publishing.stage_files import forget_pieces
 
 _MS = 1000
@@ -85,6 +85,7 @@ class SpareFiles:
             spare = self._spares.pop()
             self.byte_count -= spare.size
             self._wait()
+            # A spare file only saves time: without it the caller makes a new one.
             with contextlib.suppress(OSError):
                 self._files.rename(spare.path, path)
                 return spare.file

@@ -61,7 +61,7 @@ class Piece(NamedTuple):
     check: int
 
 
-class Found(NamedTuple):
+class StoredPiece(NamedTuple):
     """A piece found in a file, with its key.
 
     Args:
@@ -81,7 +81,7 @@ class Found(NamedTuple):
 
 def write_piece(
     file: File,
-    at: int,
+    offset: int,
     key: Key,
     batch: int,
     attempt: Attempt,
@@ -97,10 +97,12 @@ def write_piece(
     fields = _FIELDS.pack(batch, *attempt, number, piece.rows, len(data), piece.check)
     fields += texts(key.vhost, key.user, key.name, piece.columns)
     header = _HEAD.pack(_MAGIC, len(fields), crc32c(fields)) + fields
-    start = at + len(header)
-    _write(file, _NO_MAGIC, start + len(data))
-    _write(file, data, start)
-    _write(file, header, at)
+    start = offset + len(header)
+    # The end mark first and the header last: after a kill between two of these writes the file ends
+    # before this piece. In a spare file the bytes behind it may be a piece of another batch.
+    write_all(file, _NO_MAGIC, start + len(data))
+    write_all(file, data, start)
+    write_all(file, header, offset)
     return start
 
 
@@ -110,45 +112,50 @@ def forget_pieces(file: File) -> None:
     Raises:
         OSError: the write failed.
     """
-    _write(file, _NO_MAGIC, 0)
+    write_all(file, _NO_MAGIC, 0)
 
 
-def pieces_of(file: File) -> Iterator[Found]:
+def pieces_of(file: File) -> Iterator[StoredPiece]:
     """Yield the pieces of a file, up to its end or the first damage.
 
     Raises:
         OSError: the file cannot be read.
     """
-    at, end = 0, file.size()
-    while at + _HEAD.size <= end:
-        magic, length, check = _HEAD.unpack(file.read_at(_HEAD.size, at))
+    offset, end = 0, file.size()
+    while offset + _HEAD.size <= end:
+        magic, length, check = _HEAD.unpack(file.read_at(_HEAD.size, offset))
         if magic != _MAGIC or length < _FIELDS.size or length > _HEADER_MAX:
             return
-        fields = file.read_at(length, at + _HEAD.size)
-        start = at + _HEAD.size + length
-        found = _parsed(fields, start) if crc32c(fields) == check else None
-        if found is None or start + found.piece.size > end:
+        fields = file.read_at(length, offset + _HEAD.size)
+        start = offset + _HEAD.size + length
+        piece = _parsed(fields, start) if crc32c(fields) == check else None
+        if piece is None or start + piece.piece.size > end:
             return
-        yield found
-        at = start + found.piece.size
+        yield piece
+        offset = start + piece.piece.size
 
 
-def _parsed(fields: bytes, start: int) -> Found | None:
+def _parsed(fields: bytes, start: int) -> StoredPiece | None:
     if len(fields) < _FIELDS.size:
         return None
     batch, part, attempt, number, rows, size, check = _FIELDS.unpack_from(fields)
-    at, names = _FIELDS.size, []
+    offset, names = _FIELDS.size, []
     for _ in range(_TEXTS):
-        text, at = text_at(fields, at)
+        text, offset = text_at(fields, offset)
         names.append(text.decode(errors="replace"))
-    if at != len(fields):
+    if offset != len(fields):
         return None
     vhost, user, publisher, columns = names
     piece = Piece(columns, 0, start, size, rows, check)
-    return Found(Key(STAGED, vhost, user, publisher), batch, (part, attempt), number, piece)
+    return StoredPiece(Key(STAGED, vhost, user, publisher), batch, (part, attempt), number, piece)
 
 
-def _write(file: File, data: bytes, offset: int) -> None:
+def write_all(file: File, data: bytes, offset: int) -> None:
+    """Write bytes at an offset.
+
+    Raises:
+        OSError: the write failed, or the disk is full.
+    """
     rest = memoryview(data)
     while rest:
         done = file.write_at(rest, offset)

@@ -21,7 +21,11 @@ from typing import NamedTuple
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import (
+from harebell.base.ports import File, Files
+from harebell.base.share import Shares
+from harebell.base.timers import Timers
+from harebell.kernels.records import crc32c
+from harebell.model.limits import (
     STAGE_FILE_BYTES,
     STAGE_KEEP_SECONDS,
     STAGE_LEFT_LOW_SECONDS,
@@ -31,15 +35,13 @@ from harebell.base.limits import (
     STAGE_VHOST_SHARE,
     STAGES_COUNT,
 )
-from harebell.base.ports import File, Files
-from harebell.base.timers import Timers
-from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import Key
 from harebell.model.publishing.spare_files import SpareFiles
 from harebell.model.publishing.stage_files import Attempt, Piece, pieces_of, write_piece
 
 DIRECTORY = "stages"
 _MS = 1000
+_REMEDY = "commit or drop some (`harebell stages list` shows them)"
 
 
 class StagedBatch:
@@ -101,6 +103,7 @@ class Stages:
 
     Attributes:
         room: the limits.
+        shares: how many batches each user has staged.
         low: whether disk space is low, so that abandoned batches are dropped earlier.
         report: called with a text when an abandoned batch is dropped.
     """
@@ -113,6 +116,7 @@ class Stages:
         self._clock = clock
         self._timer = timers.timer(self._tend)
         self._sweeper = timers.timer(self._sweep)
+        self.shares = Shares("staged batches that are not committed", STAGES_COUNT, _REMEDY)
         self._batches: dict[tuple[Key, int], StagedBatch] = {}
         self._byte_count = 0
         self._made = 0
@@ -130,15 +134,18 @@ class Stages:
         Args:
             next_of: returns the next number of a publisher; None if it is unknown.
         """
+        # Without the directory nothing was ever staged.
         with contextlib.suppress(OSError):
             names = [name for name in self._files.names(DIRECTORY) if not name.isdecimal()]
             self._gone.extend(f"{DIRECTORY}/{name}" for name in names)
             numbers = [int(name) for name in self._files.names(DIRECTORY) if name.isdecimal()]
+            # Numbers of files are not used twice: a leftover file must not be taken for a new one.
             self._made = max(numbers, default=-1) + 1
             for number in sorted(numbers):
                 self._take_up(f"{DIRECTORY}/{number}", next_of)
         now = self._clock.steady
         for key, _ in self._batches:
+            # Clients of before the start have the usual time to come back.
             self._left[key] = now
         self._timer.set_earlier(now + self._patience() * _MS)
         self._sweep()
@@ -148,26 +155,32 @@ class Stages:
         staged: StagedBatch | None = None
         try:
             file = self._files.open(path)
-            for found in pieces_of(file):
-                first = next_of(found.key)
-                if first is None or found.batch < first:
+            for piece in pieces_of(file):
+                first = next_of(piece.key)
+                # Committed before the last process ended, which had no time to remove the file.
+                if first is None or piece.batch < first:
                     break
-                place = (found.key, found.batch)
+                place = (piece.key, piece.batch)
                 if staged is not None and place != (staged.key, staged.number):
                     # Of a batch that had the file before, after a power failure.
                     break
                 if staged is None:
-                    staged = self._batches.setdefault(place, StagedBatch(*place))
+                    staged = self._batches.get(place)
+                    if staged is None:
+                        staged = self._batches[place] = StagedBatch(*place)
+                        self.shares.add(piece.key.user)
                     staged.touched = self._clock.steady
                     staged.files.append(file)
                     staged.paths.append(path)
-                pieces = staged.pieces.setdefault(found.attempt, [])
-                if found.number == len(pieces):
+                pieces = staged.pieces.setdefault(piece.attempt, [])
+                if piece.number == len(pieces):
                     # Otherwise an earlier piece is lost.
-                    pieces.append(found.piece._replace(file=len(staged.files) - 1))
-                staged.size = found.piece.start + found.piece.size
-                staged.byte_count += found.piece.size
-                self._byte_count += found.piece.size
+                    pieces.append(piece.piece._replace(file=len(staged.files) - 1))
+                staged.size = piece.piece.start + piece.piece.size
+                staged.byte_count += piece.piece.size
+                self._byte_count += piece.piece.size
+            # The next piece overwrites only as much as it is long: a later start must not read old
+            # bytes behind it as pieces.
             if staged is not None and file.size() > staged.size:
                 file.truncate(staged.size)
         except OSError as error:
@@ -203,10 +216,10 @@ class Stages:
     def left(self, who: object) -> None:
         """Remove a closed connection."""
         now = self._clock.steady
-        for key in [key for key, there in self._present.items() if who in there]:
-            there = self._present[key]
-            there.discard(who)
-            if not there:
+        for key in [key for key, present in self._present.items() if who in present]:
+            connections = self._present[key]
+            connections.discard(who)
+            if not connections:
                 del self._present[key]
                 self._left[key] = now
                 self._timer.set_earlier(now + self._patience() * _MS)
@@ -219,6 +232,7 @@ class Stages:
         """Set whether disk space is low; return it."""
         if low and not self.low:
             self._timer.set_earlier(self._clock.steady)
+            # They only save time, and take disk space.
             self._spares.remove_all()
         self.low = low
         return low
@@ -241,6 +255,7 @@ class Stages:
         if self._working is work:
             self._working = None
             waiting, self._waiting = self._waiting, deque()
+            # The first one begins, and the others queue again in the same order.
             for again in waiting:
                 again()
 
@@ -266,24 +281,34 @@ class Stages:
         Raises:
             Refusal: PRECONDITION_FAILED, an earlier piece is missing, or there is no room.
         """
-        staged = self._batches.get((key, batch)) or self._make(key, batch)
-        pieces = staged.pieces.setdefault(attempt, [])
-        staged.touched = self._clock.steady
+        before = self._batches.get((key, batch))
+        pieces = [] if before is None else before.pieces.get(attempt, [])
         if number > len(pieces):
             raise _refusal(
                 f"piece {number} of part {attempt[0]} of {_named(key, batch)} came, and "
                 f"{len(pieces)} is the next"
             )
         if number < len(pieces):
-            known = pieces[number]
-            if (known.check, known.size, known.columns) != (piece.check, len(data), piece.columns):
+            # A client repeats a piece when it got no answer: an equal one is accepted.
+            stored = pieces[number]
+            sent = (piece.check, len(data), piece.columns)
+            if (stored.check, stored.size, stored.columns) != sent:
                 raise _refusal(
                     f"piece {number} of part {attempt[0]} of {_named(key, batch)} is here already, "
                     "and was another"
                 )
+            self._batches[key, batch].touched = self._clock.steady
         else:
-            self._check_room(staged, len(data))
-            pieces.append(self._written(staged, attempt, number, piece, data))
+            staged = before or self._make(key, batch)
+            try:
+                self._check_room(staged, len(data))
+                pieces.append(self._written(staged, attempt, number, piece, data))
+            except Refusal:
+                if before is None:
+                    self.drop(key, batch)
+                raise
+            staged.pieces[attempt] = pieces
+            staged.touched = self._clock.steady
         return sum(each.rows for each in pieces), sum(each.size for each in pieces)
 
     def _written(
@@ -316,35 +341,35 @@ class Stages:
         self._made += 1
 
     def chosen(
-        self, key: Key, batch: int, wanted: Iterable[tuple[int, int, int]]
+        self, key: Key, batch: int, attempts: Iterable[tuple[int, int, int]]
     ) -> list[tuple[int, Piece]]:
         """Return the pieces of the committed attempts, each with the number of its part.
 
         Args:
             key: the publisher.
             batch: its number, as given when it was staged.
-            wanted: part, attempt and rows of each.
+            attempts: part, attempt and rows of each.
 
         Raises:
             Refusal: PRECONDITION_FAILED, some are missing or have other rows.
         """
         staged = self._batches.get((key, batch))
-        known = {} if staged is None else staged.pieces
-        found: list[tuple[int, Piece]] = []
+        by_attempt = {} if staged is None else staged.pieces
+        chosen: list[tuple[int, Piece]] = []
         seen: set[int] = set()
-        for part, attempt, rows in wanted:
+        for part, attempt, rows in attempts:
             if part in seen:
                 raise _refusal(f"part {part} of {_named(key, batch)} is to be committed twice")
             seen.add(part)
-            pieces = known.get((part, attempt), [])
+            pieces = by_attempt.get((part, attempt), [])
             here = sum(piece.rows for piece in pieces)
             if here != rows:
                 raise _refusal(
                     f"{_named(key, batch)} cannot be committed: {here} of {rows} rows of its part "
                     f"{part} (attempt {attempt}) are here; send the batch again"
                 )
-            found += [(part, piece) for piece in pieces]
-        return found
+            chosen += [(part, piece) for piece in pieces]
+        return chosen
 
     def check_commit(self, key: Key, batch: int, pieces: Iterable[Piece]) -> None:
         """Refuse a commit without disk space for its rows: they are copied into logs.
@@ -377,6 +402,7 @@ class Stages:
             data = staged.files[piece.file].read_at(piece.size, piece.start)
         except OSError as error:
             raise _refusal(f"cannot read {_named(key, batch)}: {error.strerror}") from None
+        # Pieces are not synced: a power failure may have lost or damaged any of them.
         if len(data) != piece.size or crc32c(data) != piece.check:
             raise _refusal(f"the disk has damaged {_named(key, batch)}; send the batch again")
         return data
@@ -409,6 +435,7 @@ class Stages:
         staged = self._batches.get((key, batch))
         if staged is None or staged.committing:
             return 0
+        # Its bytes cannot be removed from the middle of a file.
         rows = sum(piece.rows for piece in staged.pieces.pop(attempt, ()))
         if not staged.pieces:
             self.drop(key, batch)
@@ -418,29 +445,31 @@ class Stages:
         """Drop a committed batch and those before it; their files are used again."""
         committed = [
             staged
-            for (known, number), staged in self._batches.items()
-            if known == key and number < batch and not staged.committing
+            for (publisher, number), staged in self._batches.items()
+            if publisher == key and number < batch and not staged.committing
         ]
         for staged in committed:
             for file, path in self._taken_out(staged):
                 self._spares.keep(file, path, self.room.floor)
 
-    def drop_all(self, key: Key) -> None:
-        """Drop all batches of a publisher."""
-        self._drop_where(lambda known, _: known == key)
+    def drop_all(self, *keys: Key) -> None:
+        """Drop all batches of publishers."""
+        publishers = frozenset(keys)
+        self._drop_where(lambda key, _: key in publishers)
 
     def vhost_gone(self, name: str) -> None:
         """Drop all batches of a deleted vhost."""
-        self._drop_where(lambda known, _: known.vhost == name)
+        self._drop_where(lambda key, _: key.vhost == name)
 
-    def _drop_where(self, wanted: Callable[[Key, int], bool]) -> None:
+    def _drop_where(self, selects: Callable[[Key, int], bool]) -> None:
         for (key, number), staged in list(self._batches.items()):
-            if wanted(key, number) and not staged.committing:
+            if selects(key, number) and not staged.committing:
                 self.drop(key, number)
 
     def _taken_out(self, staged: StagedBatch) -> Iterable[tuple[File, str]]:
         """Forget a batch; return its files with their paths."""
         del self._batches[staged.key, staged.number]
+        self.shares.remove(staged.key.user)
         self._byte_count -= staged.byte_count
         return zip(staged.files, staged.paths, strict=True)
 
@@ -451,7 +480,7 @@ class Stages:
     def _sweep(self) -> None:
         """Remove files in pieces over several turns: freeing a large file at once takes long."""
         if self._gone:
-            # What a failing disk keeps is removed at the next start.
+            # Files that a failing disk does not delete are deleted at the next start.
             with contextlib.suppress(OSError):
                 if self._cut(self._gone[0]):
                     self._sweeper.set_earlier(self._clock.steady)
@@ -475,16 +504,13 @@ class Stages:
     # --- inside ---------------------------------------------------------------------------------
 
     def _make(self, key: Key, batch: int) -> StagedBatch:
-        if len(self._batches) >= STAGES_COUNT:
-            raise _refusal(
-                f"cannot stage {_named(key, batch)}: {STAGES_COUNT} batches are staged and not "
-                "committed; `harebell stages list` shows them"
-            )
+        self.shares.check(key.user, cannot=f"cannot stage {_named(key, batch)}")
         try:
             self._files.make_directory(DIRECTORY)
         except OSError as error:
             raise _refusal(f"cannot stage {_named(key, batch)}: {error.strerror}") from None
         staged = self._batches[key, batch] = StagedBatch(key, batch)
+        self.shares.add(key.user)
         self._timer.set_earlier(self._clock.steady + self._patience() * _MS)
         return staged
 
@@ -502,12 +528,15 @@ class Stages:
                 f"{cannot}: {free} bytes of the disk are free, and disk_free_limit is {floor}; "
                 "make room, or drop what is staged and not wanted (`harebell stages list`)"
             )
+        # The space that there would be if nothing were staged: a share of it does not shrink with
+        # what others stage.
         room = self._byte_count + self._spares.byte_count + free - floor
         for whose, setting, own, share, mine in (
             (f"user '{key.user}'", "user", self.room.user, STAGE_USER_SHARE, _user_of),
             (f"vhost '{key.vhost}'", "vhost", self.room.vhost, STAGE_VHOST_SHARE, _vhost_of),
         ):
             limit = own or int(room * share)
+            # All batches together fit: the sum below, over up to a thousand, is not needed.
             if self._byte_count + size <= limit:
                 continue
             have = sum(b.byte_count for b in self._batches.values() if mine(b.key) == mine(key))
@@ -533,6 +562,7 @@ class Stages:
                 )
             else:
                 self._timer.set_earlier(due)
+        # Publishers without a batch have nothing that could be dropped.
         self._left = {key: self._left[key] for key, _ in self._batches if key in self._left}
 
     def _due(self, key: Key, staged: StagedBatch) -> int:

@@ -1,7 +1,7 @@
 """Queues: one class that is assembled of a message order and features, and the stream.
 
     contract.py        what the other parts of the broker use of any queue
-    factory.py         choose by the arguments which queue it is, and what it is made of
+    factory.py         choose by the arguments the queue class, its order and its features
     queue.py           a message from its publication to its end, with an order/ and features/
     stream.py          a log that many consumers read; offsets.py: where one begins, tracking.py:
                        where it was

@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from harebell.base.limits import RETRY_DELAYS, TIER_CHARACTERS
+from harebell.base.eras import is_eras
+from harebell.base.limits import NAME_BYTES
 from harebell.model.equivalence import check_arguments, shown, type_name
-from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
+from harebell.model.limits import RETRY_DELAYS, STREAM_SEGMENT_MAX_BYTES, TIER_CHARACTERS
+from harebell.model.queue.offsets import ERAS, FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
 
 QUEUE_TYPE = "x-queue-type"
@@ -70,8 +72,6 @@ COMPARED = (
 _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
 _PRIORITY_MAX = 255
-SEGMENT_MAX_BYTES = 3_000_000_000
-"""Largest segment size of a stream."""
 _FILTER_SIZES = range(16, 256)
 _BOTH = (CLASSIC, QUORUM)
 
@@ -81,6 +81,7 @@ Check = Callable[[Any], Problem]
 
 
 def _integer(value: Any) -> bool:
+    # A boolean of AMQP is a `bool`, which Python counts as an `int`.
     return isinstance(value, int) and not isinstance(value, bool)
 
 
@@ -107,6 +108,16 @@ def _text(value: Any) -> Problem:
     return None if isinstance(value, str) else f"{{unacceptable_type,{type_name(value)}}}"
 
 
+def routing_key_fits(key: str) -> bool:
+    """True if AMQP can carry a routing key."""
+    return len(key.encode(errors="surrogateescape")) <= NAME_BYTES
+
+
+def _routing_key(value: Any) -> Problem:
+    problem = f'"a routing key has at most {NAME_BYTES} bytes: shorten it"'
+    return _text(value) or (None if routing_key_fits(value) else problem)
+
+
 def _one_of(words: tuple[str, ...], problem: str) -> Check:
     def check(value: Any) -> Problem:
         return _text(value) or (None if value in words else problem)
@@ -122,6 +133,10 @@ def _tier(value: Any) -> Problem:
     return _text(value) or (None if 0 < len(value) <= TIER_CHARACTERS else "invalid_tier")
 
 
+def _eras(value: Any) -> Problem:
+    return _text(value) or (None if is_eras(value) else "invalid_eras")
+
+
 def _version(value: Any) -> Problem:
     if not _integer(value):
         return f'"expected integer, got {type_name(value)}"'
@@ -129,8 +144,8 @@ def _version(value: Any) -> Problem:
 
 
 def _mode(value: Any) -> Problem:
-    known = value in ("default", "lazy")
-    return _text(value) or (None if known else f"\"unsupported queue mode '{value}'\"")
+    valid = value in ("default", "lazy")
+    return _text(value) or (None if valid else f"\"unsupported queue mode '{value}'\"")
 
 
 def delays_of(value: Any) -> tuple[int, ...]:
@@ -141,6 +156,7 @@ def delays_of(value: Any) -> tuple[int, ...]:
     """
     if isinstance(value, str):
         words = [word.strip() for word in value.split(",")]
+        # 20 digits exceed any valid delay, and `int` of very many digits is slow.
         digits = all(word.isascii() and word.isdigit() and len(word) < 20 for word in words)
         value = [int(word) for word in words] if digits else ()
     elif _integer(value):
@@ -159,8 +175,8 @@ def retry_delays(value: Any) -> bool:
 def _delays(value: Any) -> Problem:
     if retry_delays(value):
         return None
-    wanted = f"1 to {RETRY_DELAYS} delays in milliseconds"
-    return f'"expected {wanted}: a list, a text such as 100,200 or a number; got {shown(value)}"'
+    expected = f"1 to {RETRY_DELAYS} delays in milliseconds"
+    return f'"expected {expected}: a list, a text such as 100,200 or a number; got {shown(value)}"'
 
 
 def _name(value: Any) -> Problem:
@@ -182,7 +198,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
         _one_of(("drop-head", "reject-publish", "reject-publish-dlx"), "invalid_overflow"),
     ),
     DEAD_LETTER_EXCHANGE: (_BOTH, _anything),
-    DEAD_LETTER_KEY: (_BOTH, _text),
+    DEAD_LETTER_KEY: (_BOTH, _routing_key),
     "x-dead-letter-strategy": (
         (QUORUM,),
         _one_of(("at-most-once", "at-least-once"), "invalid_dlx_strategy"),
@@ -226,11 +242,12 @@ _CONSUMER: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-priority": (_BOTH, _anything),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
     OFFSET: ((STREAM,), _anything),
+    ERAS: ((STREAM,), _eras),
     FILTER: ((STREAM,), _anything),
     MATCH_UNFILTERED: ((STREAM,), _boolean),
     TRACKING: ((STREAM,), _boolean),
 }
-"""The same for consumers; what `_anything` takes is checked where it is used."""
+"""The arguments of consumers. Values under `_anything` are checked where they are used."""
 
 
 def queue_type(arguments: Mapping[str, Any]) -> str:
@@ -239,11 +256,11 @@ def queue_type(arguments: Mapping[str, Any]) -> str:
     return kind
 
 
-def check_repeated(thing: str, received: Mapping[str, Any], current: Mapping[str, Any]) -> None:
+def check_repeated(resource: str, received: Mapping[str, Any], current: Mapping[str, Any]) -> None:
     """Refuse a redeclaration with different values of arguments that the queue type knows.
 
     Args:
-        thing: the queue as it is named in error texts.
+        resource: the queue as it is named in error texts.
         received: the arguments of the redeclaration.
         current: the arguments of the queue.
     """
@@ -255,7 +272,7 @@ def check_repeated(thing: str, received: Mapping[str, Any], current: Mapping[str
         for key in COMPARED
         if (not both_classic if key == QUEUE_TYPE else kind in _KNOWN[key][0])
     ]
-    check_arguments(thing, received, current, keys)
+    check_arguments(resource, received, current, keys)
 
 
 def with_queue_type(
@@ -278,71 +295,72 @@ def with_queue_type(
     return {**arguments, QUEUE_TYPE: default}
 
 
-def _check_type(thing: str, arguments: Mapping[str, Any]) -> str:
+def _check_type(resource: str, arguments: Mapping[str, Any]) -> str:
     if QUEUE_TYPE not in arguments:
         return CLASSIC
-    wanted = arguments[QUEUE_TYPE]
-    if not isinstance(wanted, str):
+    kind = arguments[QUEUE_TYPE]
+    if not isinstance(kind, str):
         raise precondition(
-            f"invalid arg '{QUEUE_TYPE}' for {thing}: {{unacceptable_type,{type_name(wanted)}}}"
+            f"invalid arg '{QUEUE_TYPE}' for {resource}: {{unacceptable_type,{type_name(kind)}}}"
         )
-    if wanted not in TYPES:
+    if kind not in TYPES:
         raise precondition(
-            f"invalid arg '{QUEUE_TYPE}' for {thing}: \"unsupported queue type '{shown(wanted)}'\""
+            f"invalid arg '{QUEUE_TYPE}' for {resource}: \"unsupported queue type '{shown(kind)}'\""
         )
-    return wanted
+    return kind
 
 
 def _check_values(
-    thing: str,
+    resource: str,
     kind: str,
     arguments: Mapping[str, Any],
-    known: Mapping[str, tuple[tuple[str, ...], Check]],
+    checks: Mapping[str, tuple[tuple[str, ...], Check]],
 ) -> None:
     for name, value in arguments.items():
-        if name not in known:
+        if name not in checks:
             continue
-        types, check = known[name]
+        types, check = checks[name]
         if kind not in types:
             raise precondition(
-                f"invalid arg '{name}' for {thing} of queue type rabbit_{kind}_queue"
+                f"invalid arg '{name}' for {resource} of queue type rabbit_{kind}_queue"
             )
         problem = check(value)
         if problem is not None:
-            raise precondition(f"invalid arg '{name}' for {thing}: {problem}")
+            raise precondition(f"invalid arg '{name}' for {resource}: {problem}")
 
 
-def check_queue_arguments(thing: str, arguments: Mapping[str, Any]) -> None:
+def check_queue_arguments(resource: str, arguments: Mapping[str, Any]) -> None:
     """Refuse arguments that the queue type does not know, and invalid values.
 
     Args:
-        thing: the queue, rendered for the error text.
+        resource: the queue, rendered for the error text.
         arguments: as given by the client.
     """
-    kind = _check_type(thing, arguments)
+    kind = _check_type(resource, arguments)
     # Checked first, as in RabbitMQ, for every queue type.
     exchange = arguments.get(DEAD_LETTER_EXCHANGE)
     if DEAD_LETTER_EXCHANGE in arguments and not isinstance(exchange, str):
         raise precondition(
-            f"invalid type '{type_name(exchange)}' for arg '{DEAD_LETTER_EXCHANGE}' in {thing}"
+            f"invalid type '{type_name(exchange)}' for arg '{DEAD_LETTER_EXCHANGE}' in {resource}"
         )
-    _check_values(thing, kind, arguments, _KNOWN)
+    _check_values(resource, kind, arguments, _KNOWN)
     if GROUP_KEY in arguments and MAX_PRIORITY in arguments:
         raise precondition(
-            f"invalid arg '{GROUP_KEY}' for {thing}: {MAX_PRIORITY} asks for another order"
+            f"invalid arg '{GROUP_KEY}' for {resource}: {MAX_PRIORITY} asks for another order"
         )
     if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
         raise precondition(
-            f"invalid arg '{DEAD_LETTER_KEY}' for {thing}: routing_key_but_no_dlx_defined"
+            f"invalid arg '{DEAD_LETTER_KEY}' for {resource}: routing_key_but_no_dlx_defined"
         )
-    if arguments.get(SEGMENT_SIZE, 0) > SEGMENT_MAX_BYTES:
+    # RabbitMQ words these two differently from the checks of values above.
+    if arguments.get(SEGMENT_SIZE, 0) > STREAM_SEGMENT_MAX_BYTES:
         raise precondition(f"Exceeded max value for {SEGMENT_SIZE}")
     if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
         raise precondition("Invalid value for x-stream-filter-size-bytes")
 
 
 def check_queue_properties(
-    thing: str,
+    resource: str,
     arguments: Mapping[str, Any],
     *,
     durable: bool,
@@ -353,7 +371,7 @@ def check_queue_properties(
     """Refuse quorum queues and streams that are transient, exclusive, auto-delete or unnamed.
 
     Args:
-        thing: the queue, rendered for the error text.
+        resource: the queue, rendered for the error text.
         arguments: as given by the client, checked.
         durable: whether it survives a restart.
         exclusive: whether it belongs to one connection.
@@ -365,26 +383,27 @@ def check_queue_properties(
         return
     if generated:
         raise precondition(f"Cannot declare a server-named queue for type rabbit_{kind}_queue")
+    # Replicated queues and streams of RabbitMQ outlive connections, consumers and nodes.
     for wrong, name in (
         (auto_delete, "auto-delete"),
         (exclusive, "exclusive-owner"),
         (not durable, "non-durable"),
     ):
         if wrong:
-            raise precondition(f"invalid property '{name}' for {thing}")
+            raise precondition(f"invalid property '{name}' for {resource}")
 
 
 def check_consumer_arguments(
-    thing: str, queue_arguments: Mapping[str, Any], arguments: Mapping[str, Any]
+    resource: str, queue_arguments: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> None:
     """Refuse consumer arguments that only other queue types know.
 
     Args:
-        thing: the queue, rendered for the error text.
+        resource: the queue, rendered for the error text.
         queue_arguments: those that the queue was declared with.
         arguments: the arguments of the consumer.
     """
-    _check_values(thing, queue_type(queue_arguments), arguments, _CONSUMER)
+    _check_values(resource, queue_type(queue_arguments), arguments, _CONSUMER)
 
 
 _LENGTHS = ("x-max-length", "x-max-length-bytes", "x-overflow")
@@ -423,5 +442,5 @@ _ACTED_ON = {
 
 def ignored_arguments(arguments: Mapping[str, Any]) -> list[str]:
     """Return the accepted `x-` arguments that have no effect yet."""
-    known = _ACTED_ON[queue_type(arguments)]
-    return [name for name in arguments if name.startswith("x-") and name not in known]
+    acted_on = _ACTED_ON[queue_type(arguments)]
+    return [name for name in arguments if name.startswith("x-") and name not in acted_on]

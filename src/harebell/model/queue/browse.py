@@ -1,4 +1,4 @@
-"""Browsing a queue: where it begins, what it shows, and how it goes on.
+"""Browsing a queue: the start, the messages shown, and the position to continue from.
 
 A cursor sees the messages that were in the queue when it began, each at most once; what is removed
 before it comes there is left out. It changes nothing: neither order, nor counts, nor what is marked
@@ -71,7 +71,7 @@ class BrowseCursor:
         """Move to the next message and return its position; -1 at the end."""
         raise NotImplementedError
 
-    def far(self, done: Callable[[], object]) -> bool:
+    def load_spilled(self, done: Callable[[], object]) -> bool:
         """True if the message is so large that it is read in slices now; `done` is called then."""
         return False
 

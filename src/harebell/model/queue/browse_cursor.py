@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Log
 from harebell.model.queue.browse import READY, UNACKNOWLEDGED, BrowseCursor, Browsed, Start
-from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT
+from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT
 from harebell.model.queue.position_range import position_at
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class QueueCursor(BrowseCursor):
     """Goes through a queue that delivers each message to one consumer.
 
     Args:
-        thing: the queue, for errors.
+        resource: the queue, for errors.
         order: its message order.
         start: where to begin.
         ready_only: leave out what is delivered, leased, or waits for a retry.
@@ -35,7 +35,9 @@ class QueueCursor(BrowseCursor):
         Refusal: the messages of a priority queue have no common order.
     """
 
-    def __init__(self, thing: str, order: MessageOrder, start: Start, *, ready_only: bool) -> None:
+    def __init__(
+        self, resource: str, order: MessageOrder, start: Start, *, ready_only: bool
+    ) -> None:
         self._order = order
         self._ready_only = ready_only
         self._bits = order.level_bits
@@ -46,8 +48,8 @@ class QueueCursor(BrowseCursor):
         if self._bits and (start.offset > 0 or start.last):
             raise Refusal(
                 ErrorKind.PRECONDITION_FAILED,
-                f"{thing} has priorities, so its messages have no common order: begin at the first "
-                "or at a time",
+                f"{resource} has priorities, so its messages have no common order: begin at the "
+                "first or at a time",
             )
         for level, each in order.levels():
             self._logs[level] = each.log
@@ -73,31 +75,32 @@ class QueueCursor(BrowseCursor):
             level = position & self._mask
             if position >> self._bits < self.ends.get(level, 0):
                 return position
-            # This one and all behind it on its level came later.
+            # This one and all behind it on its level were published after the cursor was made.
             cursors[level] = _AT_THE_END
 
     def _next_of_all(self) -> int:
         while self._lanes:
             level = self._lanes[0]
-            here = self._logs[level].next(self.cursors[level])
-            if here < self.ends[level]:
-                self.cursors[level] = here + 1
-                self._ready = self._is_ready(level, here)
-                return here << self._bits | level
+            in_log = self._logs[level].next(self.cursors[level])
+            if in_log < self.ends[level]:
+                self.cursors[level] = in_log + 1
+                self._ready = self._is_ready(level, in_log)
+                return in_log << self._bits | level
             self._lanes.pop(0)
         return _NONE
 
-    def _is_ready(self, level: int, here: int) -> bool:
+    def _is_ready(self, level: int, in_log: int) -> bool:
         if self._bits:
-            return dict(self._order.levels())[level].look(here) == here
-        return self._order.next_ready([here]) == here
+            return dict(self._order.levels())[level].first_ready_from(in_log) == in_log
+        return self._order.next_ready([in_log]) == in_log
 
-    def far(self, done: Callable[[], object]) -> bool:
+    def load_spilled(self, done: Callable[[], object]) -> bool:
         """True if the message is so large that it is read in slices now; `done` is called then."""
-        log, here = self._logs[self._position & self._mask], self._position >> self._bits
-        if not log.has_large or not log.far(here):
+        log, in_log = self._logs[self._position & self._mask], self._position >> self._bits
+        # `has_large` saves most queues the look-up.
+        if not log.has_large or not log.is_spilled(in_log):
             return False
-        log.fetch(here, done)
+        log.load_spilled(in_log, done)
         return True
 
     def read(self) -> Browsed | None:
@@ -133,18 +136,18 @@ class StreamCursor(BrowseCursor):
 
     def next(self) -> int:
         """Move to the next message and return its offset; -1 at the end."""
-        found = self._log.next(self.cursors[0])
-        if found >= self.ends[0]:
+        position = self._log.next(self.cursors[0])
+        if position >= self.ends[0]:
             return _NONE
-        self.cursors[0] = found + 1
-        self._position = found
-        return found
+        self.cursors[0] = position + 1
+        self._position = position
+        return position
 
-    def far(self, done: Callable[[], object]) -> bool:
+    def load_spilled(self, done: Callable[[], object]) -> bool:
         """True if the message is so large that it is read in slices now; `done` is called then."""
-        if not self._log.has_large or not self._log.far(self._position):
+        if not self._log.has_large or not self._log.is_spilled(self._position):
             return False
-        self._log.fetch(self._position, done)
+        self._log.load_spilled(self._position, done)
         return True
 
     def read(self) -> Browsed | None:
@@ -164,6 +167,7 @@ def first_of(log: Log, end: int, start: Start) -> int:
 
 def _before_end(log: Log, end: int, count: int) -> int:
     """Return the position from which there are so many messages up to the end."""
+    # Settled positions lie between them, so `end - count` is too far behind: a binary search.
     low, high = min(log.first(), end), end
     while low < high:
         middle = (low + high + 1) // 2

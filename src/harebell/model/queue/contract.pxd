@@ -32,6 +32,7 @@ cdef class Queue:
     cdef public bint ticks
 
     cpdef int publish(self, Message message) except -1
+    cdef int publish_once(self, Message message) except -1
     @cython.locals(mine=Counters, theirs=Counters, both=Counters)
     cpdef int count_delivery(self, Consumer consumer, bint redelivered) except -1
     cpdef int arrives_from(self, str exchange) except -1
@@ -50,7 +51,7 @@ cdef class Queue:
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
-    cpdef int give_back(self, long long position) except -1
+    cpdef int requeue_returned(self, long long position) except -1
     cpdef int time_out(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int drain(self) except -1

@@ -6,17 +6,18 @@ them to consumers that are ready. It knows neither protocol nor connection.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.counters import Counters
 from harebell.base.histogram import Histogram
-from harebell.base.limits import STATISTICS_QUEUE_SOURCES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
+from harebell.model.feedback import feedback_of, set_feedback
+from harebell.model.limits import STATISTICS_QUEUE_SOURCES
 from harebell.model.queue.features.consumers import Consumers
 from harebell.model.queue.position_range import MessageRange, cannot_be_spanned
 from harebell.model.resource import precondition, rendered
@@ -31,6 +32,19 @@ REJECTED = 1
 """The queue is full and refused the message: the publisher gets a nack."""
 PENDING = 2
 """The queue took the message, which is on disk after the gathering commit."""
+
+
+def unrouted(message: Message) -> int:
+    """Publish a message without queues: tell the exchanges that keep it or its value.
+
+    Returns:
+        The outcome for its publisher. It is PENDING for a duplicate, since the message that was
+        kept in its place may not be on disk yet.
+    """
+    outcome = ACCEPTED
+    for feedback in feedback_of(message):
+        outcome |= feedback.unrouted(message)
+    return outcome
 
 
 class Queue:
@@ -82,7 +96,7 @@ class Queue:
         self.owner = owner
         self.arguments = arguments or {}
         # Type of the elements: `Binding`, which imports this module.
-        self.bound: dict[Hashable, Any] | None = None
+        self.bound: dict[Any, Any] | None = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers = Consumers()
         self.browsers: Sequence[Consumer] = ()
@@ -107,6 +121,19 @@ class Queue:
         Returns ACCEPTED or REJECTED, or PENDING if the confirm has to wait for the disk.
         """
         raise NotImplementedError
+
+    def publish_once(self, message: Message) -> int:
+        """Publish a message, and tell the exchanges that keep it or its value."""
+        carried = feedback_of(message)
+        # Otherwise `publish` would call this method again.
+        message.once = None
+        for feedback in carried:
+            feedback.prepare()
+        outcome = self.publish(message)
+        for feedback in carried:
+            outcome |= feedback.answered(message, outcome)
+        set_feedback(message, carried)
+        return outcome
 
     def count_delivery(self, consumer: Consumer, redelivered: bool) -> int:
         """Count a delivery: for the queue, for the channel, and for both together."""
@@ -137,6 +164,7 @@ class Queue:
             if sources is None:
                 sources = self._sources = {}
             elif before not in sources and len(sources) >= STATISTICS_QUEUE_SOURCES:
+                # Peers choose the exchanges: statistics must not grow without limit.
                 del sources[next(iter(sources))]
             arrived = self.counters.publish - self._since
             sources[before] = sources.get(before, 0) + arrived
@@ -154,11 +182,11 @@ class Queue:
 
         Of more than STATISTICS_QUEUE_SOURCES exchanges the oldest are forgotten.
         """
-        found = dict(self._sources or ())
+        arrivals = dict(self._sources or ())
         if self.source is not None:
             arrived = self.counters.publish - self._since
-            found[self.source] = found.get(self.source, 0) + arrived
-        return found
+            arrivals[self.source] = arrivals.get(self.source, 0) + arrived
+        return arrivals
 
     def begin_batch(self) -> int:
         """Hide new messages until `commit_batch` or `roll_back_batch`."""
@@ -201,9 +229,18 @@ class Queue:
         """True if the queue would take all of these messages."""
         return True
 
+    def knows(self, message: Message) -> bool:
+        """True if a message would be dropped as a duplicate of one in the queue."""
+        return False
+
     @property
     def refuses(self) -> bool:
         """Whether it refuses messages when it is full."""
+        return False
+
+    @property
+    def letters_refused(self) -> bool:
+        """Whether it dead-letters the messages that it refuses."""
         return False
 
     def takes(self, byte_count: int) -> bool:
@@ -237,7 +274,7 @@ class Queue:
         """
         raise cannot_be_spanned(self.name, self.vhost)
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows of the messages from a position up to another, until the builder is full.
 
         Messages are neither taken nor marked. Return the position to continue from. If it is before
@@ -271,9 +308,9 @@ class Queue:
 
     def check_withdraw(self) -> None:
         """Refuse to remove single messages, unless the queue type allows it."""
-        thing = rendered("queue", self.name, self.vhost)
+        resource = rendered("queue", self.name, self.vhost)
         raise precondition(
-            f"messages cannot be removed from {thing}: only its retention removes them"
+            f"messages cannot be removed from {resource}: only its retention removes them"
         )
 
     def declared(self) -> None:
@@ -317,6 +354,17 @@ class Queue:
         """Return the bytes of its log, settled records of its segments included."""
         return 0
 
+    def fetch_next(self, done: Callable[[], object]) -> bool:
+        """Begin to read the next message in slices if it is large and on disk.
+
+        Args:
+            done: called when `get` is quick.
+
+        Returns:
+            False if it is quick already; `done` is not called then.
+        """
+        return False
+
     def get(self) -> tuple[Message, int, bool] | None:
         """Return the next message as (message, position, redelivered), or None."""
         raise NotImplementedError
@@ -345,11 +393,11 @@ class Queue:
         """Make a delivered message ready again, as redelivered."""
         raise NotImplementedError
 
-    def give_back(self, position: int) -> int:
+    def requeue_returned(self, position: int) -> int:
         """Requeue a message that the client returned (basic.nack, basic.reject with requeue)."""
         return self.requeue(position)
 
-    def let_go(self, position: int, redelivered: bool) -> int:
+    def requeue_uncounted(self, position: int, redelivered: bool) -> int:
         """Requeue a message without counting a failed delivery.
 
         Args:
@@ -429,9 +477,9 @@ class Queue:
 
     def check_lease(self) -> None:
         """Refuse leases, unless the queue type has them."""
-        thing = rendered("queue", self.name, self.vhost)
+        resource = rendered("queue", self.name, self.vhost)
         raise precondition(
-            f"no lease is possible on {thing}: its messages stay when they are read, so its "
+            f"no lease is possible on {resource}: its messages stay when they are read, so its "
             "readers keep positions of their own"
         )
 
@@ -460,6 +508,9 @@ class Queue:
     def acquire(self, position: int, consumer: Consumer) -> bool:
         """Take a message that a browser was shown; False if it is no longer ready."""
         return False
+
+    def unstore(self) -> None:
+        """Remove the rows that the queue itself has stored, before it is deleted."""
 
     def delete(self) -> int:
         """Cancel the consumers and delete all messages; return how many were ready."""

@@ -1,17 +1,18 @@
 """The queue factory: choose the queue type by the arguments, and assemble the queue.
 
 A type is a message order; quorum queues also have a part, and streams a class of their own.
-Declarations and restarts both use this module, so a queue is restored as what it was.
+Declarations and restarts both use this module, so a restart restores the queue that was declared.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from harebell.base.limits import STREAM_SEGMENT_MIN_BYTES
+from msgspec import Struct
+
 from harebell.base.ports import Commit, Log, Store
+from harebell.model.limits import STREAM_SEGMENT_MIN_BYTES
 from harebell.model.queue.arguments import (
     CLASSIC,
     GROUP_KEY,
@@ -35,8 +36,7 @@ KEYED = "grouped"
 """The name in the definitions, from before ordering keys were called so."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """The arguments of `make_queue`."""
 
     name: str
@@ -108,6 +108,7 @@ def _keyed(plan: Plan) -> Queue:
 def _priority(plan: Plan) -> Queue:
     # RabbitMQ treats 0 as the smallest valid value.
     max_level = max(1, plan.options["arguments"][MAX_PRIORITY])
+    # The levels of a transient queue have no messages after a restart, so no log is opened.
     restored = plan.restored and plan.options["durable"]
     return priority_queue(
         plan.name, plan.vhost, plan.level, max_level, restored=restored, **plan.options
@@ -165,8 +166,10 @@ def _keyed_order(log: Log, options: Mapping[str, Any]) -> KeyedOrder:
 
 def _stream(plan: Plan) -> Queue:
     store = plan.store
-    wanted = plan.options["arguments"].get(SEGMENT_SIZE, 0) or store.stream_segment_bytes
-    byte_count = max(wanted, STREAM_SEGMENT_MIN_BYTES)
+    declared = plan.options["arguments"].get(SEGMENT_SIZE, 0) or store.stream_segment_bytes
+    # Smaller segments would be too many files.
+    byte_count = max(declared, STREAM_SEGMENT_MIN_BYTES)
+    # Each message of a stream is stored, whatever its delivery mode.
     log = plan.log(keep_all=True, segment_bytes=byte_count)
     offsets = {}
     if plan.restored:

@@ -2,6 +2,7 @@
 
 x-stream-offset                       "first", "last", "next", an offset, a timestamp, or how
                                       long ago: a number and one of Y M D h m s
+x-stream-eras                         the eras of an integer offset (`harebell.base.eras`)
 x-stream-filter                       a string or an array of strings
 x-stream-match-unfiltered             deliver messages without a filter value too
 x-stream-automatic-offset-tracking    continue after the last offset acknowledged with this tag
@@ -19,6 +20,7 @@ from harebell.model.equivalence import shown, type_name
 from harebell.model.resource import precondition
 
 OFFSET = "x-stream-offset"
+ERAS = "x-stream-eras"
 FILTER = "x-stream-filter"
 MATCH_UNFILTERED = "x-stream-match-unfiltered"
 TRACKING = "x-stream-automatic-offset-tracking"
@@ -38,19 +40,19 @@ def span_ms(text: str) -> int | None:
     return None if match is None else int(match[1]) * _UNITS[match[2]] * _MS
 
 
-def check_offset(thing: str, arguments: Mapping[str, Any]) -> None:
+def check_offset(resource: str, arguments: Mapping[str, Any]) -> None:
     """Refuse an invalid x-stream-offset."""
     if OFFSET not in arguments:
         return
     value = arguments[OFFSET]
     if isinstance(value, str):
-        known = value in _NAMES or span_ms(value) is not None
+        valid = value in _NAMES or span_ms(value) is not None
     else:
-        known = isinstance(value, datetime | int) and not isinstance(value, bool)
-    if not known:
+        valid = isinstance(value, datetime | int) and not isinstance(value, bool)
+    if not valid:
         text = f'<<"{value}">>' if isinstance(value, str) else shown(value)
         raise precondition(
-            f"invalid arg '{OFFSET}' for {thing}: "
+            f"invalid arg '{OFFSET}' for {resource}: "
             f"{{invalid_stream_offset_arg,{{{type_name(value)},{text}}}}}"
         )
 
@@ -71,6 +73,7 @@ def start_position(value: Any, log: Log, end: int, now: int) -> int:
         if value == "next":
             return end
         if value == "last":
+            # RabbitMQ begins with the last chunk of messages. There are no chunks here.
             return max(first, end - 1)
         return min(log.at_time(max(now - (span_ms(value) or 0), 0)), end)
     if isinstance(value, datetime):
@@ -78,10 +81,11 @@ def start_position(value: Any, log: Log, end: int, now: int) -> int:
     if type(value) is not int:
         # The timestamp is outside the range of datetime.
         return end
+    # An offset that retention has removed means the first, as in RabbitMQ.
     return min(max(value, first), end)
 
 
-def wanted_values(arguments: Mapping[str, Any]) -> frozenset[str] | None:
+def filter_values(arguments: Mapping[str, Any]) -> frozenset[str] | None:
     """Return the filter values of a consumer; None if it has no filter."""
     value = arguments.get(FILTER)
     if isinstance(value, str):

@@ -7,11 +7,11 @@ are skipped.
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING, NamedTuple
+
+from msgspec import Struct
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Log
@@ -38,8 +38,7 @@ class LogRange(NamedTuple):
     log: Log
 
 
-@dataclass(frozen=True, slots=True)
-class MessageRange:
+class MessageRange(Struct, frozen=True):
     """The range of the messages of a queue.
 
     Args:
@@ -59,8 +58,10 @@ class MessageRange:
 
 def cannot_be_spanned(name: str, vhost: str) -> Refusal:
     """Return the refusal for a queue that keeps no messages."""
-    thing = rendered("queue", name, vhost)
-    return Refusal(ErrorKind.PRECONDITION_FAILED, f"{thing} has no log that could be read in bulk")
+    resource = rendered("queue", name, vhost)
+    return Refusal(
+        ErrorKind.PRECONDITION_FAILED, f"{resource} has no log that could be read in bulk"
+    )
 
 
 def span_of(log: Log, end: int, moment: int, hidden: int) -> MessageRange:
@@ -85,11 +86,11 @@ def position_at(log: Log, first: int, end: int, moment: int) -> int:
     low, high = first, end
     while low < high:
         middle = low + (high - low) // 2
-        there = log.next(middle)
-        if there >= high:
+        unsettled = log.next(middle)
+        if unsettled >= high:
             high = middle
-        elif log.time_of(there) < moment:
-            low = there + 1
+        elif log.time_of(unsettled) < moment:
+            low = unsettled + 1
         else:
             high = middle
     return min(log.next(low), end) if low < end else end
@@ -104,17 +105,19 @@ def check_kept(name: str, vhost: str, first: int, kept: int, end: int, into: Bat
     if first >= kept:
         return first
     until = min(kept, end)
+    # A reader that may not skip has to know: it would report success without these messages.
     if not into.skip:
-        thing = rendered("queue", name, vhost)
+        resource = rendered("queue", name, vhost)
         raise Refusal(
             ErrorKind.RANGE_GONE,
-            f"offsets {first} to {until - 1} of {thing} are gone: the first that is kept is {kept}",
+            f"offsets {first} to {until - 1} of {resource} are gone: the first that is "
+            f"kept is {kept}",
         )
     into.gone(until - first)
     return until
 
 
-def pour_runs(
+def append_runs_to(
     runs: Sequence[LogRange],
     shift: int,
     first: int,
@@ -137,29 +140,31 @@ def pour_runs(
     """
     heads: list[tuple[int, int]] = []
 
-    def look(number: int, position: int) -> None:
+    def push_head(number: int, position: int) -> None:
         level, low, high, log = runs[number]
-        there = log.next(max(position, low)) if position < high else high
-        if there < high and (there << shift | level) < end:
-            heappush(heads, (there << shift | level, number))
+        unsettled = log.next(max(position, low)) if position < high else high
+        if unsettled < high and (unsettled << shift | level) < end:
+            heappush(heads, (unsettled << shift | level, number))
 
     for number, run in enumerate(runs):
-        look(number, _within(first, shift, run.level))
+        push_head(number, _within(first, shift, run.level))
     while heads and not into.full:
-        found, number = heappop(heads)
+        head, number = heappop(heads)
         follows = heads[0][0] if heads else end
         level, _, high, log = runs[number]
         mark(level)
+        # Rows of one log in a row, up to the first message of another log: one call for all.
         until = min(_within(follows, shift, level), high)
-        reached = log.pour(found >> shift, until, into)
+        reached = log.append_to(head >> shift, until, into)
         if into.full:
             return reached << shift | level if reached < until else follows
-        look(number, until)
+        push_head(number, until)
     return heads[0][0] if heads else end
 
 
 def _within(position: int, shift: int, level: int) -> int:
     """Return the first position of a level's log at or behind a position of the queue."""
+    # The smallest p with `p << shift | level >= position`: a division that rounds up.
     return max(0, -((level - position) >> shift))
 
 
@@ -190,51 +195,6 @@ def level_marker(
     return mark
 
 
-class PositionRanges:
-    """Leased ranges of one log; they do not overlap.
-
-    Two sorted lists, of first positions and of ends; their size does not depend on the messages.
-    """
-
-    __slots__ = ("_ends", "_firsts")
-
-    def __init__(self) -> None:
-        self._firsts: list[int] = []
-        self._ends: list[int] = []
-
-    def __iter__(self) -> Iterator[tuple[int, int]]:
-        return iter(list(zip(self._firsts, self._ends, strict=True)))
-
-    def __len__(self) -> int:
-        return len(self._firsts)
-
-    def add(self, first: int, end: int) -> None:
-        """Add a range that does not touch any other."""
-        at = bisect_left(self._firsts, first)
-        self._firsts.insert(at, first)
-        self._ends.insert(at, end)
-
-    def remove(self, first: int, end: int) -> bool:
-        """Remove a range; False if it is not there."""
-        at = bisect_left(self._firsts, first)
-        if at == len(self._firsts) or self._firsts[at] != first or self._ends[at] != end:
-            return False
-        del self._firsts[at], self._ends[at]
-        return True
-
-    def behind(self, position: int) -> int:
-        """Return the end of the range that contains a position; the position if none does."""
-        at = bisect_right(self._firsts, position) - 1
-        if at >= 0 and position < self._ends[at]:
-            return self._ends[at]
-        return position
-
-    def ahead(self, position: int, end: int) -> int:
-        """Return the start of the first range from a position on, at most `end`."""
-        at = bisect_left(self._firsts, position)
-        return min(self._firsts[at], end) if at < len(self._firsts) else end
-
-
 class PickedPositions:
     """Positions of one log that are picked one by one, merged into ranges.
 
@@ -255,7 +215,8 @@ class PickedPositions:
         self._log = log
         # Each position, paired with that of the next message in the log.
         self._following: dict[int, int] = {}
-        self._wanted: set[int] = set()
+        # The values of `_following`: a picked position among them continues a range.
+        self._ends: set[int] = set()
 
     def __len__(self) -> int:
         return len(self._following)
@@ -263,16 +224,17 @@ class PickedPositions:
     def add(self, position: int) -> None:
         """Add a position that was not picked before."""
         following = self._log.next(position + 1)
-        self.ranges += 1 - (position in self._wanted) - (following in self._following)
+        # It begins a range of its own, continues the one before it, or joins two.
+        self.ranges += 1 - (position in self._ends) - (following in self._following)
         self._following[position] = following
-        self._wanted.add(following)
+        self._ends.add(following)
 
     def in_order(self) -> list[tuple[int, int]]:
         """Return the ranges as pairs: first position, and the one behind the last."""
-        found: list[tuple[int, int]] = []
+        spans: list[tuple[int, int]] = []
         for position in sorted(self._following):
-            if found and self._log.next(found[-1][1]) == position:
-                found[-1] = (found[-1][0], position + 1)
+            if spans and self._log.next(spans[-1][1]) == position:
+                spans[-1] = (spans[-1][0], position + 1)
             else:
-                found.append((position, position + 1))
-        return found
+                spans.append((position, position + 1))
+        return spans

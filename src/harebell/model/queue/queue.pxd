@@ -1,18 +1,16 @@
 cimport cython
-from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message, copy_message
 from harebell.base.work cimport Work
 from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
-from harebell.model.queue.contract cimport Queue
 from harebell.model.queue.features.browse cimport Browsing
 from harebell.model.queue.features.expiry cimport Expiry
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.key_dispatch cimport KeyDispatch
+from harebell.model.queue.features.queue_internals cimport QueueInternals
 from harebell.model.queue.features.quorum cimport Quorum
 from harebell.model.queue.features.staging cimport OpenBatch
 from harebell.model.queue.order.contract cimport MessageOrder
-from harebell.model.queue.order.keyed cimport KeyedOrder
 
 cdef long long _NO_POSITION
 cdef int _ACCEPTED
@@ -25,18 +23,7 @@ cdef int _TRIMMED
 cdef int _FAILURES
 cdef int _REJECTIONS_SHIFT
 
-cdef class MessageQueue(Queue):
-    cdef public MessageOrder order
-    cdef public object context
-    cdef public Clock clock
-    cdef public object dead_letters
-    cdef public Limits limits
-    cdef public Expiry expiry
-    cdef public Quorum quorum
-    cdef public bint single
-    cdef public KeyedOrder keyed
-    cdef public object no_local
-    cdef public object retry
+cdef class MessageQueue(QueueInternals):
     cdef Work _work
     cdef bint _keeps_all
     cdef bint _counts
@@ -45,7 +32,6 @@ cdef class MessageQueue(Queue):
     cdef KeyDispatch _dispatch
     cdef Browsing _browsing
     cdef OpenBatch _batch
-    cdef object _deduplication
     cdef object _claims
     cdef object _expires
     cdef object _linger
@@ -54,34 +40,34 @@ cdef class MessageQueue(Queue):
     cdef bint _fetching
     cdef object _next_turn
     cdef bint _restored
-    cdef bint _spares
-
-    cdef Expiry _with_expiry(self)
 
     @cython.locals(
-        consumer=Consumer, position="long long", limits=Limits, order=MessageOrder, expiry=Expiry
+        consumer=Consumer,
+        position="long long",
+        limits=Limits,
+        order=MessageOrder,
+        expiry=Expiry,
+        batch=OpenBatch,
     )
     cpdef int publish(self, Message message) except -1
-    cdef int _outcome(self, Message message) except -1
     cdef int _publish_local(self, Message message) except -1
     cpdef int begin_batch(self) except -1
+    @cython.locals(batch=OpenBatch)
     cpdef int stage(self, Message message) except -1
-    @cython.locals(expiry=Expiry, dated=bint)
+    @cython.locals(batch=OpenBatch)
     cpdef int stage_rows(
         self, Rows rows, Py_ssize_t first, Py_ssize_t end, Message like
     ) except -1
-    @cython.locals(byte_count="long long")
-    cdef int _publish_hidden(self, Message message) except -1
-    @cython.locals(expiry=Expiry)
-    cdef Message _hide(self, Message message)
     cpdef int commit_batch(self) except -1
     cpdef int roll_back_batch(self) except -1
-    @cython.locals(limits=Limits)
+    @cython.locals(batch=OpenBatch)
     cdef int _end_batch(self, bint roll_back) except -1
     @cython.locals(limits=Limits)
-    cdef bint _refuses(self, Message message, long long ready, long long byte_count) except -1
+    cdef bint refuse_if_full(
+        self, Message message, long long ready, long long byte_count
+    ) except -1
     @cython.locals(limits=Limits)
-    cdef int _check_limits(self) except -1
+    cdef int check_limits(self) except -1
     @cython.locals(
         limits=Limits,
         order=MessageOrder,
@@ -95,11 +81,11 @@ cdef class MessageQueue(Queue):
     cdef int _trim(self) except -1
     cdef Message _take_victim(self)
     @cython.locals(limits=Limits)
-    cpdef int left(self, Message message) except -1
+    cpdef int subtract_ready_bytes(self, Message message) except -1
     @cython.locals(limits=Limits)
-    cpdef int counts_again(self, long long position, Message message) except -1
+    cpdef int add_ready_bytes(self, long long position, Message message) except -1
     @cython.locals(message=Message)
-    cpdef int count_at(self, long long position) except -1
+    cpdef int add_ready_bytes_at(self, long long position) except -1
     @cython.locals(limits=Limits)
     cpdef int begin_count(self) except -1
     @cython.locals(limits=Limits)
@@ -123,16 +109,15 @@ cdef class MessageQueue(Queue):
     @cython.locals(count=int)
     cpdef int count_end(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
-    cpdef int give_back(self, long long position) except -1
-    cdef int _return(self, long long position, bint failed) except -1
-    cpdef int let_go(self, long long position, bint redelivered) except -1
-    cpdef int come_back(self, long long position) except -1
-    cpdef int put_back(self, long long position) except -1
+    cpdef int requeue_returned(self, long long position) except -1
+    @cython.locals(quorum=Quorum)
+    cdef int _requeue(self, long long position, bint failed) except -1
+    cpdef int requeue_uncounted(self, long long position, bint redelivered) except -1
+    cpdef int restore(self, long long position, bint redelivered) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int time_out(self, long long position) except -1
     cpdef int pause(self, long long position) except -1
     cpdef int sync_soon(self) except -1
-    cpdef bint expired(self, Message message) except -1
     @cython.locals(expiry=Expiry)
     cdef int _kept_until(self, long long due) except -1
     @cython.locals(earliest="long long", due="long long", head=int)
@@ -140,8 +125,8 @@ cdef class MessageQueue(Queue):
     @cython.locals(order=MessageOrder, message=Message)
     cdef long long _expire_head(self, int head, long long now) except -1
     @cython.locals(expiry=Expiry)
-    cdef int _look_at_head(self) except -1
-    @cython.locals(message=Message)
+    cdef int check_head(self) except -1
+    @cython.locals(message=Message, quorum=Quorum)
     cpdef int dead_letter(self, long long position, str reason) except -1
     @cython.locals(limits=Limits)
     cpdef int admit(self, Message message) except -1

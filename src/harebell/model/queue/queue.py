@@ -16,9 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.clock import Clock
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
-from harebell.base.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
 from harebell.base.ports import Commit, Log
 from harebell.base.timers import NEVER, Timer
@@ -26,8 +24,9 @@ from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED, DeadLetters
-from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY, SINGLE_ACTIVE
+from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED
+from harebell.model.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
+from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.contract import REJECTED as FULL
 from harebell.model.queue.features.alternate_exchange import ALTERNATE, AlternateExchange
@@ -39,14 +38,14 @@ from harebell.model.queue.features.drop_policy import take_victim
 from harebell.model.queue.features.expiry import FOR_EVER, Expiry
 from harebell.model.queue.features.key_dispatch import KeyDispatch
 from harebell.model.queue.features.lease import Claims
-from harebell.model.queue.features.limits import Incoming, Limits, limits_of
+from harebell.model.queue.features.limits import Incoming, limits_of
 from harebell.model.queue.features.no_local import NoLocal
 from harebell.model.queue.features.queue_expiry import QueueExpiry
+from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.quorum import Quorum
-from harebell.model.queue.features.redelivery import FAILURES, REJECTIONS_SHIFT, Retry, Rules
+from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT, Retry, Rules
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
-from harebell.model.queue.order.keyed import KeyedOrder
 from harebell.model.queue.position_range import MessageRange
 from harebell.model.resource import precondition, refused, rendered
 
@@ -67,12 +66,11 @@ _EXPIRED_PER_TURN = EXPIRED_PER_TURN
 _TRIMMED = TRIMMED_PER_TURN
 _FAILURES = FAILURES
 _REJECTIONS_SHIFT = REJECTIONS_SHIFT
-_NO_CLOCK = Clock()
 _NO_WORK = Work()
 _MS = 1000
 
 
-class MessageQueue(Queue):
+class MessageQueue(QueueInternals):
     """A queue that delivers each message to one consumer.
 
     Args:
@@ -82,19 +80,6 @@ class MessageQueue(Queue):
         order: the message order; messages in it are ready.
         commit: the group commit of the store for a quorum queue, else None.
         **options: as for `Queue`.
-
-    Attributes:
-        order: as given.
-        context: the parts of the vhost that the queue uses; None before `join`.
-        clock: the clock of the broker.
-        dead_letters: dead-letter settings; None if dead messages are dropped.
-        single: whether it serves a single active consumer.
-        limits: length limits; None without a limit.
-        expiry: message expiry; None if no message can expire.
-        keyed: the order if it has ordering keys, else None.
-        quorum: the part of a quorum queue, else None.
-        no_local: the part for no-local consumers; None without such consumers.
-        retry: the part for delayed retries; None without retry delays.
     """
 
     def __init__(
@@ -106,16 +91,10 @@ class MessageQueue(Queue):
         commit: Commit | None = None,
         **options: Any,
     ) -> None:
-        super().__init__(name, vhost, **options)
+        super().__init__(name, vhost, order, **options)
         self.kind = kind
-        self.order = order
-        self.context: QueueContext | None = None
-        self.clock = _NO_CLOCK
         self._work = _NO_WORK
-        self.dead_letters: DeadLetters | None = None
-        self.limits: Limits | None = None
-        self.expiry: Expiry | None = None
-        self.quorum = None if commit is None else Quorum(self, commit)
+        self.quorum: Quorum | None = None if commit is None else Quorum(self, commit)
         self.ticks = commit is not None
         # Whether all messages of a durable queue are stored, or persistent ones only.
         self._keeps_all = commit is not None
@@ -124,16 +103,11 @@ class MessageQueue(Queue):
         # Messages that left without a failed delivery, and the counts of the others.
         self._at_first = 0
         self._failed: Histogram | None = None
-        self.single = self.arguments.get(SINGLE_ACTIVE) is True
         # In a quorum queue a consumer of higher priority takes over from the single active one.
         self.consumers = Consumers(self.single, commit is not None)
-        self.keyed = order if isinstance(order, KeyedOrder) else None
         self._dispatch = None if self.keyed is None else KeyDispatch(self, self.keyed)
-        self.no_local: NoLocal | None = None
-        self.retry: Retry | None = None
         self._browsing: Browsing | None = None
         self._batch: OpenBatch | None = None
-        self._deduplication: QueueDeduplication | None = None
         self._claims: Claims | None = None
         self._expires: QueueExpiry | None = None
         self._linger: QueueExpiry | None = None
@@ -144,10 +118,11 @@ class MessageQueue(Queue):
         self._put_off = self._fetching = False
         self._next_turn: Timer | None = None
         self._restored = order.count > 0
-        # Whether there may be messages that a full queue must not drop, see `drop_policy`.
-        self._spares = self._restored
+        # Files and packets may be among restored messages, which are not read here.
+        self.spares = self._restored
         if self._restored:
-            self._with_expiry().found()
+            # Which of them expire shows at the head: to read all of them now would take long.
+            self.with_expiry().active = True
 
     # --- settings -------------------------------------------------------------------------------
 
@@ -159,7 +134,8 @@ class MessageQueue(Queue):
         if self.keyed is not None:
             self.keyed.use_editor(context.editor)
         if self.arguments.get(DEDUPLICATION) is True:
-            self._deduplication = QueueDeduplication(
+            # The values are not stored, so all ready messages are read once after a restart.
+            self.deduplication = QueueDeduplication(
                 context.editor, self.order, ready_messages(self.order)
             )
 
@@ -167,7 +143,7 @@ class MessageQueue(Queue):
         """Set limits, expiry and dead-lettering."""
         ttl = settings.get("message-ttl", FOR_EVER)
         if self.expiry is not None or ttl != FOR_EVER:
-            self._with_expiry().use_ttl(ttl)
+            self.with_expiry().ttl = ttl
         context = self.context
         if context is not None:
             self.dead_letters = context.dead_letters_of(self, settings)
@@ -183,12 +159,13 @@ class MessageQueue(Queue):
         limits = self.limits = limits_of(settings, quorum=self.quorum is not None)
         if limits is not None:
             if limits.counts:
+                # The bytes that are ready do not depend on the limit, so their count goes on.
                 if before is not None and before.counts:
                     limits.byte_count = before.byte_count
                     limits.counting = before.counting
                 else:
                     self.begin_count()
-            self._check_limits()
+            self.check_limits()
         if self.quorum is not None:
             self.quorum.configure(settings)
 
@@ -200,10 +177,12 @@ class MessageQueue(Queue):
         if self.retry is not None:
             self.retry.rules = rules
             if self._restored:
+                # Only after a restart: later, a counted message may be ready again already.
                 self.retry.restore()
         self._restored = False
 
-    def _with_expiry(self) -> Expiry:
+    def with_expiry(self) -> Expiry:
+        """Return the part that expires messages, made on first use."""
         if self.expiry is None:
             self.expiry = Expiry(self)
         return self.expiry
@@ -212,15 +191,21 @@ class MessageQueue(Queue):
 
     def publish(self, message: Message) -> int:
         """Deliver a message to a ready consumer, or append it to the ready messages."""
-        if self._deduplication is not None and self._deduplication.known(message):
-            # A row of an open batch may be rolled back: then this message would be lost.
-            return _FULL if self.staging else _ACCEPTED
-        if self.staging:
-            return self._publish_hidden(message)
+        if message.once is not None:
+            return self.publish_once(message)
+        if self.deduplication is not None and self.deduplication.holds(message):
+            # A row of an open batch may be rolled back: then this message would be lost. And the
+            # message in the queue may not be on disk yet.
+            return _FULL if self.staging else self.outcome(message)
+        batch = self._batch
+        if batch is not None:
+            return batch.publish(message)
         limits = self.limits
         order = self.order
-        if limits is not None and self._refuses(message, order.count, len(message.body)):
+        # As in RabbitMQ, a full queue refuses also what a ready consumer would take.
+        if limits is not None and self.refuse_if_full(message, order.count, len(message.body)):
             return _FULL
+        # Mostly the same object: `is` saves a comparison, and `arrives_from` compares the names.
         if message.exchange is not self.source:
             self.arrives_from(message.exchange)
         self.counters.publish += 1
@@ -229,39 +214,58 @@ class MessageQueue(Queue):
             message = expiry.dated(message, self.clock.steady)
         if self.no_local is not None and message.origin and self.no_local.concerns(message.origin):
             return self._publish_local(message)
+        # Behind ready messages it has to wait (AMQP 0-9-1 4.7). With ordering keys `deal` chooses
+        # the consumer: another one may hold the key.
         if order.count == 0 and self.consumers.count and self.keyed is None:
             consumer = self.consumers.pick()
             if consumer is not None:
                 if consumer.no_ack:
+                    # The delivery settles it, so it is never written, and is confirmed at once.
                     self.count_delivery(consumer, False)
                     consumer.deliver(message, _NO_POSITION, False)
                     return _ACCEPTED
-                position = order.hand_over(message)
+                self.note_kept(message)
+                position = order.deliver_direct(message)
                 self.unacked += 1
                 if message.due:
                     # The delivery may be requeued, and expire then.
-                    self._with_expiry().active = True
+                    self.with_expiry().active = True
                 self.count_delivery(consumer, False)
                 consumer.deliver(message, position, False)
-                return self._outcome(message)
+                return self.outcome(message)
+        self.note_kept(message)
         order.keep(message)
         if limits is not None:
-            self._spares = self._spares or message.family >= _FILE
+            self.spares = self.spares or message.family >= _FILE
             limits.byte_count += len(message.body)
-            self._check_limits()
+            # With x-max-length 0 this drops the message itself, as in RabbitMQ.
+            self.check_limits()
         if message.due:
             self._kept_until(message.due)
         if self._dispatch is not None and self.consumers.count:
             self._dispatch.deal()
         if self._browsing is not None:
             self._browsing.show_all()
-        return self._outcome(message)
+        return self.outcome(message)
 
     def knows(self, message: Message) -> bool:
-        """True if a message would be dropped as a duplicate; it is not noted."""
-        return self._deduplication is not None and bool(self._deduplication.holds(message))
+        """True if a message would be dropped as a duplicate."""
+        return self.deduplication is not None and bool(self.deduplication.holds(message))
 
-    def _outcome(self, message: Message) -> int:
+    def hidden(self) -> tuple[int, int]:
+        """Return how many messages an open batch hides, and the bytes of their bodies."""
+        batch = self._batch
+        if batch is None:
+            return 0, 0
+        return batch.count, batch.byte_count
+
+    def note_kept(self, message: Message) -> int:
+        """Note a message that the order appends next: deduplication stores its position."""
+        if self.deduplication is not None:
+            self.deduplication.keeps(message)
+        return 0
+
+    def outcome(self, message: Message) -> int:
         """Return PENDING if a kept message has to be on disk first, else ACCEPTED."""
         if self.durable and (message.delivery_mode == _PERSISTENT or self._keeps_all):
             return _PENDING
@@ -273,13 +277,14 @@ class MessageQueue(Queue):
         if local is None or local.lost(message.origin):
             return _ACCEPTED
         local.note(self.order.next_position(message), message.origin)
+        self.note_kept(message)
         self.order.keep(message)
         if self.limits is not None:
             self.limits.byte_count += len(message.body)
         if message.due:
             self._kept_until(message.due)
         self.drain()
-        return self._outcome(message)
+        return self.outcome(message)
 
     def take_over(self, message: Message) -> int:
         """Take a dead letter, also if a quorum queue is full: it would be lost otherwise."""
@@ -290,58 +295,21 @@ class MessageQueue(Queue):
     def begin_batch(self) -> int:
         """Hide new messages until the batch ends."""
         self.staging = True
-        self._batch = OpenBatch()
-        self.order.begin_batch()
+        self._batch = OpenBatch(self)
         return 0
 
     def stage(self, message: Message) -> int:
-        """Append a row of the batch, even if the queue is full: `has_room` was called before."""
-        if self._deduplication is not None and self._deduplication.known(message):
-            return 0
-        message = self._hide(message)
-        self.order.order_for(message).stage(message)
-        return self._outcome(message)
+        """Append a row of the batch, even to a full queue: the caller has checked `has_room`."""
+        batch = self._batch
+        assert batch is not None, "rows are staged while a batch is open"
+        return batch.stage(message)
 
     def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
         """Append rows of the batch that differ in their bodies only."""
-        expiry = self.expiry
-        dated = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
-        if dated or self._deduplication is not None or self.no_local is not None:
-            return self._stage_each(rows, first, end, like)
-        if like.exchange is not self.source:
-            self.arrives_from(like.exchange)
-        self.counters.publish += end - first
-        if self._batch is not None:
-            self._batch.add_rows(end - first, rows.body_bytes(first, end))
-        self._spares = self._spares or like.family >= _FILE
-        self.order.order_for(like).stage_rows(rows, first, end, like)
-        return 0
-
-    def _publish_hidden(self, message: Message) -> int:
-        """Publish a message while a batch is open."""
         batch = self._batch
-        if batch is not None and self.limits is not None:
-            byte_count = batch.byte_count + len(message.body)
-            if self._refuses(message, self.order.count + batch.count, byte_count):
-                return _FULL
-        message = self._hide(message)
-        self.order.keep(message)
-        return self._outcome(message)
-
-    def _hide(self, message: Message) -> Message:
-        if message.exchange is not self.source:
-            self.arrives_from(message.exchange)
-        self.counters.publish += 1
-        expiry = self.expiry
-        if expiry is not None and expiry.ttl >= 0:
-            message = expiry.dated(message, self.clock.steady)
-        local = self.no_local
-        if local is not None and message.origin and local.concerns(message.origin):
-            local.note(self.order.next_position(message), message.origin)
-        if self._batch is not None:
-            self._batch.add(message)
-        self._spares = self._spares or message.family >= _FILE
-        return message
+        if batch is None or batch.rows_differ(like):
+            return self._stage_each(rows, first, end, like)
+        return batch.stage_rows(rows, first, end, like)
 
     def commit_batch(self) -> int:
         """Make the hidden messages ready."""
@@ -353,29 +321,15 @@ class MessageQueue(Queue):
 
     def _end_batch(self, roll_back: bool) -> int:
         batch = self._batch
-        if self.deleted or batch is None:
+        if batch is None or self.deleted:
             return 0
         self.staging = False
         self._batch = None
-        if roll_back:
-            self.order.roll_back_batch()
-        else:
-            self.order.commit_batch()
-        limits = self.limits
-        if limits is not None and roll_back and limits.counts:
-            self.begin_count()
-        elif limits is not None:
-            limits.byte_count += batch.byte_count
-        if batch.expires:
-            self._with_expiry().found()
-        if limits is not None:
-            self._check_limits()
-        self.drain()
-        return 0
+        return batch.end(roll_back)
 
     # --- limits ---------------------------------------------------------------------------------
 
-    def _refuses(self, message: Message, ready: int, byte_count: int) -> bool:
+    def refuse_if_full(self, message: Message, ready: int, byte_count: int) -> bool:
         """True if a message is refused; called before it is known whether it becomes ready."""
         limits = self.limits
         if limits is None or not limits.refuses(ready, byte_count):
@@ -383,6 +337,12 @@ class MessageQueue(Queue):
         if limits.letters and self.dead_letters is not None:
             self.dead_letters.send_later(message, MAXLEN)
         return True
+
+    @property
+    def letters_refused(self) -> bool:
+        """Whether the messages that it refuses are dead-lettered."""
+        limits = self.limits
+        return limits is not None and limits.letters and self.dead_letters is not None
 
     @property
     def refuses(self) -> bool:
@@ -405,7 +365,7 @@ class MessageQueue(Queue):
         limits = self.limits
         return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
 
-    def _check_limits(self) -> int:
+    def check_limits(self) -> int:
         """Drop the oldest messages above the limits, or refuse new ones."""
         limits = self.limits
         if limits is not None and limits.over(self.order.count):
@@ -427,21 +387,24 @@ class MessageQueue(Queue):
         # Neither body nor size is needed, so large messages are skipped without reading them.
         unread = self.dead_letters is None and limits is not None and not limits.counts
         # With priorities the dropped message need not be the oldest of all.
-        unread = unread and order.heads == 1 and not self._spares
+        unread = unread and order.heads == 1 and not self.spares
         while limits is not None and limits.over(order.count):
             if dropped >= limit and self._go_on_later():
                 break
-            if unread and order.far() >= 0:
+            if unread and order.spilled_head() >= 0:
                 dropped += 1
-                order.skip()
+                order.skip_spilled()
                 order.settle(order.position)
                 continue
             message = self._take_victim() if order.count > 0 else None
             if message is None:
+                # All messages that are left must not be dropped, or none is left: then the bytes
+                # are those of messages that could not be read, and were never subtracted.
                 limits.byte_count = limits.byte_count if order.count > 0 else 0
                 return 0
             dropped += 1
-            self.left(message)
+            self.subtract_ready_bytes(message)
+            # Its dead letter may come back to this queue, which changes `order.position`.
             position = order.position
             if self.dead_letters is not None:
                 self.dead_letters.send_later(message, MAXLEN)
@@ -449,16 +412,15 @@ class MessageQueue(Queue):
                     # The dead letter came back to this queue; continue in the next turn.
                     limit = dropped
             order.settle(position)
-        if self.expiry is not None and self.expiry.active:
-            self._look_at_head()
+        self.check_head()
         return 0
 
     def _take_victim(self) -> Message | None:
-        if self._spares:
+        if self.spares:
             return take_victim(self.order)
         return self.order.take_victim()
 
-    def left(self, message: Message) -> int:
+    def subtract_ready_bytes(self, message: Message) -> int:
         """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
         limits = self.limits
         if limits is None:
@@ -469,29 +431,26 @@ class MessageQueue(Queue):
             # Messages that could not be read were never subtracted.
             limits.byte_count = 0
             limits.counting = None
+        # RabbitMQ's quorum queues take messages again only when they are well below the limit:
+        # otherwise publishers would be refused and admitted in turns.
         if limits.refusing and limits.low(self.order.count):
             limits.refusing = False
         return 0
 
-    def counts_again(self, position: int, message: Message) -> int:
+    def add_ready_bytes(self, position: int, message: Message) -> int:
         """Add a message that is ready again, unless the count of a backlog will still reach it."""
         limits = self.limits
         if limits is not None and (limits.counting is None or limits.counting.has(position)):
             limits.byte_count += len(message.body)
         return 0
 
-    def count_at(self, position: int) -> int:
+    def add_ready_bytes_at(self, position: int) -> int:
         """Add the bytes of the message at a position that is ready again, if bytes are counted."""
         if self.limits is not None and self.limits.counts:
             message = self.order.read(position)
             if message is not None:
-                self.counts_again(position, message)
+                self.add_ready_bytes(position, message)
         return 0
-
-    @property
-    def counts_bytes(self) -> bool:
-        """Whether the bytes of ready messages are counted."""
-        return self.limits is not None and self.limits.counts
 
     def begin_count(self) -> int:
         """Count the bytes of the ready messages, in several turns if they are many."""
@@ -530,7 +489,7 @@ class MessageQueue(Queue):
         """Continue to count and drop."""
         if not self.deleted:
             self._go_on_counting()
-            self._check_limits()
+            self.check_limits()
 
     # --- deliver --------------------------------------------------------------------------------
 
@@ -541,9 +500,9 @@ class MessageQueue(Queue):
         else:
             self._deliver_ready()
         if self.limits is not None:
-            self._check_limits()
-        if self.expiry is not None and self.expiry.active:
-            self._look_at_head()
+            self.check_limits()
+        if self.expiry is not None:
+            self.check_head()
         if self._browsing is not None:
             self._browsing.show_all()
         return 0
@@ -555,7 +514,8 @@ class MessageQueue(Queue):
                 self.no_local.release_one()
             if order.count <= 0:
                 break
-            if self._fetching or order.far() >= 0:
+            if self._fetching or order.spilled_head() >= 0:
+                # Reading it at once would stop the broker; the messages behind it have to wait.
                 self._fetch_next()
                 break
             consumer = self.consumers.pick()
@@ -563,7 +523,7 @@ class MessageQueue(Queue):
                 break
             self._deliver_next(consumer)
             self._work.spent += 1
-            if self._work.spent >= self._work.look_at and self._work.look():
+            if self._work.spent >= self._work.check_at and self._work.check():
                 self._drain_later()
                 break
         return 0
@@ -572,7 +532,7 @@ class MessageQueue(Queue):
         """Start to read a large message in slices if a consumer is ready; then call `drain`."""
         if not self._fetching and self.consumers.any_ready():
             self._fetching = True
-            self.order.fetch(self._fetched)
+            self.order.load_spilled(self._fetched)
         return 0
 
     def _fetched(self) -> None:
@@ -601,9 +561,10 @@ class MessageQueue(Queue):
         if message is None:
             return 0
         if self.limits is not None:
-            self.left(message)
+            self.subtract_ready_bytes(message)
         position = order.position
         redelivered = order.redelivered
+        # The timer may be late, but an expired message is never delivered.
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
             return 0
@@ -630,6 +591,7 @@ class MessageQueue(Queue):
         if not self._counts or not self.order.redelivered:
             return message
         count = self.order.delivery_count(self.order.position)
+        # x-delivery-count has failures of both kinds, see `features.retry_delays`.
         count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
         if message.deliveries != count:
             # Other queues may hold the same object, so it is copied.
@@ -640,12 +602,21 @@ class MessageQueue(Queue):
     def prepare_take(self) -> int:
         """Remove expired messages before the next message is read."""
         if self._expires is not None:
+            # basic.get and a claim are a use of the queue, as in RabbitMQ.
             self._expires.used()
         if self.no_local is not None:
+            # They are no consumers, so they may have the messages of any connection.
             self.no_local.release_all()
         if self.expiry is not None and self.expiry.active:
             self.expire()
         return 0
+
+    def fetch_next(self, done: Callable[[], object]) -> bool:
+        """Begin to read the next message in slices if it is large and on disk."""
+        if self.order.count <= 0 or self.order.spilled_head() < 0:
+            return False
+        self.order.load_spilled(done)
+        return True
 
     def get(self) -> tuple[Message, int, bool] | None:
         """Return the next message, to be settled or requeued later."""
@@ -660,11 +631,11 @@ class MessageQueue(Queue):
             message = self.with_count(message)
         position, redelivered = order.position, order.redelivered
         self.unacked += 1
-        self.left(message)
+        self.subtract_ready_bytes(message)
         if self.no_local is not None:
             redelivered = self.no_local.redelivered(position, redelivered)
-        if self.expiry is not None and self.expiry.active:
-            self._look_at_head()
+        if self.expiry is not None:
+            self.check_head()
         return message, position, redelivered
 
     def head(self) -> Message | None:
@@ -694,14 +665,16 @@ class MessageQueue(Queue):
         message = self.order.read(position)
         if message is None:
             return False
+        # `subtract_ready_bytes` reads it.
         self.order.position = position
-        self.left(message)
+        self.subtract_ready_bytes(message)
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
             return False
         self.unacked += 1
         if message.due:
-            self._with_expiry().active = True
+            # The delivery may be requeued, and expire then.
+            self.with_expiry().active = True
         return True
 
     def ready_count(self) -> int:
@@ -711,6 +684,7 @@ class MessageQueue(Queue):
 
     def byte_count(self) -> int:
         """Return the bytes of its logs, or of its ready messages where they are counted."""
+        # The count leaves out deliveries, so it is the whole queue only while there are none.
         if self.limits is not None and self.limits.counts and not self.unacked:
             return self.limits.byte_count
         logs = [order.log for _, order in self.order.levels()]
@@ -724,6 +698,7 @@ class MessageQueue(Queue):
             if self.keyed is not None:
                 self.keyed.keys.release(position)
             if self._counts:
+                # Before the log forgets the count.
                 self.count_end(position)
             self.unacked -= 1
             self.order.settle(position)
@@ -744,29 +719,30 @@ class MessageQueue(Queue):
         """Return the failed deliveries of messages that have left; None if they are not counted."""
         if not self._counts:
             return None
-        found = Histogram(DELIVERY_COUNTS)
-        found.counts[0] = self._at_first
+        delivery_counts = Histogram(DELIVERY_COUNTS)
+        delivery_counts.counts[0] = self._at_first
         if self._failed is not None:
-            found.add(self._failed)
-        return found
+            delivery_counts.add(self._failed)
+        return delivery_counts
 
     def requeue(self, position: int) -> int:
         """Requeue a message whose delivery failed; the caller drains afterwards."""
-        return self._return(position, True)
+        return self._requeue(position, True)
 
-    def give_back(self, position: int) -> int:
+    def requeue_returned(self, position: int) -> int:
         """Requeue a message that the client returned; the caller drains afterwards."""
-        return self._return(position, False)
+        return self._requeue(position, False)
 
-    def _return(self, position: int, failed: bool) -> int:
+    def _requeue(self, position: int, failed: bool) -> int:
         if self.deleted:
             return 0
-        if self.quorum is None:
-            return self.let_go(position, True)
+        quorum = self.quorum
+        if quorum is None:
+            return self.requeue_uncounted(position, True)
         self.unacked -= 1
-        return self.quorum.give_back(position, failed)
+        return quorum.requeue(position, failed)
 
-    def let_go(self, position: int, redelivered: bool) -> int:
+    def requeue_uncounted(self, position: int, redelivered: bool) -> int:
         """Requeue a message without counting a failed delivery; the caller drains afterwards.
 
         Args:
@@ -776,34 +752,36 @@ class MessageQueue(Queue):
         if self.deleted:
             return 0
         self.unacked -= 1
-        self.come_back(position)
-        self._check_limits()
-        if not redelivered:
-            self.order.untouched(position)
-        return 0
+        self.restore(position, redelivered)
+        # Limits do not count deliveries, so the queue may be over them now.
+        return self.check_limits()
 
-    def come_back(self, position: int) -> int:
-        """Make a message ready again after its retry delay or after no-local put it aside."""
+    def restore(self, position: int, redelivered: bool) -> int:
+        """Make a message ready again in its place: requeued, after its retry delay, or put aside.
+
+        RabbitMQ returns a message to its place, too. AMQP 0-9-1 4.7 allows that later messages were
+        delivered meanwhile only if it is marked as redelivered.
+
+        Args:
+            position: the position of the message, which is not unacknowledged any more.
+            redelivered: whether it counts as delivered before.
+        """
         if not self.deleted:
-            self.put_back(position)
-            if self.expiry is not None:
-                self.expiry.came_back()
+            self.order.restore(position, redelivered)
+            self.add_ready_bytes_at(position)
         return 0
-
-    def put_back(self, position: int) -> int:
-        """Return a message to its place in the order."""
-        self.order.put_back(position)
-        return self.count_at(position)
 
     def reject(self, position: int) -> int:
         """Retry a rejected message later, or send it to its alternate or dead-letter exchange."""
         if self.deleted:
             return 0
         retry = self.retry
+        # A message that waits for its retry keeps its key: the next of that key must not overtake.
         if self.keyed is not None and (retry is None or not retry.takes(position)):
             self.keyed.keys.release(position)
         self.unacked -= 1
         if self._alternate is not None:
+            # AMQP 0-10 message.reject: the alternate exchange gets it, unchanged.
             message = self.order.read(position)
             if message is not None:
                 self._alternate.send(message)
@@ -816,6 +794,7 @@ class MessageQueue(Queue):
 
     def time_out(self, position: int) -> int:
         """Take back a message that was not acknowledged in time: retry it later, or requeue it."""
+        # A consumer that hangs may have failed on this message: the delays apply.
         if self.retry is not None and self.retry.rules.delays:
             return self.reject(position)
         return self.requeue(position)
@@ -843,19 +822,11 @@ class MessageQueue(Queue):
 
     # --- expire, dead-letter --------------------------------------------------------------------
 
-    @property
-    def may_expire(self) -> bool:
-        """Whether messages with an expiry may be ready, delivered or leased."""
-        return self.expiry is not None and self.expiry.active
-
-    def expired(self, message: Message) -> bool:
-        """True if a message has expired."""
-        return message.due <= self.clock.steady
-
     def _kept_until(self, due: int) -> int:
         """Note that a message with an expiry was kept; only the head of the queue matters."""
-        expiry = self._with_expiry()
-        expiry.kept()
+        expiry = self.with_expiry()
+        expiry.active = True
+        # With several logs the message may be the head of its own, though not of the queue.
         if self.order.count == 1 or self.order.heads > 1:
             if due <= self.clock.steady:
                 self.expire()
@@ -869,7 +840,7 @@ class MessageQueue(Queue):
             return
         due = self._expire_heads(self.clock.steady)
         if due:
-            self._with_expiry().wake_at(due)
+            self.with_expiry().wake_at(due)
 
     def _expire_heads(self, now: int) -> int:
         """Remove expired messages at the head; return when the next one expires, 0 for never."""
@@ -890,28 +861,32 @@ class MessageQueue(Queue):
                 return message.due
             message = order.take_head(head)
             if message is not None:
-                self.left(message)
+                self.subtract_ready_bytes(message)
                 self.dead_letter(order.position, EXPIRED)
             if self._work.charge(1):
                 break
+        # The next head may have expired, too: the timer continues in the next turn.
         return now
 
-    def _look_at_head(self) -> int:
-        """Check the expiry of a new head."""
+    def check_head(self) -> int:
+        """Check the expiry of a new head, if messages may expire."""
         expiry = self.expiry
-        if expiry is None:
+        if expiry is None or not expiry.active:
             return 0
         if self.order.count == 0:
-            # Delivered messages may be requeued.
+            # Delivered messages may be requeued, and claims released.
             expiry.active = self.unacked > 0 or self.leased > 0
-        elif expiry.sees_head():
+        else:
+            # Also if the timer is set for later: messages keep the expiry that they were published
+            # with, so a newer one may expire first.
             self.expire()
         return 0
 
     def dead_letter(self, position: int, reason: str) -> int:
         """Remove a message for a reason that dead-lettering knows."""
-        if self.quorum is not None:
-            return self.quorum.dead_letter(position, reason)
+        quorum = self.quorum
+        if quorum is not None:
+            return quorum.dead_letter(position, reason)
         if self.dead_letters is not None:
             message = self.order.read(position)
             if message is not None:
@@ -926,6 +901,7 @@ class MessageQueue(Queue):
         limits = self.limits
         if limits is None:
             return self.publish(message)
+        # The room was reserved when the branch was prepared: a commit must not fail any more.
         limits.reserved = True
         try:
             return self.publish(message)
@@ -944,9 +920,9 @@ class MessageQueue(Queue):
     def check_lease(self) -> None:
         """Refuse leases on a queue with a single active consumer."""
         if self.single:
-            thing = rendered("queue", self.name, self.vhost)
+            resource = rendered("queue", self.name, self.vhost)
             raise precondition(
-                f"no lease is possible on {thing}: it has a single active consumer, and a lease "
+                f"no lease is possible on {resource}: it has a single active consumer, and a lease "
                 "would be a second one"
             )
 
@@ -956,30 +932,13 @@ class MessageQueue(Queue):
             self._claims = Claims(self)
         return self._claims
 
-    def claimed(self) -> int:
-        """Update limits and head after messages were leased."""
-        limits = self.limits
-        if limits is not None and limits.refusing and limits.low(self.order.count):
-            limits.refusing = False
-        if self.expiry is not None and self.expiry.active:
-            self._look_at_head()
-        return 0
-
-    def released(self) -> int:
-        """Update limits and expiry after leased messages became ready again."""
-        self._check_limits()
-        if self.expiry is not None and self.expiry.active:
-            self.expiry.came_back()
-            self.expire()
-        return 0
-
     def span(self, moment: int) -> MessageRange:
         """Return the range of the messages."""
         return self.order.span(moment)
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows of messages, delivered or not."""
-        return self.order.pour(first, end, into)
+        return self.order.append_to(first, end, into)
 
     # --- browse and remove by position ----------------------------------------------------------
 
@@ -1000,9 +959,8 @@ class MessageQueue(Queue):
         if self.deleted or not self.order.discard(position):
             return False
         self.order.position = position
-        self.left(message)
-        if self.expiry is not None and self.expiry.active:
-            self._look_at_head()
+        self.subtract_ready_bytes(message)
+        self.check_head()
         return True
 
     # --- purge, delete --------------------------------------------------------------------------
@@ -1010,6 +968,7 @@ class MessageQueue(Queue):
     def purge(self) -> int:
         """Remove all messages that are not delivered; return how many."""
         if self.no_local is not None:
+            # Before the count: messages that were put aside are ready for other consumers.
             self.no_local.purge()
         count = self.order.count
         self.order.purge()
@@ -1033,6 +992,7 @@ class MessageQueue(Queue):
         count = self.ready_count()
         counts, context = self.delivery_counts(), self.context
         if counts is not None and context is not None:
+            # A counter of the metrics must not go down when a queue is deleted.
             context.delivery_counts.add(counts)
         if self._alternate is not None:
             self._alternate.send_all()
@@ -1046,6 +1006,7 @@ class MessageQueue(Queue):
             self._expires.stop()
         if self._linger is not None:
             self._linger.stop()
+        # Timers and ticks that come later would use positions of a deleted log.
         if self.retry is not None:
             self.retry.clear()
         if self.quorum is not None:
@@ -1097,15 +1058,16 @@ class MessageQueue(Queue):
 
         A quorum queue ignores the exclusive flag, as in RabbitMQ.
         """
-        thing = rendered("queue", self.name, self.vhost)
+        resource = rendered("queue", self.name, self.vhost)
+        # A key is held by unacknowledged deliveries: without them there would be no order.
         if no_ack and self.keyed is not None:
             raise precondition(
-                f"automatic acknowledgement is not possible for {thing} with '{GROUP_KEY}'"
+                f"automatic acknowledgement is not possible for {resource} with '{GROUP_KEY}'"
             )
         if self.quorum is not None:
             return False
         if exclusive and self.single:
-            raise refused(f"{thing} in exclusive use")
+            raise refused(f"{resource} in exclusive use")
         return exclusive
 
     def check_prefetch_global(self) -> None:
@@ -1146,6 +1108,7 @@ class MessageQueue(Queue):
         removed = self.consumers.remove(consumer)
         if self.no_local is not None and not any(each.excluded for each in self.consumers):
             self.no_local.release_all()
+            # It still knows which ready messages were never delivered, only put aside.
             if self.no_local.idle:
                 self.no_local = None
         if removed and self._expires is not None and not self.consumers:

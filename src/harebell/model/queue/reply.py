@@ -61,6 +61,7 @@ class ReplyQueue(Queue):
     def publish(self, message: Message) -> int:
         """Deliver a reply to the requester, or drop it."""
         for consumer in self.consumers:
+            # As in RabbitMQ a reply is never kept: the responder must not fill the broker's memory.
             if consumer.ready():
                 self.count_delivery(consumer, False)
                 consumer.deliver(message, -1, False)
@@ -81,6 +82,7 @@ class ReplyQueue(Queue):
 
     def remove_consumer(self, consumer: Consumer) -> None:
         """Remove the requester."""
+        # The name is a secret of this one consumer, so nothing can use the queue any more.
         self.delete()
 
     def delete(self) -> int:

@@ -18,11 +18,11 @@ cdef Py_ssize_t _RECENT_BYTES
 cdef class Cursor:
     cdef readonly Consumer consumer
     cdef readonly long long position
-    cdef readonly object wanted
+    cdef readonly object values
     cdef readonly bint unfiltered
     cdef readonly int number
     cdef readonly object skipped
-    cdef public Py_ssize_t at
+    cdef public Py_ssize_t index
 
 cdef class StreamQueue(Queue):
     cdef Log _log

@@ -20,12 +20,6 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import (
-    STREAM_RECENT_BODY_BYTES,
-    STREAM_RECENT_MESSAGES,
-    STREAM_SCAN_MESSAGES,
-    STREAM_SEGMENT_MIN_BYTES,
-)
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
 from harebell.base.work import Work
@@ -33,6 +27,12 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
+from harebell.model.limits import (
+    STREAM_RECENT_BODY_BYTES,
+    STREAM_RECENT_MESSAGES,
+    STREAM_SCAN_MESSAGES,
+    STREAM_SEGMENT_MIN_BYTES,
+)
 from harebell.model.queue.arguments import STREAM_EXPIRES
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.features.consumers import dismiss
@@ -44,9 +44,9 @@ from harebell.model.queue.offsets import (
     OFFSET,
     TRACKING,
     check_offset,
+    filter_values,
     span_ms,
     start_position,
-    wanted_values,
 )
 from harebell.model.queue.position_range import MessageRange, check_kept, span_of
 from harebell.model.queue.tracking import Tracking
@@ -74,31 +74,31 @@ class Cursor:
     Args:
         consumer: who reads the stream from here.
         position: position of the next message it may get.
-        wanted: filter values to deliver; None for all messages.
+        values: filter values to deliver; None for all messages.
         unfiltered: whether to deliver messages without a filter value too.
         number: number of its tag if its offset is tracked, else 0.
 
     Attributes:
         skipped: with no-local, the messages that its own connection published.
-        at: its index among the cursors of the stream.
+        index: its index among the cursors of the stream.
     """
 
-    __slots__ = ("at", "consumer", "number", "position", "skipped", "unfiltered", "wanted")
+    __slots__ = ("consumer", "index", "number", "position", "skipped", "unfiltered", "values")
 
     def __init__(
         self,
         consumer: Consumer,
         position: int,
-        wanted: frozenset[str] | None,
+        values: frozenset[str] | None,
         unfiltered: bool,
         number: int,
     ) -> None:
         self.consumer = consumer
         self.position = position
-        self.wanted = wanted
+        self.values = values
         self.unfiltered = unfiltered
         self.number = number
-        self.at = 0
+        self.index = 0
         self.skipped = Skipped() if consumer.excluded else None
 
 
@@ -137,7 +137,7 @@ class StreamQueue(Queue):
         self._max_age = 0
         self._tier = ""
         self._grown = 0
-        # What is on disk, and the visible part of it: without the rows of an open batch.
+        # The ends of the log on disk, and of the visible log, which has no rows of an open batch.
         self._safe = self._visible = log.end()
         self._barrier = -1
         self._staged: list[int] = []
@@ -168,6 +168,10 @@ class StreamQueue(Queue):
             self._expires = QueueExpiry(self, context.timers, context.drop_queue)
             self._expires.limit(unused_ms)
 
+    def cut_tracking(self) -> list[str]:
+        """Take back stored offsets that the log has lost; return a log line for each."""
+        return self._tracking.cut_at(self._log.end())
+
     def declared(self) -> None:
         """Restart the time of `x-stream-expires`: something uses the stream."""
         if self._expires is not None:
@@ -178,17 +182,20 @@ class StreamQueue(Queue):
         self._max_bytes = settings.get("max-length-bytes", 0)
         self._max_age = span_ms(settings.get("max-age", "")) or 0
         self._tier = settings.get("tier", "")
-        wanted = settings.get("stream-max-segment-size-bytes", 0) or self._declared_bytes
-        if wanted != self._declared_bytes:
-            wanted = max(wanted, STREAM_SEGMENT_MIN_BYTES)
-        if wanted != self._segment_bytes:
-            self._segment_bytes = wanted
-            self._log.cut_at(wanted)
+        segment_bytes = settings.get("stream-max-segment-size-bytes", 0) or self._declared_bytes
+        # The factory has checked the declared size, a policy may have any.
+        if segment_bytes != self._declared_bytes:
+            segment_bytes = max(segment_bytes, STREAM_SEGMENT_MIN_BYTES)
+        if segment_bytes != self._segment_bytes:
+            self._segment_bytes = segment_bytes
+            self._log.cut_at(segment_bytes)
 
     # --- messages in ----------------------------------------------------------------------------
 
     def publish(self, message: Message) -> int:
         """Append a message. Consumers get it when it is on disk."""
+        if message.once is not None:
+            return self.publish_once(message)
         if message.exchange is not self.source:
             self.arrives_from(message.exchange)
         self.counters.publish += 1
@@ -209,6 +216,7 @@ class StreamQueue(Queue):
             if self._cursors:
                 self.drain()
             return _ACCEPTED
+        # One wait for all messages of a commit.
         if ticket != self._ticket:
             self._await(ticket)
         self._reached = end
@@ -236,6 +244,7 @@ class StreamQueue(Queue):
     def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
         """Append rows of the batch that differ in their bodies only."""
         if like.origin:
+            # `publish` notes each of them for no-local consumers.
             return self._stage_each(rows, first, end, like)
         count = end - first
         self._note_rows(count)
@@ -266,8 +275,8 @@ class StreamQueue(Queue):
 
     def roll_back_batch(self) -> int:
         """Discard the rows of the batch: consumers skip their positions."""
-        for at in range(0, len(self._staged), 2):
-            self._log.settle_range(self._staged[at], self._staged[at + 1])
+        for first, end in zip(self._staged[::2], self._staged[1::2], strict=True):
+            self._log.settle_range(first, end)
         return self.commit_batch()
 
     def _note_origin(self, position: int, origin: int) -> int:
@@ -279,6 +288,7 @@ class StreamQueue(Queue):
 
     def _await(self, ticket: int) -> int:
         """Wait for the next commit, if nothing of this queue waits for it yet."""
+        # A commit may still be written while the next one gathers.
         if self._reached > self._safe:
             self._flying.append((self._ticket, self._reached))
         self._ticket = ticket
@@ -293,6 +303,7 @@ class StreamQueue(Queue):
             self._show(self._flying.pop(0)[1])
         if self._ticket <= done:
             self._show(max(self._safe, self._reached))
+        # The context calls each waiting queue once, so wait again.
         elif self._context is not None and self not in self._context.awaiting:
             self._context.awaiting.append(self)
         self.drain()
@@ -311,8 +322,10 @@ class StreamQueue(Queue):
         self._grown = 0
         if self._max_bytes or self._max_age:
             moment = max(self._clock.ms - self._max_age, 0) if self._max_age else 0
+            # -1: without a tier nothing keeps segments back.
             below = self._tracking.offset_of(self._tier) + 1 if self._tier else -1
             self._log.retain(self._max_bytes, moment, below)
+            # Messages that retention has removed must not be delivered from memory.
             self._share()
         return 0
 
@@ -353,13 +366,14 @@ class StreamQueue(Queue):
         visible = self._visible
         count = len(self._cursors)
         for _ in range(count):
+            # `_next` outlives the turn: else the same consumers would always come first.
             if self._next >= count:
                 self._next = 0
             cursor = self._cursors[self._next]
             self._next += 1
             if cursor.position < visible:
                 self._feed(cursor)
-                if self._work.spent >= self._work.look_at and self._work.look():
+                if self._work.spent >= self._work.check_at and self._work.check():
                     self._drain_later()
                     break
         return 0
@@ -398,8 +412,9 @@ class StreamQueue(Queue):
                     continue
             message = self._recent[position & _RECENT] if self._shared else None
             if message is None or message.offset != position:
-                if self._log.has_large and self._log.far(position):
-                    self._log.fetch(position, self._drain_later)
+                if self._log.has_large and self._log.is_spilled(position):
+                    # Reading it at once would stop the broker. Only this consumer waits.
+                    self._log.load_spilled(position, self._drain_later)
                     break
                 message = self._log.read(position)
                 if message is None:
@@ -412,11 +427,12 @@ class StreamQueue(Queue):
                 message.offset = position
                 if self._shared and len(message.body) <= _RECENT_BYTES:
                     self._recent[position & _RECENT] = message
-            if cursor.wanted is not None and not self._wants(cursor, message):
+            if cursor.values is not None and not self._wants(cursor, message):
                 position += 1
                 passed += 1
                 self._work.spent += 1
                 if passed >= _SCAN:
+                    # A filter that lets nothing through would read the whole log in one turn.
                     consumer.again()
                     break
                 continue
@@ -438,7 +454,7 @@ class StreamQueue(Queue):
             value = self._editor.headers_of(message).get(FILTER_VALUE)
         if not isinstance(value, str):
             return cursor.unfiltered
-        return cursor.wanted is not None and value in cursor.wanted
+        return cursor.values is not None and value in cursor.values
 
     def settle(self, position: int) -> int:
         """Give a consumer credit for another message, and track its offset."""
@@ -449,11 +465,12 @@ class StreamQueue(Queue):
         return 0
 
     def reject(self, position: int) -> int:
-        """Treat a rejection as an acknowledgement: a stream keeps its messages."""
+        """Treat a rejection as an acknowledgement, as RabbitMQ: a stream keeps its messages."""
         return self.settle(position)
 
     def requeue(self, position: int) -> int:
         """Give the consumer credit again; nothing returns to a stream."""
+        # The offset is not tracked: the consumer has not said that it is done with the message.
         if not self.deleted:
             self.unacked -= 1
         return 0
@@ -471,8 +488,10 @@ class StreamQueue(Queue):
         raise self._unsupported("queue.purge")
 
     def _unsupported(self, what: str) -> Refusal:
-        thing = rendered("queue", self.name, self.vhost)
-        return Refusal(ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {thing}")
+        resource = rendered("queue", self.name, self.vhost)
+        return Refusal(
+            ErrorKind.NOT_IMPLEMENTED, f"{what} not supported by stream queues {resource}"
+        )
 
     # --- ranges ---------------------------------------------------------------------------------
 
@@ -482,13 +501,13 @@ class StreamQueue(Queue):
         hidden = self._log.live() - self.ready_count()
         return span_of(self._log, self._visible, moment, hidden)
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
         """Return rows of the messages on disk in a range of offsets."""
         self.declared()
         end = min(end, self._visible)
         first = check_kept(self.name, self.vhost, first, self._log.first(), end, into)
         into.marks(0, 0, None, None, None)
-        return self._log.pour(first, end, into)
+        return self._log.append_to(first, end, into)
 
     def browse(self, start: Start, *, ready_only: bool = True) -> BrowseCursor:
         """Return a cursor that goes through the messages on disk."""
@@ -512,23 +531,23 @@ class StreamQueue(Queue):
 
         The exclusive flag is ignored, as in RabbitMQ.
         """
-        thing = rendered("queue", self.name, self.vhost)
+        resource = rendered("queue", self.name, self.vhost)
         if no_ack:
             raise Refusal(
                 ErrorKind.NOT_IMPLEMENTED,
-                f"automatic acknowledgement not supported by stream {thing}",
+                f"automatic acknowledgement not supported by stream {resource}",
             )
         if not prefetch:
-            raise precondition(f"consumer prefetch count is not set for stream {thing}")
-        check_offset(thing, arguments)
+            raise precondition(f"consumer prefetch count is not set for stream {resource}")
+        check_offset(resource, arguments)
         if arguments.get(TRACKING) is True:
             self._tracking.check(tag)
         return False
 
     def check_prefetch_global(self) -> None:
         """Refuse a prefetch limit shared by a whole channel, as RabbitMQ does."""
-        thing = rendered("queue", self.name, self.vhost)
-        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{thing} does not support global qos")
+        resource = rendered("queue", self.name, self.vhost)
+        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{resource} does not support global qos")
 
     def add_consumer(self, consumer: Consumer) -> None:
         """Add a consumer, which starts at the offset of its arguments."""
@@ -538,17 +557,19 @@ class StreamQueue(Queue):
         if arguments.get(TRACKING) is True and not consumer.tag.startswith(RESERVED_PREFIX):
             # A generated tag is never used again, so its offset is not tracked.
             number, kept = self._tracking.number_of(consumer.tag)
+        # An offset in the arguments wins over the tracked one. A new tag begins at the first
+        # message: it has acknowledged nothing, and its tracked offset is -1.
         value = arguments.get(OFFSET, kept + 1 if number else "next")
         self.consumers.add(consumer)
         self.had_consumers = True
         cursor = Cursor(
             consumer,
             start_position(value, self._log, self._visible, self._clock.ms),
-            wanted_values(arguments),
+            filter_values(arguments),
             arguments.get(MATCH_UNFILTERED) is True,
             number,
         )
-        cursor.at = len(self._cursors)
+        cursor.index = len(self._cursors)
         self._cursors.append(cursor)
         self._cursor_of[consumer] = cursor
         self._locals += cursor.skipped is not None
@@ -575,12 +596,17 @@ class StreamQueue(Queue):
             last = self._cursors.pop()
             if last is not cursor:
                 # Move the last cursor to its index; shifting the list is slow with 10,000 of them.
-                self._cursors[cursor.at] = last
-                last.at = cursor.at
+                self._cursors[cursor.index] = last
+                last.index = cursor.index
             self._locals -= cursor.skipped is not None
             self._share_with(len(self._cursors))
+            # At once, not with the next tick: the consumer may be back before it.
             self._tracking.write()
             self.declared()
+
+    def unstore(self) -> None:
+        """Remove the stored offsets."""
+        self._tracking.unstore()
 
     def delete(self) -> int:
         """Cancel the consumers, and delete the log."""
@@ -591,7 +617,6 @@ class StreamQueue(Queue):
         self._share()
         dismiss(self.consumers.take_all(), self._work)
         self._log.delete()
-        self._tracking.forget()
         if self._expires is not None:
             self._expires.stop()
         self.unacked = 0

@@ -7,8 +7,8 @@ the messages that it acknowledged last.
 
 from __future__ import annotations
 
-from harebell.base.limits import STREAM_TRACKED_TAGS
 from harebell.base.ports import Commit, Definitions
+from harebell.model.limits import STREAM_TRACKED_TAGS
 from harebell.model.resource import precondition, rendered
 
 OFFSET_ROWS = "offset"
@@ -38,10 +38,33 @@ class Tracking:
         self._queue = queue
         self._definitions = definitions
         self._commit = commit
+        # Number 0 means no tracking, so the first tag has number 1.
         self._tags: list[str] = ["", *(offsets or {})]
         self._offsets: list[int] = [NOTHING, *(offsets or {}).values()]
         self._numbers = {tag: number for number, tag in enumerate(self._tags) if number}
         self._changed: set[int] = set()
+
+    def cut_at(self, end: int) -> list[str]:
+        """Take back offsets of messages that the log has lost; return a log line for each.
+
+        Others will have these offsets, and would not be delivered.
+
+        Args:
+            end: where the log ends.
+        """
+        lines = []
+        for number, offset in enumerate(self._offsets):
+            if offset >= end:
+                self._offsets[number] = end - 1
+                self._changed.add(number)
+                lines.append(
+                    f"{rendered('queue', self._queue, self._vhost)} ends at offset {end} and was "
+                    f"read by consumer '{self._tags[number]}' up to {offset}: "
+                    f"{offset + 1 - end} messages are lost, and it goes on at {end}"
+                )
+        # With the first commit: once other messages have the offsets, it would be too late.
+        self.write()
+        return lines
 
     def check(self, tag: str) -> None:
         """Refuse a new tag if the limit of tracked tags is reached."""
@@ -68,6 +91,8 @@ class Tracking:
 
     def acknowledged(self, number: int, offset: int) -> None:
         """Note the offset that a consumer acknowledged."""
+        # Acknowledgements may come in any order; the largest offset counts, as the next consumer
+        # begins behind it.
         if offset > self._offsets[number]:
             self._offsets[number] = offset
             self._changed.add(number)
@@ -79,12 +104,12 @@ class Tracking:
             self._definitions.put(OFFSET_ROWS, key, {"position": self._offsets[number]})
         if self._changed:
             self._changed.clear()
+            # No confirm waits for these rows, so nothing else would start the commit soon.
             self._commit.urgent = True
 
-    def forget(self) -> None:
-        """Delete the stored offsets: the stream was deleted."""
+    def unstore(self) -> None:
+        """Remove the stored offsets: the stream is deleted."""
         for number, offset in enumerate(self._offsets):
             if offset != NOTHING:
                 key = (self._vhost, self._queue, self._tags[number])
                 self._definitions.drop(OFFSET_ROWS, key)
-        self._changed.clear()

@@ -26,15 +26,15 @@ class GlobalParameters:
 
     def put(self, name: str, value: Any) -> None:
         """Set a value."""
-        self.values[name] = value
         self._definitions.put(ROWS, (name,), {"value": {_VALUE: value}})
+        self.values[name] = value
 
     def delete(self, name: str) -> bool:
         """Delete a value; False if there is none."""
         if name not in self.values:
             return False
-        del self.values[name]
         self._definitions.drop(ROWS, (name,))
+        del self.values[name]
         return True
 
     def restore(self) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from harebell.base.durability import parse_durability
 from harebell.base.errors import HarebellError
@@ -18,8 +19,7 @@ class MetadataError(HarebellError):
     """Invalid metadata; the text is a sentence that says what is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Metadata:
+class Metadata(Struct, frozen=True):
     """The metadata of one vhost; immutable.
 
     Args:

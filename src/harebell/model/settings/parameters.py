@@ -1,7 +1,7 @@
 """Parameters of one vhost: values by component and name.
 
-The component `vhost-limits` has an effect here. Others belong to plugins of RabbitMQ, such as
-shovels and federation: they are stored and returned unchanged.
+The component `vhost-limits` has an effect here. Others belong to tools and plugins of RabbitMQ:
+they are stored and returned unchanged. Shovels and federation are taken from definitions only.
 """
 
 from __future__ import annotations
@@ -17,6 +17,15 @@ from harebell.model.settings import vhost_limits
 ROWS = "parameter"
 _ELSEWHERE = ("operator_policy", "policy")
 """Components with tables and commands of their own."""
+_MIRROR = "`harebell pipeline mirror QUEUE --to URL` publishes the messages of a queue elsewhere"
+_NO_LINKS = f"there are no links of federation to other brokers: {_MIRROR}"
+_WITHOUT_EFFECT = {
+    "shovel": f"there are no shovels: {_MIRROR}",
+    "federation": _NO_LINKS,
+    "federation-upstream": _NO_LINKS,
+    "federation-upstream-set": _NO_LINKS,
+}
+"""Components that would do something in RabbitMQ, and what is said to those who set them."""
 _VALUE = "value"
 
 Key = tuple[str, str]
@@ -45,27 +54,27 @@ class Parameters:
             component: what the parameter is for.
             name: unique among those of the component.
             value: decoded JSON.
-            strict: whether unknown limits are refused; otherwise they are kept.
+            strict: whether what has no effect is refused; otherwise it is kept.
 
         Raises:
             Refusal: PRECONDITION_FAILED, the parameter is invalid.
         """
         check_parameter(component, name, value, strict=strict)
-        self.values[component, name] = value
         self._recorder.put(ROWS, (self._vhost, component, name), {"value": {_VALUE: value}})
+        self.values[component, name] = value
 
     def delete(self, component: str, name: str) -> bool:
         """Delete a parameter; False if there is none."""
         if (component, name) not in self.values:
             return False
-        del self.values[component, name]
         self._recorder.drop(ROWS, (self._vhost, component, name))
+        del self.values[component, name]
         return True
 
-    def clear(self) -> None:
-        """Delete all parameters."""
-        for component, name in list(self.values):
-            self.delete(component, name)
+    def unstore(self) -> None:
+        """Remove the rows of all parameters: the vhost is deleted."""
+        for component, name in self.values:
+            self._recorder.drop(ROWS, (self._vhost, component, name))
 
     @property
     def limits(self) -> Mapping[str, Any]:
@@ -75,13 +84,15 @@ class Parameters:
 
 
 def check_parameter(component: str, name: str, value: Any, *, strict: bool = True) -> None:
-    """Refuse an invalid parameter; unknown limits only if `strict`.
+    """Refuse an invalid parameter; unknown limits, and shovels and the like, only if `strict`.
 
     Raises:
         Refusal: PRECONDITION_FAILED, with the reason.
     """
     if component in _ELSEWHERE:
         raise precondition(f"the component '{component}' has commands of its own: use those")
+    if strict and component in _WITHOUT_EFFECT:
+        raise precondition(f"component '{component}': {_WITHOUT_EFFECT[component]}")
     if component == vhost_limits.COMPONENT:
         if name != vhost_limits.NAME:
             raise precondition(

@@ -8,12 +8,14 @@ argument, else by policy.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.durability import Durability, parse_durability
-from harebell.base.limits import POLICY_UNITS
+from harebell.base.patterns import PatternRefused
 from harebell.base.ports import Store
 from harebell.model.exchange import Exchange
+from harebell.model.limits import POLICY_UNITS
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
 from harebell.model.settings.policy import EXCHANGE, Policy, check_policy, matching, merged
@@ -72,47 +74,56 @@ class Policies:
             "definition": dict(policy.definition),
         }
         if operator:
-            self.operator_policies[policy.name] = policy
             value = {**fields, "apply-to": policy.apply_to}
             key = (self._vhost, _COMPONENT, policy.name)
             self._recorder.put(_OPERATOR_ROWS, key, {"value": value})
+            self.operator_policies[policy.name] = policy
             self._recorder.events.parameter("set", key, value)
         else:
-            self.policies[policy.name] = policy
             fields["apply_to"] = policy.apply_to
             self._recorder.put(_ROWS, (self._vhost, policy.name), fields)
+            self.policies[policy.name] = policy
         self._recorder.events.policy_set(self._vhost, policy)
         self.apply_all()
 
     def delete(self, name: str, *, operator: bool = False) -> bool:
         """Delete a policy; False if there is none of that name."""
+        held = self.operator_policies if operator else self.policies
+        if name not in held:
+            return False
+        self._unstore(name, operator=operator)
+        del held[name]
+        self.apply_all()
+        return True
+
+    def unstore(self) -> None:
+        """Remove the rows of all policies: the vhost is deleted."""
+        for operator, held in ((False, self.policies), (True, self.operator_policies)):
+            for name in held:
+                self._unstore(name, operator=operator)
+
+    def _unstore(self, name: str, *, operator: bool) -> None:
         if operator:
-            if self.operator_policies.pop(name, None) is None:
-                return False
             key = (self._vhost, _COMPONENT, name)
             self._recorder.drop(_OPERATOR_ROWS, key)
             self._recorder.events.parameter("cleared", key)
         else:
-            if self.policies.pop(name, None) is None:
-                return False
             self._recorder.drop(_ROWS, (self._vhost, name))
         # RabbitMQ has an event for the end of an operator policy, and none for its start.
         what = "operator.policy.cleared" if operator else "policy.cleared"
         self._recorder.events.note(what, {"name": name, "vhost": self._vhost})
-        self.apply_all()
-        return True
 
     # --- effective settings ---------------------------------------------------------------------
 
-    def policy_of(self, thing: Queue | Exchange, *, operator: bool = False) -> Policy | None:
+    def policy_of(self, resource: Queue | Exchange, *, operator: bool = False) -> Policy | None:
         """Return the policy that applies to a queue or an exchange."""
         policies = self.operator_policies if operator else self.policies
-        kind = queue_type(thing.arguments) if isinstance(thing, Queue) else EXCHANGE
-        return matching(policies.values(), kind, thing.name)
+        kind = queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE
+        return matching(policies.values(), kind, resource.name)
 
-    def effective(self, thing: Queue | Exchange) -> dict[str, Any]:
+    def effective(self, resource: Queue | Exchange) -> dict[str, Any]:
         """Return the merged settings of the policies of a queue or an exchange."""
-        return merged(self.policy_of(thing), self.policy_of(thing, operator=True))
+        return merged(self.policy_of(resource), self.policy_of(resource, operator=True))
 
     def settings_of(self, queue: Queue) -> dict[str, Any]:
         """Return the effective settings of a queue."""
@@ -125,6 +136,7 @@ class Policies:
         """
         router = self._context.router
         # A run in progress starts again: it has applied outdated policies.
+        # Taken from the end: exchanges first, each kind in the order of declaration.
         self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
         if not self._applying and not self._apply_some():
             self._applying = True
@@ -136,22 +148,22 @@ class Policies:
 
     def _apply_some(self) -> bool:
         """Apply the policies to some objects; True when all are done."""
-        context, left = self._context, self._unruled
+        context, remaining = self._context, self._unruled
         work, routes = context.timers.work, False
-        while left:
-            thing = left.pop()
-            if isinstance(thing, Queue):
-                if not thing.deleted:
-                    self.apply_to_queue(thing)
+        while remaining:
+            resource = remaining.pop()
+            if isinstance(resource, Queue):
+                if not resource.deleted:
+                    self.apply_to_queue(resource)
             else:
-                self.apply_to_exchange(thing)
+                self.apply_to_exchange(resource)
                 routes = True
-            if work.charge(POLICY_UNITS) and left:
+            if work.charge(POLICY_UNITS) and remaining:
                 break
         if routes:
             # Alternate exchanges may have changed.
             context.router.changed()
-        return not left
+        return not remaining
 
     def apply_to_exchange(self, exchange: Exchange) -> None:
         """Set the alternate exchange: by argument, else by policy."""
@@ -164,6 +176,7 @@ class Policies:
         """Configure a queue by its arguments and policies."""
         policies = self.effective(queue)
         queue.configure(settings_of(queue.arguments, policies))
+        # Nothing of a transient queue survives a restart: there is nothing to sync.
         if queue.durable:
             self._store.set_durability(queue.identity, self._durability(policies))
 
@@ -184,12 +197,16 @@ def restore_policies(of: Callable[[str], Policies], store: Store) -> None:
         store: the store with the definitions.
     """
     for (vhost, name), fields in store.definitions.load(_ROWS):
-        of(vhost).policies[name] = Policy(
-            name, fields["pattern"], fields["apply_to"], fields["priority"], fields["definition"]
-        )
+        of(vhost).policies[name] = _restored(name, fields, fields["apply_to"])
     for (vhost, component, name), fields in store.definitions.load(_OPERATOR_ROWS):
         if component == _COMPONENT:
             value = fields["value"]
-            of(vhost).operator_policies[name] = Policy(
-                name, value["pattern"], value["apply-to"], value["priority"], value["definition"]
-            )
+            of(vhost).operator_policies[name] = _restored(name, value, value["apply-to"])
+
+
+def _restored(name: str, fields: Mapping[str, Any], apply_to: str) -> Policy:
+    """Make a stored policy, and compile its pattern: the first declare would compile them all."""
+    policy = Policy(name, fields["pattern"], apply_to, fields["priority"], fields["definition"])
+    with suppress(PatternRefused):
+        policy.search  # noqa: B018 - compiles it
+    return policy

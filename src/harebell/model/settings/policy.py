@@ -6,20 +6,29 @@ merged with an ordinary one. The error texts are those of RabbitMQ, Erlang terms
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from harebell.base.durability import parse_durability
-from harebell.base.limits import TIER_CHARACTERS
-from harebell.base.patterns import search_for
+from harebell.base.limits import NAME_BYTES
+from harebell.base.patterns import (
+    PatternRefused,
+    Search,
+    SearchBudget,
+    found_by,
+    found_within,
+    search_for,
+)
 from harebell.model.equivalence import term
+from harebell.model.limits import STREAM_SEGMENT_MAX_BYTES, TIER_CHARACTERS
 from harebell.model.queue.arguments import (
     CLASSIC,
     QUORUM,
-    SEGMENT_MAX_BYTES,
     STREAM,
     retry_delays,
+    routing_key_fits,
 )
 from harebell.model.queue.offsets import span_ms
 from harebell.model.resource import precondition
@@ -77,8 +86,13 @@ def _text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _routing_key(value: Any) -> bool:
+    return isinstance(value, str) and routing_key_fits(value)
+
+
 def _at_least(minimum: int) -> Callable[[Any], bool]:
     def fits(value: Any) -> bool:
+        # True is an int in Python, and no number in JSON.
         return isinstance(value, int) and not isinstance(value, bool) and value >= minimum
 
     return fits
@@ -92,10 +106,8 @@ def _one_of(*words: str) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, str) and value in words
 
 
-def _some_nodes(value: Any) -> bool:
-    return _at_least(1)(value) or (
-        isinstance(value, list) and bool(value) and all(isinstance(node, str) for node in value)
-    )
+def _anything(value: Any) -> bool:
+    return True
 
 
 def _age(value: Any) -> bool:
@@ -107,7 +119,11 @@ def _name_of_tier(value: Any) -> bool:
 
 
 _BOTH = (CLASSIC, QUORUM)
-# RabbitMQ 4.0 removed mirrored queues, but the definitions of 3.13 often have these keys.
+MIRRORS = (
+    *("ha-mode", "ha-params", "ha-sync-mode", "ha-sync-batch-size", "ha-promote-on-shutdown"),
+    "ha-promote-on-failure",
+)
+"""Settings of mirrored queues, which RabbitMQ 4.0 removed; definitions of 3.13 often have them."""
 _MIRRORED = (CLASSIC,)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
@@ -115,7 +131,9 @@ _NUMBER_MAX = 2**63 - 1
 KEYS: dict[str, Key] = {
     "alternate-exchange": Key((EXCHANGE, *_ALL), _text, "a valid alternate exchange name"),
     "dead-letter-exchange": Key(_BOTH, _text, "a valid dead letter exchange name"),
-    "dead-letter-routing-key": Key(_BOTH, _text, "a valid dead letter routing key"),
+    "dead-letter-routing-key": Key(
+        _BOTH, _routing_key, f"a valid dead letter routing key of at most {NAME_BYTES} bytes"
+    ),
     "dead-letter-strategy": Key(
         (QUORUM,), _one_of("at-most-once", "at-least-once"), "a valid dead letter strategy"
     ),
@@ -125,6 +143,7 @@ KEYS: dict[str, Key] = {
         _one_of("disabled", "all", "failed", "returned"),
         "a valid delayed retry type",
     ),
+    # An operator narrows the range from both ends, as in RabbitMQ.
     "delayed-retry-min": Key((QUORUM,), _at_least(0), "a valid delayed retry minimum", max),
     "delayed-retry-max": Key((QUORUM,), _at_least(0), "a valid delayed retry maximum", min),
     "message-ttl": Key(_BOTH, _at_least(0), "a valid message TTL", min),
@@ -150,22 +169,8 @@ KEYS: dict[str, Key] = {
         _one_of("client-local", "balanced", "random", "least-leaders"),
         "a valid queue leader locator value",
     ),
-    "ha-mode": Key(
-        _MIRRORED, _one_of("all", "exactly", "nodes"), "a valid ha-mode value", _operators
-    ),
-    "ha-params": Key(
-        _MIRRORED, _some_nodes, "a number of nodes, or a list of their names", _operators
-    ),
-    "ha-sync-mode": Key(
-        _MIRRORED, _one_of("manual", "automatic"), "a valid ha-sync-mode value", _operators
-    ),
-    "ha-sync-batch-size": Key(_MIRRORED, _at_least(1), "a valid ha-sync-batch-size value"),
-    "ha-promote-on-shutdown": Key(
-        _MIRRORED, _one_of("always", "when-synced"), "a valid ha-promote-on-shutdown value"
-    ),
-    "ha-promote-on-failure": Key(
-        _MIRRORED, _one_of("always", "when-synced"), "a valid ha-promote-on-failure value"
-    ),
+    # Any value: only imports keep these settings, and nothing reads them.
+    **{name: Key(_MIRRORED, _anything, "", _operators) for name in MIRRORS},
     "initial-cluster-size": Key((QUORUM, STREAM), _at_least(0), "a valid cluster size"),
     "target-group-size": Key((QUORUM,), _at_least(1), "a valid target count value", max),
     "consumer-disconnected-timeout": Key(
@@ -175,7 +180,7 @@ KEYS: dict[str, Key] = {
     "durability": Key(_ALL, _durability, "a valid durability"),
     "max-age": Key((STREAM,), _age, "a valid max age"),
     "stream-max-segment-size-bytes": Key(
-        (STREAM,), _within(0, SEGMENT_MAX_BYTES), "a valid segment size"
+        (STREAM,), _within(0, STREAM_SEGMENT_MAX_BYTES), "a valid segment size"
     ),
     "tier": Key((STREAM,), _name_of_tier, "a valid tier name"),
     "stream-filter-size-bytes": Key((STREAM,), _within(16, 255), "a valid filter size"),
@@ -183,7 +188,8 @@ KEYS: dict[str, Key] = {
 """All settings of policies."""
 
 
-class Policy(NamedTuple):
+@dataclass(frozen=True)
+class Policy:
     """A checked policy.
 
     Args:
@@ -200,18 +206,33 @@ class Policy(NamedTuple):
     priority: int
     definition: Mapping[str, Any]
 
-    def applies(self, kind: str, name: str) -> bool:
-        """True if it applies to an object of that kind and name."""
-        if kind not in APPLY_TO[self.apply_to] or not search_for(self.pattern)(name):
+    @cached_property
+    def search(self) -> Search:
+        """Searches for the pattern, which is compiled once: there may be any number of policies."""
+        return found_by(self.pattern)
+
+    def applies(self, kind: str, name: str, budget: SearchBudget) -> bool:
+        """True if it applies to an object of that kind and name.
+
+        Args:
+            kind: "exchange", or the type of a queue.
+            name: of the object.
+            budget: what this and the other policies may take to search the name.
+        """
+        if kind not in APPLY_TO[self.apply_to]:
             return False
         known = (KEYS[key] for key in self.definition if key in KEYS)
-        return kind == EXCHANGE or all(kind in key.kinds for key in known)
+        # As in RabbitMQ a policy applies as a whole: not at all to a type that lacks one of its
+        # keys.
+        if kind != EXCHANGE and not all(kind in key.kinds for key in known):
+            return False
+        return found_within(self.search, name, budget)
 
 
 def unknown_settings(policy: Policy, *, operator: bool) -> list[str]:
     """Return the settings of a policy that have no effect here."""
     known = {name for name, key in KEYS.items() if key.merge is not None or not operator}
-    return [name for name in policy.definition if name not in known]
+    return [name for name in policy.definition if name not in known or name in MIRRORS]
 
 
 def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True) -> None:
@@ -224,10 +245,8 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
     """
     try:
         search_for(policy.pattern)
-    except (re.error, TypeError) as problem:
-        raise precondition(
-            f"pattern should be regular expression but is invalid: {problem}"
-        ) from None
+    except (PatternRefused, TypeError) as problem:
+        raise precondition(f"pattern should be regular expression but {problem}") from None
     if policy.apply_to not in APPLY_TO:
         raise precondition(
             f"apply-to '{policy.apply_to}' unrecognised; should be one of: 'queues', "
@@ -237,12 +256,19 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
         raise precondition(f"{term(policy.priority)} priority must be a number")
     if not policy.definition:
         raise precondition("no policy provided")
+    mirrors = [name for name in policy.definition if name in MIRRORS]
+    if mirrors and strict:
+        raise precondition(
+            f"{', '.join(mirrors)}: there are no mirrored queues, as in RabbitMQ since 4.0: leave "
+            "it out, and declare quorum queues or keep the messages in PostgreSQL"
+        )
     strange = unknown_settings(policy, operator=operator)
     if strange and strict:
         pairs = [(name, policy.definition[name]) for name in strange]
         shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in pairs)
         raise precondition(f"[{shown}] are not recognised policy settings")
     for name, value in policy.definition.items():
+        # An import keeps it as it is: there is no rule for its value.
         if name in strange:
             continue
         if isinstance(value, int) and value > _NUMBER_MAX:
@@ -253,13 +279,15 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
 
 def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
     """Return the policy that applies; of equal priorities that with the first name."""
-    found = [policy for policy in policies if policy.applies(kind, name)]
-    return min(found, key=lambda policy: (-policy.priority, policy.name), default=None)
+    ranked = sorted(policies, key=lambda policy: (-policy.priority, policy.name))
+    budget = SearchBudget()
+    return next((policy for policy in ranked if policy.applies(kind, name, budget)), None)
 
 
 def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:
     """Return the merged settings of a policy and an operator policy."""
     given = policy.definition if policy is not None else {}
+    # Unknown keys, which imports keep, must not reach the queues.
     settings = {name: value for name, value in given.items() if name in KEYS}
     for name, value in operator.definition.items() if operator is not None else ():
         merge = KEYS[name].merge if name in KEYS else None

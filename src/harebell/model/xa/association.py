@@ -54,16 +54,16 @@ class Association:
         self._check_selected("start")
         if join and resume:
             raise BranchError(Fault.INVALID, f"xid {xid}: join and resume exclude each other")
-        found = self._branches.find(self._vhost, xid)
-        if self.branch is not None and (join or resume or found is None):
+        branch = self._branches.find(self._vhost, xid)
+        if self.branch is not None and (join or resume or branch is None):
             raise BranchError(
                 Fault.ILLEGAL_STATE,
                 f"xid {xid} cannot be started: the session works on xid {self.branch.xid}",
             )
         if resume:
-            return self._resume(xid, found)
+            return self._resume(xid, branch)
         if join:
-            return self._join(xid, found)
+            return self._join(xid, branch)
         self._enter(self._branches.begin(self._vhost, xid, self._user))
         return Status.OK
 
@@ -71,14 +71,14 @@ class Association:
         branch.sessions += 1
         self.branch = branch
 
-    def _join(self, xid: Xid, found: Branch | None) -> Status:
-        if found is None or not found.open_to(self._user):
+    def _join(self, xid: Xid, branch: Branch | None) -> Status:
+        if branch is None or not branch.open_to(self._user):
             raise unknown(xid)
         if xid in self._suspended:
             raise BranchError(Fault.ILLEGAL_STATE, f"xid {xid} is suspended here: resume it")
-        status = self._branches.apply(found, Call.JOIN).status
+        status = self._branches.apply(branch, Call.JOIN).status
         if status is Status.OK:
-            self._enter(found)
+            self._enter(branch)
         return status
 
     def _resume(self, xid: Xid, found: Branch | None) -> Status:
@@ -90,6 +90,7 @@ class Association:
                 Fault.ILLEGAL_STATE, f"xid {xid} cannot be resumed: it is not suspended here"
             )
         status = self._branches.apply(branch, Call.RESUME).status
+        # After the call: if the table refuses it, the branch stays suspended here.
         del self._suspended[xid]
         if status is Status.OK:
             self.branch = branch
@@ -123,6 +124,7 @@ class Association:
             return self._leave(branch, Call.FAIL, Call.LAST_FAIL)
         if suspend:
             status = self._branches.apply(branch, Call.SUSPEND).status
+            # Otherwise it was rolled back meanwhile: nothing is left to resume, so it ends here.
             if status is Status.OK:
                 self._suspended[xid] = branch
                 return status
@@ -136,6 +138,7 @@ class Association:
         self.branch = None
         self._suspended.clear()
         for branch in branches:
+            # A prepared branch survives its sessions.
             if branch.state in ASSOCIATED:
                 self._leave(branch, Call.LOST, Call.LAST_LOST)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
-from harebell.base import limits
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.timers import Timer
-from harebell.model.queue.contract import Queue
-from harebell.model.transaction import ACCEPT, GIVE_BACK, REJECT, REQUEUE, Entry, Transaction
+from harebell.model import limits
+from harebell.model.queue.contract import Queue, unrouted
+from harebell.model.transaction import ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED, Entry, Transaction
 from harebell.model.xa.states import DONE, Fault, State
 from harebell.model.xa.xid import Xid
 
@@ -83,7 +83,8 @@ class Committer:
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Publish a message to its queues; unroutable ones were returned before."""
-        result = 0
+        result = 0 if queues else unrouted(message)
+        # `admit` takes it even if the queue is full: a prepared branch has to be able to commit.
         for queue in queues:
             result |= queue.admit(message) if self._promised else queue.publish(message)
         return result
@@ -96,10 +97,11 @@ class Committer:
                 queue.settle(position)
             elif kind == REJECT:
                 queue.reject(position)
-            elif kind == GIVE_BACK:
-                queue.give_back(position)
+            elif kind == REQUEUE_RETURNED:
+                queue.requeue_returned(position)
             else:
                 queue.requeue(position)
+        # After all of them: a message must not be delivered before an earlier one that is requeued.
         for queue in {entry.queue: None for entry in entries}:
             queue.drain()
 
@@ -180,6 +182,7 @@ class Branch:
         Raises:
             BranchError: the branch is too large.
         """
+        # Rolled back already, by a timeout or by another session: the answer to `end` says so.
         if self.state in DONE:
             return
         taken = message.footprint()
@@ -203,6 +206,7 @@ class Branch:
             take_back(taken)
             return
         self._settled += len(taken)
+        # The deliveries that are refused are requeued, as the client can no longer settle them.
         if self._settled > limits.BRANCH_SETTLED_MESSAGES:
             take_back(taken)
             raise BranchError(

@@ -17,12 +17,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from harebell.base import limits
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
+from harebell.base.share import Shares
 from harebell.base.slices import Slices, at_once, emptied, in_pieces
 from harebell.base.timers import Timers
+from harebell.model import limits
 from harebell.model.bcc import revealed
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.contract import Queue
@@ -85,21 +86,24 @@ class Branches:
         self._clock = timers.clock
         self._vhosts = vhosts
         self._gauge = gauge
-        self._found: dict[tuple[str, Xid], Branch] = {}
+        self._branches: dict[tuple[str, Xid], Branch] = {}
+        self._shares = Shares(
+            "branches", limits.BRANCHES, "end some: one that was rolled back is kept for an hour"
+        )
         self._kept: Log | None = None
 
     # --- find -----------------------------------------------------------------------------------
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._branches)
 
     def find(self, vhost: str, xid: Xid) -> Branch | None:
         """Return a known branch, or None."""
-        return self._found.get((vhost, xid))
+        return self._branches.get((vhost, xid))
 
     def of(self, vhost: str | None = None) -> list[Branch]:
         """Return the branches of a vhost, or all, the oldest first."""
-        return [each for each in self._found.values() if vhost in (None, each.vhost)]
+        return [each for each in self._branches.values() if vhost in (None, each.vhost)]
 
     def in_doubt(self, vhost: str, asker: Asker) -> list[Xid]:
         """Return the result of a recovery scan: prepared and heuristically decided branches."""
@@ -117,22 +121,20 @@ class Branches:
         Raises:
             BranchError: it is known already, or there are too many.
         """
-        found = self.find(vhost, xid)
-        if found is not None:
-            if not found.open_to(asker):
+        existing = self.find(vhost, xid)
+        if existing is not None:
+            if not existing.open_to(asker):
                 # Even a read-only one: its transaction manager may still ask about it.
-                raise refused(found, Fault.ALREADY_KNOWN, Call.START)
+                raise refused(existing, Fault.ALREADY_KNOWN, Call.START)
             # A read-only branch is finished, but still known.
-            self.apply(found, Call.START)
-            self._forget(found)
-        if len(self._found) >= limits.BRANCHES:
-            raise BranchError(
-                Fault.TOO_MUCH,
-                f"xid {xid} cannot be started: there are {limits.BRANCHES} branches already",
-            )
+            self.apply(existing, Call.START)
+            self._forget(existing)
+        objection = self._shares.objection(asker.name)
+        if objection:
+            raise BranchError(Fault.TOO_MUCH, f"xid {xid} cannot be started: {objection}")
         branch = Branch(xid, vhost, asker.name, self._gauge)
         self.apply(branch, Call.START)
-        self._found[vhost, xid] = branch
+        self._add(branch)
         branch.timeout = limits.BRANCH_TIMEOUT_SECONDS
         self._wake(branch, branch.timeout)
         return branch
@@ -144,20 +146,24 @@ class Branches:
             BranchError: the table refuses it.
         """
         before = branch.state
-        found = step(before, call)
-        if isinstance(found, Fault):
-            raise refused(branch, found, call)
-        branch.state = found.state
-        if found.state in DONE and before not in DONE:
+        outcome = step(before, call)
+        if isinstance(outcome, Fault):
+            raise refused(branch, outcome, call)
+        branch.state = outcome.state
+        # Its work is rolled back at the first failure, while other sessions may still be
+        # associated.
+        if outcome.state in DONE and before not in DONE:
             branch.undo()
-        if found.state is State.UNKNOWN:
+        if outcome.state is State.UNKNOWN:
             self._forget(branch)
-        elif found.state in (State.FAILED, State.EXPIRED, State.READ_ONLY):
-            if found.state is not before:
+        elif outcome.state in (State.FAILED, State.EXPIRED, State.READ_ONLY):
+            # A call that changes nothing, such as a join, must not prolong the time.
+            if outcome.state is not before:
                 self._wake(branch, limits.BRANCH_REMEMBERED_SECONDS)
-        elif found.state in IN_DOUBT and branch.timer is not None:
+        elif outcome.state in IN_DOUBT and branch.timer is not None:
+            # A promise has no timeout: the transaction manager or an operator decides.
             branch.timer.stop()
-        return found
+        return outcome
 
     # --- calls of transaction managers -----------------------------------------------------------
 
@@ -170,6 +176,8 @@ class Branches:
         branch = self._named(vhost, xid, asker)
         done: Transaction[SettledDelivery] = Transaction()
         call = Call.PREPARE
+        # XA_RDONLY of X/Open XA: nothing is left to commit, so the second phase falls away. The
+        # room is checked now, as the commit of a prepared branch must not fail.
         if branch.work.pending() == (0, 0):
             call = Call.PREPARE_NOTHING
         elif not branch.work.has_room():
@@ -181,13 +189,14 @@ class Branches:
                 record = yield from _record_of(branch)
                 data = yield from record.encode_in_slices()
                 yield from emptied(record.publishes)
-            self._write(branch, data)
+            # From here on the record has the work, and the publishes need no memory any more.
+            branch.position = self._append(data)
             done, branch.work = branch.work, Transaction()
             branch.release()
-        found = self.apply(branch, call)
+        applied = self.apply(branch, call)
         yield from emptied(done.publishes)
-        waits = found.state is State.PREPARED
-        return Outcome(found.status, self._commit.ticket if waits else 0)
+        waits = applied.state is State.PREPARED
+        return Outcome(applied.status, self._commit.ticket if waits else 0)
 
     def commit(
         self, vhost: str, xid: Xid, asker: Asker, *, one_phase: bool, in_turns: bool = False
@@ -207,15 +216,17 @@ class Branches:
         branch = self._named(vhost, xid, asker)
         if branch.state is State.PREPARED and not one_phase:
             yield from self._finish(branch, do=True, in_turns=in_turns)
-            found = self.apply(branch, Call.COMMIT)
+            outcome = self.apply(branch, Call.COMMIT)
         else:
             doing = self._do_directly(branch, one_phase=one_phase)
-            found = yield from (
+            outcome = yield from (
                 branch.work.in_one_commit(self._commit, doing) if in_turns else doing
             )
-        if found.state is State.UNKNOWN:
+        # A commit leaves nothing to roll back but counted memory; a branch without room is rolled
+        # back here.
+        if outcome.state is State.UNKNOWN:
             branch.undo()
-        return self._said(found)
+        return self._outcome_of(outcome)
 
     def _do_directly(self, branch: Branch, *, one_phase: bool) -> Slices[Step]:
         """Commit a branch that was not prepared."""
@@ -223,10 +234,10 @@ class Branches:
         if one_phase:
             crowded = branch.state is State.IDLE and not branch.work.has_room()
             call = Call.COMMIT_CROWDED if crowded else Call.COMMIT_ONE_PHASE
-        found = self.apply(branch, call)
-        if found.status is Status.OK:
+        applied = self.apply(branch, call)
+        if applied.status is Status.OK:
             yield from branch.work.commit(Committer(), self._commit, self._clock.steady)
-        return found
+        return applied
 
     def rollback(self, vhost: str, xid: Xid, asker: Asker) -> Slices[Outcome]:
         """Roll a branch back, and requeue what it acknowledged.
@@ -238,9 +249,10 @@ class Branches:
         prepared = branch.state is State.PREPARED
         if prepared:
             yield from self._finish(branch, do=False)
-        found = self.apply(branch, Call.ROLLBACK)
+        applied = self.apply(branch, Call.ROLLBACK)
         branch.undo()
-        return self._said(found) if prepared else Outcome(found.status)
+        # Without a record nothing has to reach the disk: a crash rolls the branch back, too.
+        return self._outcome_of(applied) if prepared else Outcome(applied.status)
 
     def forget(self, vhost: str, xid: Xid, asker: Asker) -> Outcome:
         """Forget a heuristic decision.
@@ -249,9 +261,9 @@ class Branches:
             BranchError: it is not known, or was not decided heuristically.
         """
         branch = self._named(vhost, xid, asker)
-        found = self.apply(branch, Call.FORGET)
+        applied = self.apply(branch, Call.FORGET)
         self._settle(branch)
-        return self._said(found)
+        return self._outcome_of(applied)
 
     def decide(self, vhost: str, xid: Xid, *, commit: bool) -> Outcome:
         """Commit or roll back a prepared branch for an operator (heuristic decision).
@@ -261,15 +273,22 @@ class Branches:
         """
         branch = self._named(vhost, xid, OPERATOR)
         call = Call.DECIDE_COMMIT if commit else Call.DECIDE_ROLLBACK
-        found = step(branch.state, call)
-        if isinstance(found, Fault):
-            raise refused(branch, found, call)
+        outcome = step(branch.state, call)
+        if isinstance(outcome, Fault):
+            raise refused(branch, outcome, call)
+        # The decision and the work become one commit: a crash must not leave an undone decision.
         self._commit.joint = True
-        at_once(self._finish(branch, do=commit))
+        record = BranchRecord(xid, vhost, branch.user, outcome.state, branch.moment, branch.timeout)
+        # Before the work: what cannot be stored is not done.
+        position = self._append(record.encode())
+        try:
+            at_once(self._finish(branch, do=commit))
+        except BranchError:
+            self._log().settle(position)
+            raise
         self.apply(branch, call)
-        record = BranchRecord(xid, vhost, branch.user, branch.state, branch.moment, branch.timeout)
-        self._write(branch, record.encode())
-        return self._said(found)
+        branch.position = position
+        return self._outcome_of(outcome)
 
     def set_timeout(self, vhost: str, xid: Xid, asker: Asker, seconds: int) -> None:
         """Set the timeout of a branch from now on; 0 for the default.
@@ -338,7 +357,7 @@ class Branches:
             for each, queue in self._places(record)
             if queue is not None and queue.withhold(each.position)
         }
-        self._found[record.vhost, record.xid] = branch
+        self._add(branch)
 
     # --- inside ---------------------------------------------------------------------------------
 
@@ -356,6 +375,7 @@ class Branches:
     def _busy(self, branch: Branch) -> Iterator[None]:
         """Refuse other calls on the branch meanwhile; its vhost may be deleted."""
         branch.busy = True
+        # A timeout must not roll back a branch while its work is being written.
         if branch.timer is not None:
             branch.timer.stop()
         try:
@@ -364,22 +384,22 @@ class Branches:
             branch.busy = False
             if branch.state is State.IDLE:
                 self._wake(branch, branch.timeout)
-        if self._found.get((branch.vhost, branch.xid)) is not branch:
+        if self._branches.get((branch.vhost, branch.xid)) is not branch:
             raise unknown(branch.xid)
 
-    def _said(self, found: Step) -> Outcome:
+    def _outcome_of(self, applied: Step) -> Outcome:
         """Return the outcome of a change to a log: the reply waits for the disk."""
         self._commit.urgent = True
-        return Outcome(found.status, self._commit.ticket)
+        return Outcome(applied.status, self._commit.ticket)
 
     def _log(self) -> Log:
         if self._kept is None:
             self._kept = self._store.open_log(BRANCH_LOG, durable=True, keep_all=True)
         return self._kept
 
-    def _write(self, branch: Branch, record: bytes) -> None:
-        branch.position = self._log().append(Message("", "", _RECORD, record))
+    def _append(self, record: bytes) -> int:
         self._commit.urgent = True
+        return self._log().append(Message("", "", _RECORD, record))
 
     def _settle(self, branch: Branch) -> None:
         if branch.position >= 0:
@@ -402,6 +422,7 @@ class Branches:
     def _carry_out(self, branch: Branch, work: Transaction[SettledDelivery]) -> Slices[None]:
         """Carry out the work, and settle the record; a crash must not separate them."""
         now = self._clock.steady
+        # `more`: settling the record is one more change that a crash must not separate.
         yield from work.commit(Committer(promised=True), self._commit, now, more=1)
         self._settle(branch)
 
@@ -419,21 +440,28 @@ class Branches:
                 Fault.FAILED, f"xid {branch.xid}: the record of its work is damaged: {error}"
             ) from None
         work: Transaction[SettledDelivery] = Transaction()
+        vhost = self._vhosts.get(record.vhost)
+        keeps = vhost is not None and any(each.KEEPS for each in vhost.exchanges.values())
         places = [self._queue(record, place) for place in record.queues]
-        ways: dict[tuple[int, ...], tuple[Queue, ...]] = {}
+        routes: dict[tuple[int, ...], tuple[Queue, ...]] = {}
         for publishes in in_pieces(record.publishes):
             yield
             for publish in publishes:
-                there = ways.get(publish.queues)
-                if there is None:
-                    found = [places[number] for number in publish.queues]
-                    there = tuple(queue for queue in found if queue is not None)
-                    ways[publish.queues] = there
-                work.publish(publish.message, there, 0)
+                queues = routes.get(publish.queues)
+                if queues is None:
+                    named = [places[number] for number in publish.queues]
+                    # Queues that were deleted since get nothing.
+                    queues = tuple(queue for queue in named if queue is not None)
+                    routes[publish.queues] = queues
+                if vhost is not None and keeps:
+                    # The record does not say which exchanges keep something of it.
+                    vhost.context.route_again(publish.message, queues)
+                work.publish(publish.message, queues, 0)
         yield from emptied(record.publishes)
         for each, queue in self._places(record):
-            mine = branch.held is None or (each.queue, each.position) in branch.held
-            if queue is not None and mine:
+            # After a restart only messages that are still there were withheld for the branch.
+            withheld = branch.held is None or (each.queue, each.position) in branch.held
+            if queue is not None and withheld:
                 work.settle([SettledDelivery(queue, each.position)], each.kind)
         return work
 
@@ -445,6 +473,7 @@ class Branches:
     def _queue(self, record: BranchRecord, place: RecordedQueue) -> Queue | None:
         vhost = self._vhosts.get(record.vhost)
         queue = None if vhost is None else _destination(vhost, place.name)
+        # With another identity it was deleted and declared again: positions mean other messages.
         return queue if queue is not None and queue.identity == place.identity else None
 
     def _wake(self, branch: Branch, seconds: int) -> None:
@@ -453,13 +482,19 @@ class Branches:
         branch.timer.set(self._clock.steady + seconds * _MS)
 
     def _time_out(self, branch: Branch) -> None:
-        if self._found.get((branch.vhost, branch.xid)) is branch:
+        # The xid may have been used again since the timer was set.
+        if self._branches.get((branch.vhost, branch.xid)) is branch:
             self.apply(branch, Call.TIMEOUT)
+
+    def _add(self, branch: Branch) -> None:
+        self._branches[branch.vhost, branch.xid] = branch
+        self._shares.add(branch.user)
 
     def _forget(self, branch: Branch) -> None:
         if branch.timer is not None:
             branch.timer.stop()
-        self._found.pop((branch.vhost, branch.xid), None)
+        if self._branches.pop((branch.vhost, branch.xid), None) is not None:
+            self._shares.remove(branch.user)
 
 
 def unknown(xid: Xid) -> BranchError:
@@ -481,11 +516,11 @@ def refused(branch: Branch, fault: Fault, call: Call) -> BranchError:
 def _destination(vhost: VHost, name: str) -> Queue | None:
     """Return the destination of that name: a queue, a requester or a delaying exchange."""
     router = vhost.router
-    found = router.queues.get(name) or router.replies.get(name)
-    if found is None and name.startswith(HELD_PREFIX):
+    destination = router.queues.get(name) or router.replies.get(name)
+    if destination is None and name.startswith(HELD_PREFIX):
         exchange = router.exchanges.get(name.removeprefix(HELD_PREFIX))
         return exchange.held if isinstance(exchange, DelayedExchange) else None
-    return found
+    return destination
 
 
 def _record_of(branch: Branch) -> Slices[BranchRecord]:
@@ -495,13 +530,13 @@ def _record_of(branch: Branch) -> Slices[BranchRecord]:
     for publishes in in_pieces(branch.work.publishes):
         yield
         for message, queues, _ in publishes:
-            there = [queue for queue in queues if not queue.deleted]
-            # A delaying exchange keeps what queues must not show (see `bcc`).
-            waiting = [queue for queue in there if isinstance(queue, Held)]
-            if waiting:
-                record.add(revealed(message), waiting)
-            if len(there) > len(waiting):
-                record.add(message, [queue for queue in there if queue not in waiting])
+            existing = [queue for queue in queues if not queue.deleted]
+            # A delaying exchange keeps the blind keys, which queues must not show (see `bcc`).
+            delaying = [queue for queue in existing if isinstance(queue, Held)]
+            if delaying:
+                record.add(revealed(message), delaying)
+            if len(existing) > len(delaying):
+                record.add(message, [queue for queue in existing if queue not in delaying])
     for settled in in_pieces(branch.work.settled):
         yield
         for entries, kind in settled:

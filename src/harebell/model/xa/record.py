@@ -10,7 +10,8 @@
     u32 publishes    each: u64 time to live from the commit on in ms, 2^64-1 for none
                            u16 queues, each: u32 number in the list above
                            u32 length, and a record of the message (store/FORMAT.md)
-    u32 settlements  each: u32 queue | u64 position | u8 0 accept, 1 reject, 2 requeue, 3 give back
+    u32 settlements  each: u32 queue | u64 position | u8 0 accept, 1 reject, 2 requeue,
+                           3 requeue without a failed delivery
 
 It is one record, as a crash keeps a record whole or not at all: a branch is prepared when its
 record is on disk. A heuristically decided branch has no queues, publishes and settlements.
@@ -19,9 +20,10 @@ record is on disk. A heuristically decided branch has no queues, publishes and s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from struct import Struct
 from struct import error as struct_error
+
+import msgspec
 
 from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import Message
@@ -47,24 +49,21 @@ class RecordError(ValueError):
     """Bytes that are no valid record of a branch; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordedQueue:
+class RecordedQueue(msgspec.Struct, frozen=True):
     """A queue by name and identity: found again only if it is still the same queue."""
 
     name: str
     identity: str
 
 
-@dataclass(slots=True)
-class Publish:
+class Publish(msgspec.Struct):
     """A message, and the numbers of its queues."""
 
     message: Message
     queues: tuple[int, ...]
 
 
-@dataclass(slots=True)
-class Settlement:
+class Settlement(msgspec.Struct):
     """The number of a queue, a position, and how the delivery was settled."""
 
     queue: int
@@ -72,8 +71,7 @@ class Settlement:
     kind: int
 
 
-@dataclass(slots=True)
-class BranchRecord:
+class BranchRecord(msgspec.Struct):
     """The contents of a record."""
 
     xid: Xid
@@ -82,19 +80,19 @@ class BranchRecord:
     state: State = State.PREPARED
     moment: int = 0
     timeout: int = 0
-    queues: list[RecordedQueue] = field(default_factory=list)
-    publishes: list[Publish] = field(default_factory=list)
-    settlements: list[Settlement] = field(default_factory=list)
-    _numbers: dict[tuple[str, str], int] = field(default_factory=dict)
+    queues: list[RecordedQueue] = msgspec.field(default_factory=list)
+    publishes: list[Publish] = msgspec.field(default_factory=list)
+    settlements: list[Settlement] = msgspec.field(default_factory=list)
+    _numbers: dict[tuple[str, str], int] = msgspec.field(default_factory=dict)
 
     def number(self, queue: Queue) -> int:
         """Return the number of a queue in the list; add it if it is new."""
         key = queue.name, queue.identity
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.queues)
+        index = self._numbers.get(key)
+        if index is None:
+            index = self._numbers[key] = len(self.queues)
             self.queues.append(RecordedQueue(queue.name, queue.identity))
-        return found
+        return index
 
     def add(self, message: Message, queues: Iterable[Queue]) -> None:
         """Add a publish to these queues."""
@@ -149,13 +147,13 @@ class _Reader:
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        self._offset = 0
 
     def numbers(self, kind: Struct) -> tuple[int, ...]:
         """Return the next numbers."""
-        found = kind.unpack_from(self._data, self._at)
-        self._at += kind.size
-        return found
+        values = kind.unpack_from(self._data, self._offset)
+        self._offset += kind.size
+        return values
 
     def number(self, kind: Struct) -> int:
         """Return the next number."""
@@ -163,10 +161,10 @@ class _Reader:
 
     def data(self, size: int) -> bytes:
         """Return the next bytes."""
-        if size > len(self._data) - self._at:
-            raise RecordError(f"{size} octets are said to follow octet {self._at}")
-        self._at += size
-        return self._data[self._at - size : self._at]
+        if size > len(self._data) - self._offset:
+            raise RecordError(f"{size} octets are said to follow octet {self._offset}")
+        self._offset += size
+        return self._data[self._offset - size : self._offset]
 
     def text(self) -> str:
         """Return the next text."""
@@ -175,14 +173,15 @@ class _Reader:
     def count(self) -> int:
         """Return the number of elements that follow, each at least one byte long."""
         count = self.number(_LONG)
-        if count > len(self._data) - self._at:
-            raise RecordError(f"{count} entries are said to follow octet {self._at}")
+        # Before a loop: damaged bytes may claim four billion elements.
+        if count > len(self._data) - self._offset:
+            raise RecordError(f"{count} entries are said to follow octet {self._offset}")
         return count
 
     def end(self) -> None:
         """Raise RecordError if bytes are left."""
-        if self._at != len(self._data):
-            raise RecordError(f"{len(self._data) - self._at} octets are left over")
+        if self._offset != len(self._data):
+            raise RecordError(f"{len(self._data) - self._offset} octets are left over")
 
 
 def decode(data: bytes) -> BranchRecord:
@@ -240,6 +239,7 @@ def _read_publish(reader: _Reader, queues: int) -> Publish:
     message.timestamp = 0
     if ttl != _NEVER and ttl >= _MAX:
         raise RecordError(f"a message is to last {ttl} ms")
+    # A time to live begins at the commit, however long the branch was prepared.
     if ttl != _NEVER:
         message.due = due_at_commit(ttl)
     return Publish(message, numbers)

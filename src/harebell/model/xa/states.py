@@ -118,6 +118,7 @@ def _ended(associated: State, alone: State, status: Status) -> dict[Call, Step]:
 
 def _over(state: State, status: Status, answer: Status) -> dict[Call, Step]:
     """Return the steps on a rolled back branch without sessions."""
+    # The branch was remembered to tell its outcome: with the answer it may be forgotten.
     gone = Step(State.UNKNOWN, status)
     return {
         Call.JOIN: Step(state, status),
@@ -134,6 +135,7 @@ def _over(state: State, status: Status, answer: Status) -> dict[Call, Step]:
 
 def _decided(state: State, status: Status) -> dict[Call, Step]:
     """Return the steps on a heuristically decided branch."""
+    # X/Open XA: a heuristic outcome is told at every question until it is to be forgotten.
     answered = Step(state, status)
     return {
         Call.COMMIT: answered,
@@ -171,11 +173,13 @@ _ROWS: dict[State, dict[Call, Step]] = {
     State.PREPARED: {
         Call.COMMIT: Step(State.UNKNOWN),
         Call.ROLLBACK: Step(State.UNKNOWN),
+        # A promise: only the transaction manager or an operator ends it.
         Call.TIMEOUT: Step(State.PREPARED),
         Call.DECIDE_COMMIT: Step(State.DECIDED_COMMIT),
         Call.DECIDE_ROLLBACK: Step(State.DECIDED_ROLLBACK),
     },
     State.READ_ONLY: {
+        # Finished, although it is remembered: the xid may be used again.
         Call.START: Step(State.ACTIVE),
         Call.COMMIT: Step(State.UNKNOWN),
         Call.ROLLBACK: Step(State.UNKNOWN),
@@ -200,9 +204,9 @@ _TIMEOUTS = (Call.GET_TIMEOUT, Call.SET_TIMEOUT)
 
 def step(state: State, call: Call) -> Step | Fault:
     """Return the step of a call in a state, or the reason for a refusal."""
-    found = _ROWS[state].get(call)
-    if found is not None:
-        return found
+    outcome = _ROWS[state].get(call)
+    if outcome is not None:
+        return outcome
     if state is State.UNKNOWN:
         return Fault.UNKNOWN_XID
     if state is State.READ_ONLY and call in (Call.JOIN, *_TIMEOUTS):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from struct import Struct
 from typing import NamedTuple
 
-from harebell.base.limits import XID_PART_BYTES
+from harebell.model.limits import XID_PART_BYTES
 
 _HEAD = Struct(">IBB")
 _FORMATS = 2**32

@@ -105,6 +105,7 @@ def mirror(
         checkpoint: directory of the pipeline's progress.
         trigger: when; None processes the present messages and ends.
     """
+    # Each row has its own delivery mode; this is only for those without one.
     options = {"url": target, "persistent": "false"}
     if to_queue is not None:
         options[EXPRESSION] = quoted(to_queue)

@@ -52,6 +52,7 @@ class PinnedTable:
         reader = spark.read
         if self.schema:
             reader = reader.schema(StructType.fromJson(json.loads(self.schema)))
+            # Spark reads no empty list of files.
             if not self.files:
                 return spark.createDataFrame([], StructType.fromJson(json.loads(self.schema)))
         if self.base:

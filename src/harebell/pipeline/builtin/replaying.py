@@ -92,6 +92,7 @@ def _order(rows: DataFrame) -> list[Any]:
 
     order: list[Any] = [name for name in _ORDER if name in rows.columns]
     if order:
+        # Offsets count from 0 in each queue of a table.
         order += [name for name in ("queue", "routing_key") if name in rows.columns]
         order.append(f.xxhash64("value"))
     return order
@@ -111,14 +112,14 @@ def messages_of(rows: DataFrame, routing_key: str | None) -> DataFrame:
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType
 
-    found = rows
+    messages = rows
     if routing_key is not None:
-        found = found.withColumn("routing_key", f.lit(routing_key))
-    elif "routing_key" not in found.columns:
-        found = found.withColumn("routing_key", f.lit(""))
+        messages = messages.withColumn("routing_key", f.lit(routing_key))
+    elif "routing_key" not in messages.columns:
+        messages = messages.withColumn("routing_key", f.lit(""))
     else:
-        found = found.withColumn("routing_key", f.coalesce("routing_key", f.lit("")))
-    kind = found.schema["properties"].dataType if "properties" in found.columns else None
+        messages = messages.withColumn("routing_key", f.coalesce("routing_key", f.lit("")))
+    kind = messages.schema["properties"].dataType if "properties" in messages.columns else None
     given = kind.names if isinstance(kind, StructType) else []
     fields = [f.col(f"properties.{name}").alias(name) for name in _TEXTS if name in given]
     mode = f.col("properties.delivery_mode") if "delivery_mode" in given else f.lit(None)
@@ -126,11 +127,11 @@ def messages_of(rows: DataFrame, routing_key: str | None) -> DataFrame:
     if "priority" in given:
         fields.append(f.col("properties.priority").cast("int").alias("priority"))
     times = [f.col("properties.timestamp")] if "timestamp" in given else []
-    times += [f.col("timestamp")] if "timestamp" in found.columns else []
+    times += [f.col("timestamp")] if "timestamp" in messages.columns else []
     if times:
         fields.append(f.coalesce(*times).cast("timestamp").alias("timestamp"))
-    found = found.withColumn("properties", f.struct(*fields))
-    return found.withColumn("headers", _headers(found)).withColumn(
+    messages = messages.withColumn("properties", f.struct(*fields))
+    return messages.withColumn("headers", _headers(messages)).withColumn(
         "value", f.col("value").cast("binary")
     )
 
@@ -219,27 +220,27 @@ def _needed(rows: DataFrame) -> DataFrame:
     from pyspark.sql import functions as f
     from pyspark.sql.types import StructType, TimestampType
 
-    found = rows.select(*(name for name in _NEEDED if name in rows.columns))
-    kind = found.schema["properties"].dataType if "properties" in found.columns else None
+    data_frame = rows.select(*(name for name in _NEEDED if name in rows.columns))
+    kind = data_frame.schema["properties"].dataType if "properties" in data_frame.columns else None
     if not isinstance(kind, StructType) or "timestamp" not in kind.names:
-        return found
+        return data_frame
     if not isinstance(kind["timestamp"].dataType, TimestampType):
-        return found
+        return data_frame
     seconds = f.unix_seconds(f.col("properties.timestamp"))
-    return found.withColumn("properties", f.col("properties").withField("timestamp", seconds))
+    return data_frame.withColumn("properties", f.col("properties").withField("timestamp", seconds))
 
 
 def _properties(fields: dict[str, Any]) -> dict[str, Any]:
     given = fields.get("properties") or {}
-    found = {name: given[name] for name in _TEXTS if given.get(name) is not None}
+    properties = {name: given[name] for name in _TEXTS if given.get(name) is not None}
     for name in ("delivery_mode", "priority"):
         if given.get(name) is not None:
-            found[name] = int(given[name])
-    found.setdefault("delivery_mode", 2)
+            properties[name] = int(given[name])
+    properties.setdefault("delivery_mode", 2)
     seconds = given.get("timestamp")
     if isinstance(seconds, int) and seconds >= 0:
-        found["timestamp"] = seconds
-    return {**found, "headers": fields["headers"]}
+        properties["timestamp"] = seconds
+    return {**properties, "headers": fields["headers"]}
 
 
 def _paced(messages: Iterator[Message], rate: float) -> Iterator[Message]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import time
 import uuid
 from collections.abc import Callable, Iterator
@@ -27,6 +26,7 @@ from harebell.client.url import URL
 from harebell.pipeline.builtin.pinned_table import PinnedTable
 from harebell.pipeline.builtin.replaying import Choice, chosen, messages_of
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks.staging import store
 from harebell.spark.options.sink_options import EXACTLY_ONCE, SinkOptions
 from harebell.spark.options.values import OptionError
 from harebell.spark.writing import staged
@@ -94,35 +94,26 @@ def open_replay(
         raise PipelineError(f"the replay in {file} cannot be read: {error}") from None
     if stored is not None:
         stored["table"]["files"] = tuple(stored["table"]["files"])
-        found = Replay(
+        replay = Replay(
             **stored
             | {"table": PinnedTable(**stored["table"]), "choice": Choice(**stored["choice"])}
         )
-        if (found.choice, found.exchange, found.routing_key) != (choice, exchange, routing_key):
+        if (replay.choice, replay.exchange, replay.routing_key) != (choice, exchange, routing_key):
             raise PipelineError(
                 f"{checkpoint} has a replay of other rows or to another exchange: repeat its "
                 "flags, or use another directory for a new replay"
             )
-        return found
+        return replay
+    # A chunk is published at once, so a slow replay has chunks of a second.
     chunk = max(1, min(_CHUNK, int(rate))) if rate else _CHUNK
     fresh = Replay(f"replay/{uuid.uuid4()}", table(), choice, exchange, routing_key, chunk)
     try:
-        _store(file, fresh)
+        store(file, asdict(fresh))
     except OSError as error:
         raise PipelineError(
             f"the directory {checkpoint} cannot be used: {error.strerror}"
         ) from None
     return fresh
-
-
-def _store(file: Path, replay: Replay) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_suffix(".new")
-    with new.open("w") as out:
-        json.dump(asdict(replay), out)
-        out.flush()
-        os.fsync(out.fileno())
-    new.replace(file)
 
 
 def replay_once(
@@ -168,6 +159,7 @@ def _published(
     with target.connect("replay") as connection:
         target.mode(connection, EXACTLY_ONCE, _NEEDS)
         channel = connection.channel(confirms=False)
+        # Opening fences another process with the same directory, and names the first missing chunk.
         first = channel.stage_open(replay.identity, run)
     before = first * replay.chunk
     rows = frame.offset(before) if before else frame

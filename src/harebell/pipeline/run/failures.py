@@ -35,6 +35,9 @@ def suppress_tracebacks(session: Any = None) -> None:
     """
     from pyspark.logger import PySparkLogger
 
+    # Py4J logs a call whose JVM has ended before it raises, at the root and in its own loggers.
+    logging.getLogger().addFilter(_is_no_lost_call)
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel(logging.CRITICAL)
     # Over Spark Connect there is no JVM here.
@@ -46,10 +49,16 @@ def suppress_tracebacks(session: Any = None) -> None:
             log4j.core.config.Configurator.setLevel(name, log4j.Level.OFF)
 
 
+def _is_no_lost_call(record: logging.LogRecord) -> bool:
+    """False for the traceback of a call to a JVM that has ended, whose caller gets the error."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not type(error).__module__.startswith("py4j.")
+
+
 def spark_errors() -> tuple[type[Exception], ...]:
     """Return the exception classes of Spark, if it was imported."""
-    found = sys.modules.get("pyspark.errors")
-    return () if found is None else (found.PySparkException,)
+    module = sys.modules.get("pyspark.errors")
+    return () if module is None else (module.PySparkException,)
 
 
 def reason_of(error: BaseException) -> str:
@@ -60,7 +69,9 @@ def reason_of(error: BaseException) -> str:
 def unreached(error: BaseException | None) -> bool:
     """True if a run failed because the broker was unreachable or refused the login."""
     while error is not None:
+        # In Spark's text the class of the error stands at the start of a line within a traceback.
         if isinstance(error, _OUTSIDE) or _RAISED_OUTSIDE.search(str(error)):
             return True
+        # Spark has the error of a Python process as text only, and may wrap it again.
         error = error.__cause__ or error.__context__
     return False

@@ -13,31 +13,22 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import PIPELINE_LEASE
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.spec.description import Body, Description, Source, Step
+from harebell.pipeline.run.json_objects import parsed
+from harebell.pipeline.spec.description import MANY, Body, Description, Source, Step
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 FORMAT = "harebell"
 DATA = "data"
 BAD = "_bad"
-_CORRUPT = "_corrupt"
 
 
 def stream_of(spark: SparkSession, source: Source) -> DataFrame:
     """Return a source as a stream, with decoded bodies and the reason of bad rows in `_bad`."""
-    options = spark.readStream.format(FORMAT).options(**options_of(source))
+    options = spark.readStream.format(FORMAT).options(**source.options)
     return decoded(options.load(), source.body)
-
-
-def options_of(source: Source) -> dict[str, str]:
-    """Return the options of a source; a pipeline that failed at night keeps its claims."""
-    given = {name.lower() for name in source.options}
-    if given & {"leasetimeout", "exchange"}:
-        return source.options
-    return source.options | {"leaseTimeout": PIPELINE_LEASE}
 
 
 def decoded(frame: DataFrame, body: Body) -> DataFrame:
@@ -54,25 +45,9 @@ def decoded(frame: DataFrame, body: Body) -> DataFrame:
         text = f.expr("try_validate_utf8(CAST(value AS STRING))")
         reason = f.when(text.isNull() & f.col("value").isNotNull(), "the body is no UTF-8")
         return frame.withColumn(DATA, text).withColumn(BAD, reason)
-    found = frame.select("*", f.explode(f.array(_parsed(body))).alias(DATA))
-    corrupt = f.col(f"{DATA}.{_CORRUPT}")
-    reason = f.when(
-        f.col(DATA).isNull() | corrupt.isNotNull(), f"the body is no JSON with {body.schema}"
-    )
-    return found.withColumn(BAD, reason).withColumn(DATA, f.col(DATA).dropFields(_CORRUPT))
-
-
-def _parsed(body: Body) -> Column:
-    """Return JSON bodies as structs, with an extra field for what could not be parsed.
-
-    Spark would copy this expression to every use of a field, and parse every body again for each
-    field. Exploding an array of one struct prevents that.
-    """
-    from pyspark.sql import functions as f
-
-    schema = f"{body.schema}, {_CORRUPT} STRING"
-    options = {"mode": "PERMISSIVE", "columnNameOfCorruptRecord": _CORRUPT}
-    return f.from_json(f.col("value").cast("string"), schema, options)
+    what = "JSON objects" if body.objects == MANY else "one JSON object"
+    reason = f.when(f.col(DATA).isNull(), f"the body is not {what} with {body.schema}")
+    return parsed(frame, body, DATA).withColumn(BAD, reason)
 
 
 def good_rows(frame: DataFrame, source: Source) -> DataFrame:
@@ -87,6 +62,7 @@ def good_rows(frame: DataFrame, source: Source) -> DataFrame:
             *(f.lit("offset "), f.col("offset").cast("string"), f.lit(" of queue ")),
             *(f.col("queue"), f.lit(": "), f.col(BAD), f.lit(" (onError decides what then)")),
         )
+        # A filter and no column: Spark drops a column that no step uses, with the error in it.
         return frame.filter(f.when(fine, True).otherwise(f.raise_error(said))).drop(BAD)
     return frame.filter(fine).drop(BAD)
 
@@ -135,12 +111,12 @@ def function_of(name: str, directory: Path) -> Any:
     if str(directory) not in sys.path:
         sys.path.insert(0, str(directory))
     try:
-        found = getattr(importlib.import_module(module), attribute, None)
+        function = getattr(importlib.import_module(module), attribute, None)
     except (ImportError, SyntaxError, NameError) as error:
         raise PipelineError(f"the module {module} cannot be imported: {error}") from None
-    if not callable(found):
+    if not callable(function):
         raise PipelineError(f"the module {module} has no function {attribute}")
-    return found
+    return function
 
 
 def ship_modules(spark: SparkSession, pipeline: Description) -> None:
@@ -175,7 +151,7 @@ def as_dead_letters(frame: DataFrame, source: Source, pipeline: str) -> DataFram
         own = f.coalesce(f.col("headers"), f.create_map().cast("map<string,string>"))
         kept = f.map_filter(own, lambda name, _: ~name.isin(REASON, PIPELINE, QUEUE, KEY))
         headers = f.map_concat(kept, added)
-    found = frame.withColumn("headers", headers).drop(BAD)
+    data_frame = frame.withColumn("headers", headers).drop(BAD)
     if route.routing_key is not None:
-        found = found.withColumn("routing_key", f.lit(route.routing_key))
-    return found
+        data_frame = data_frame.withColumn("routing_key", f.lit(route.routing_key))
+    return data_frame

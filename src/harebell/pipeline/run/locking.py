@@ -38,6 +38,8 @@ class CheckpointLock:
         """
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
+            # Not inherited (O_CLOEXEC): a worker of Spark that outlives this process would hold the
+            # lock.
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         except OSError as error:
             raise PipelineError(
@@ -52,6 +54,7 @@ class CheckpointLock:
                 f"the checkpoint {self.path.parent} is in use by {holder or 'another pipeline'}: "
                 "stop that one, or give this pipeline a checkpoint of its own"
             ) from None
+        # After the lock: a process that is refused must not remove the holder's name.
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, f"pipeline {self._name}, process {os.getpid()}\n".encode(), 0)
         self._descriptor = descriptor
@@ -59,5 +62,7 @@ class CheckpointLock:
 
     def __exit__(self, *_: object) -> None:
         """Release the lock."""
+        # The file stays. Another process may have it open and be about to lock it; a third would
+        # then lock a new file of this name, and both would run.
         os.close(self._descriptor)
         self._descriptor = -1

@@ -3,32 +3,29 @@
 A source commits a claim when Spark asks for what comes after it, because Spark tells it no other
 way that a micro-batch is in its commit log. With a trigger of an hour that is an hour later. A
 pipeline that was stopped meanwhile would leave the claim open, and when its lease is over the
-messages would come again, although the sinks have them. The checkpoint says it at once:
-
-    <checkpoint>/commits/7     micro-batch 7 is finished
-    <checkpoint>/offsets/7     two lines, then the offsets where it ended, a line for each source
+messages would come again, although the sinks have them. The checkpoint says it at once.
 """
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import PIPELINE_SETTLE_SECONDS
 from harebell.client import blocking
 from harebell.client.blocking import Channel
 from harebell.client.errors import ChannelClosed
 from harebell.client.protocol.leases import Lease
-from harebell.pipeline.run.frames import options_of
+from harebell.pipeline.limits import PIPELINE_SETTLE_SECONDS
 from harebell.pipeline.spec.description import Description
 from harebell.spark.options.source_options import parse
-from harebell.spark.reading.offsets import ClaimOffset, OffsetError, offsets_of
+from harebell.spark.reading.checkpoint import last_batch, offsets_at
+from harebell.spark.reading.offsets import ClaimOffset
+from harebell.wire.v09.history import NAME as HISTORY
 
 _LOG = logging.getLogger("harebell.spark")
-_HEAD_LINES = 2
 
 
 def commit_logged_claims(pipeline: Description) -> None:
@@ -43,7 +40,7 @@ def commit_logged_claims(pipeline: Description) -> None:
 
 
 def forget_planned_claims(pipeline: Description) -> None:
-    """Give back the claims of a checkpoint that is about to be removed, and remove their groups.
+    """Requeue the claims of a checkpoint that is about to be removed, and remove their groups.
 
     Args:
         pipeline: whose checkpoint is locked, and has no finished micro-batch.
@@ -58,18 +55,10 @@ def claims_of(checkpoint: Path, log: str) -> Iterator[tuple[str, ClaimOffset]]:
         checkpoint: of the pipeline.
         log: `commits` for what is finished, `offsets` for what was planned.
     """
-    numbers = [int(each.name) for each in (checkpoint / log).glob("*") if each.name.isdigit()]
-    if not numbers:
-        return
-    lines = (checkpoint / "offsets" / str(max(numbers))).read_text().splitlines()
-    for line in lines[_HEAD_LINES:]:
-        try:
-            offsets = offsets_of(json.loads(line))
-        except (ValueError, OffsetError):
-            continue  # of a source of another format
-        for queue, offset in offsets.items():
-            if isinstance(offset, ClaimOffset):
-                yield queue, offset
+    last = last_batch(checkpoint, log)
+    for queue, offset in () if last is None else offsets_at(checkpoint, last):
+        if isinstance(offset, ClaimOffset):
+            yield queue, offset
 
 
 def _settle(
@@ -79,7 +68,7 @@ def _settle(
         claims = list(claims_of(pipeline.checkpoint, log))
         if not claims:
             return
-        options = [parse(options_of(source)) for source in pipeline.sources]
+        options = [parse(source.options) for source in pipeline.sources]
         if len({(each.url.address, each.url.vhost) for each in options}) > 1:
             # The offsets do not say which broker they belong to; the next start commits them.
             return
@@ -88,9 +77,18 @@ def _settle(
             for queue, offset in claims:
                 try:
                     channel = connection.channel(confirms=False)
+                    # This fences the query, which has ended: its connection may be open a little
+                    # longer.
                     lease = channel.lease_open(queue, offset.group, timeout=timeout)
                     if lease.generation == offset.generation:
-                        settle(channel, queue, offset, lease)
+                        eras = ""
+                        if HISTORY in connection.extensions:
+                            eras = channel.history(queue, offset.group).eras
+                        # Not the claims that a restored broker has made under the same numbers.
+                        done = offset.shared(eras, lease.last)
+                        settle(channel, queue, replace(offset, claim=done), lease)
+                # The queue is gone, for example. Such an error closes the channel, and each queue
+                # has one of its own: the others are settled all the same.
                 except ChannelClosed as error:
                     _LOG.info("group %r on queue %r: %s", offset.group, queue, error)
     except (HarebellError, OSError) as error:
@@ -101,6 +99,7 @@ def _commit(channel: Channel, queue: str, offset: ClaimOffset, lease: Lease) -> 
     done = [claim.number for claim in lease.claims if claim.number <= offset.claim]
     if done:
         channel.lease_commit(queue, offset.group, lease.epoch, max(done))
+    # Open claims stay: Spark plans their micro-batch again at the next start.
     channel.lease_close(queue, offset.group, lease.epoch)
 
 

@@ -45,6 +45,7 @@ _METRICS: tuple[tuple[str, str, str, Callable[[PipelineState], _Samples]], ...] 
         "rows_written_total",
         "counter",
         "Rows written.",
+        # A copy: the thread of the micro-batch adds sinks while a scrape goes through them.
         lambda state: (
             ("", {"sink": name}, count) for name, count in sorted(dict(state.written).items())
         ),
@@ -80,11 +81,13 @@ _METRICS: tuple[tuple[str, str, str, Callable[[PipelineState], _Samples]], ...] 
 
 def exposition(states: Iterable[PipelineState]) -> str:
     """Return all metrics of all pipelines."""
-    found = list(states)
+    runs = list(states)
     lines: list[str] = []
+    # Metric by metric, not pipeline by pipeline: the format wants all samples of a name in one
+    # group, and HELP and TYPE once before them.
     for name, kind, what, samples in _METRICS:
         lines += (f"# HELP {_PREFIX}{name} {what}", f"# TYPE {_PREFIX}{name} {kind}")
-        for state in found:
+        for state in runs:
             for ending, labels, value in samples(state):
                 text = _labels({"pipeline": state.name, **labels})
                 lines.append(f"{_PREFIX}{name}{ending}{{{text}}} {_number(value)}")
@@ -96,6 +99,7 @@ def _labels(labels: dict[str, str]) -> str:
 
 
 def _escaped(text: str) -> str:
+    # The backslash first: else those that the other two bring would be doubled.
     return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 

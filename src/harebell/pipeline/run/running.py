@@ -15,8 +15,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import PIPELINE_BAD_ROWS, PIPELINE_POLL_SECONDS, PIPELINE_STOP_SECONDS
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.limits import PIPELINE_BAD_ROWS, PIPELINE_POLL_SECONDS, PIPELINE_STOP_SECONDS
 from harebell.pipeline.registry import PipelineEntry, PipelineState
 from harebell.pipeline.run import frames
 from harebell.pipeline.run.failures import reason_of, unreached
@@ -63,6 +63,7 @@ class PipelineRun:
         reporter: QueryReporter | None = None,
     ) -> None:
         self._pipeline = pipeline
+        # Views and settings are of a session: pipelines of one driver have steps of equal names.
         self._spark = spark.newSession()
         self.state = state
         self._entry = entry
@@ -95,12 +96,15 @@ class PipelineRun:
         """Update the state; return whether the query is running."""
         query = self._query
         assert query is not None, "started"
+        # Asked before the progress is read: a query that has ended reports no more, so its last
+        # micro-batch is counted in this call.
         running = bool(query.isActive)
         self._follow(query)
         if running:
             self._set_state("stopping" if self._stopping.is_set() else "running")
             return True
         error = self._error or query.exception()
+        # StopAsked is how a stop ends the query: that is no failure.
         if error is not None and not (self._stopping.is_set() and _asked(error)):
             self.state.error, self.state.unreached = reason_of(error), unreached(error)
             self._set_state("failed")
@@ -130,6 +134,9 @@ class PipelineRun:
     def _end_if_idle(self, *, late: bool) -> None:
         """Stop the query if no micro-batch is running, or if it takes too long."""
         assert self._query is not None, "started"
+        # Spark would interrupt a running micro-batch: sinks may have it then, and the commit log
+        # has not, so the next start repeats it. Progress is reported after the entry in the commit
+        # log: `_ended` shows that the last micro-batch written is there.
         if late or (not self._busy.locked() and self._ended >= self._done):
             self._query.stop()
 
@@ -176,10 +183,13 @@ class PipelineRun:
     def _batch(self, frame: DataFrame, number: int) -> None:
         """Write one micro-batch; Spark calls this in its own thread."""
         with self._busy:
+            # Spark has logged the offsets of this micro-batch, and plans it again after the stop.
             if self._stopping.is_set():
                 raise StopAsked
             try:
                 self._write(frame, number)
+            # Kept here with its class: the query's own exception has it as text only. The first
+            # error is the cause of those that follow.
             except BaseException as error:
                 self._error = self._error or error
                 raise
@@ -187,6 +197,7 @@ class PipelineRun:
 
     def _write(self, frame: DataFrame, number: int) -> None:
         sinks = self._opened()
+        # With one sink the rows are computed once anyway, and need no memory.
         one = len(self._pipeline.sinks) == 1 and not self._pipeline.per_batch
         if not one:
             frame.persist()
@@ -208,6 +219,7 @@ class PipelineRun:
     def _make_views(self, frame: DataFrame) -> None:
         (source,) = self._pipeline.sources
         frames.good_rows(frame, source).createOrReplaceTempView(source.name)
+        # In the session of the frame: Spark runs a query in a clone of the session that started it.
         frames.create_step_views(frame.sparkSession, self._pipeline)
 
     def _send_away_bad(self, frame: DataFrame, number: int) -> None:
@@ -215,6 +227,7 @@ class PipelineRun:
         if source.body.dead_letter is None:
             return
         bad = frames.bad_rows(frame)
+        # A limit, as the count of all may take as long as the micro-batch.
         count = bad.limit(PIPELINE_BAD_ROWS + 1).count()
         if count > PIPELINE_BAD_ROWS:
             raise PipelineError(
@@ -228,6 +241,7 @@ class PipelineRun:
 
     def _bad_sink(self, source: Source) -> BatchSink:
         if _BAD_SINK not in self._sinks:
+            # A publisher of its own, so that it commits each micro-batch once, as other sinks do.
             route = source.body.dead_letter
             assert route is not None, "looked at before"
             self._sinks[_BAD_SINK] = ExchangeSink(
@@ -239,6 +253,8 @@ class PipelineRun:
         return self._sinks[_BAD_SINK]
 
     def _opened(self) -> dict[str, BatchSink]:
+        # Only with the first micro-batch: the identity is in the checkpoint when the query has
+        # begun.
         if not self._sinks:
             query = self._identity()
             for sink in self._pipeline.sinks:
@@ -259,6 +275,7 @@ class PipelineRun:
             # A micro-batch may have no rows, such as the first of an empty queue.
             if "addBatch" in progress["durationMs"]:
                 self._ended = max(self._ended, number)
+            # Spark keeps its last progresses, and those of earlier calls are counted already.
             if number <= self.state.batch or not progress["numInputRows"]:
                 continue
             rows = int(progress["numInputRows"])
@@ -284,15 +301,16 @@ class PipelineRun:
 
 def _asked(error: BaseException) -> bool:
     """True if the query ended because it was stopped."""
+    # An error in foreachBatch comes back from the JVM as a text.
     return isinstance(error, StopAsked) or StopAsked.__name__ in str(error)
 
 
 def _lags(pipeline: Description, progress: Any) -> dict[str, int]:
     """Return the number of unprocessed messages, by queue."""
-    found: dict[str, int] = {}
+    lags: dict[str, int] = {}
     for source, reported in zip(pipeline.sources, progress["sources"], strict=False):
         queue = source.options.get("queue", source.name)
         waiting = waiting_of(reported.get("latestOffset"), reported.get("endOffset"), queue)
         for name, count in waiting.items():
-            found[name] = found.get(name, 0) + count
-    return found
+            lags[name] = lags.get(name, 0) + count
+    return lags

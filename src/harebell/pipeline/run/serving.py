@@ -37,6 +37,7 @@ def serving(
     Raises:
         PipelineError: the address cannot be bound.
     """
+    # http.server makes a handler per request and passes it nothing.
     handler = type("Metrics", (_Handler,), {"states": staticmethod(states)})
     host, port = address
     try:
@@ -48,6 +49,7 @@ def serving(
     thread = threading.Thread(target=server.serve_forever, name="metrics", daemon=True)
     thread.start()
     try:
+        # In a URL an address of IPv6 stands in brackets (RFC 3986 3.2.2).
         shown = f"[{host}]" if ":" in host else host
         yield f"http://{shown}:{server.server_address[1]}{PATH}"
     finally:
@@ -86,6 +88,7 @@ class _Handler(BaseHTTPRequestHandler):
     """Returns the states of the pipelines."""
 
     protocol_version = "HTTP/1.1"
+    # Seconds. A client that sends nothing holds a thread for so long.
     timeout = 30
 
     def do_GET(self) -> None:
@@ -101,8 +104,10 @@ class _Handler(BaseHTTPRequestHandler):
         body = text.encode()
         self.send_response(code)
         self.send_header("Content-Type", kind)
+        # HTTP/1.1 keeps the connection: without its size the body would have no end (RFC 9112 6.3).
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
+        # HEAD gets the same head, with the size of the body, and no body (RFC 9110 9.3.2).
         if self.command == "GET":
             self.wfile.write(body)
 

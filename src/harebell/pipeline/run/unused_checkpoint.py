@@ -26,12 +26,15 @@ def remove_unused(pipeline: Description) -> None:
     if not checkpoint.is_dir() or _counts(checkpoint):
         return
     with CheckpointLock(checkpoint, name) as lock:
+        # Another process may have committed a micro-batch before the lock.
         if _counts(checkpoint):
             return
+        # First: without the checkpoint the names of the groups are unknown.
         forget_planned_claims(pipeline)
         for each in checkpoint.iterdir():
             if each.is_dir():
                 shutil.rmtree(each)
+            # The lock's file stays: if it went, another process could lock a new one beside it.
             elif each != lock.path:
                 each.unlink()
 

@@ -29,10 +29,10 @@ class ConsoleSink:
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Print a batch; return the number of printed rows."""
-        found = first_rows(frame, self._rows + 1)
-        shown = found[: self._rows]
+        rows = first_rows(frame, self._rows + 1)
+        shown = rows[: self._rows]
         if shown:
-            more = ", and more" if len(found) > len(shown) else ""
+            more = ", and more" if len(rows) > len(shown) else ""
             self._say(f"{self._name}, micro-batch {batch}{more}:")
             for line in table(frame.columns, [tuple(row) for row in shown]):
                 self._say(line)

@@ -75,16 +75,19 @@ class DeltaSink:
                 f"the directory {self._path} has Parquet files, which a Delta table there would "
                 "not have: write to it as parquet, or to another directory"
             )
+        last = None if table is None else table.transaction_version(self._transaction)
         if self._known is not None:
             identity = None if table is None else str(table.metadata().id)
-            self._known.check(identity, f"Delta table {self._path}")
-        last = None if table is None else table.transaction_version(self._transaction)
+            # What is overwritten may be of any date.
+            age = batch if self._form.overwrite else last
+            self._known.check(identity, f"Delta table {self._path}", age)
         moved = UncommittedFiles(
             self._path / staging.HIDDEN / f"{self._key}.moved",
             lambda name: (self._path / name).unlink(missing_ok=True),
         )
+        # Before the batch is looked for: a crash may have left files of it, or of another one.
         moved.settle(last)
-        if last is not None and last >= batch:
+        if staging.has_batch(last, batch, f"Delta table {self._path}"):
             staging.clear(self._path, self._key)
             staging.pass_over(frame)
             return 0
@@ -106,8 +109,10 @@ class DeltaSink:
                 self._add(table, schema, files, batch, moved)
         finally:
             staging.clear(self._path, self._key)
+        # After the commit: the checkpoint never counts more than the table has.
         if files and self._known is not None:
-            self._known.store(str(delta().DeltaTable(str(self._path)).metadata().id))
+            delta_table = delta().DeltaTable(str(self._path))
+            self._known.store(str(delta_table.metadata().id), f"Delta table {self._path}", batch)
         self._compact(table is not None and bool(files))
         return sum(each.rows for each in files)
 
@@ -152,6 +157,8 @@ class DeltaSink:
     ) -> None:
         from deltalake.transaction import CommitProperties, Transaction
 
+        # On disk before the first rename: a file in the table's directory is in the log or the
+        # note.
         moved.begin(batch, [each.final for each in files])
         for each in files:
             staging.sync(each.path)
@@ -162,8 +169,9 @@ class DeltaSink:
             staging.move([(each.path, self._path / each.final) for each in files])
             self._commit(table, schema, files, properties)
         except BaseException:
-            found = self._table()
-            moved.settle(None if found is None else found.transaction_version(self._transaction))
+            # The commit may have succeeded without an answer: the log says whether it has.
+            table = self._table()
+            moved.settle(None if table is None else table.transaction_version(self._transaction))
             raise
         moved.end()
 
@@ -225,6 +233,29 @@ def compact(path: Path) -> dict[str, Any]:
     lake = delta()
     done: dict[str, Any] = lake.DeltaTable(str(path)).optimize.compact()
     return done
+
+
+def expire(path: Path, older_seconds: float, *, dry_run: bool) -> list[str]:
+    """Remove files that the table has no more; return their names.
+
+    The log keeps the application transactions: a batch of a sink is still known.
+
+    Args:
+        path: directory of the table.
+        older_seconds: files that were deleted from the table later stay; at least the time that
+            a micro-batch may take, whose files are not in the log yet.
+        dry_run: only name them.
+    """
+    table = delta().DeltaTable(str(path))
+    hours = int(older_seconds // 3600)
+    # In full: a checkpoint of the log forgets files that were deleted a week before it.
+    lines: list[str] = table.vacuum(
+        hours, dry_run=dry_run, enforce_retention_duration=False, full=True
+    )
+    if not dry_run:
+        table.create_checkpoint()
+        table.cleanup_metadata()
+    return lines
 
 
 def _typed(kind: Any) -> str:

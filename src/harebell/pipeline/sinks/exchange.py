@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 VALUE = "value"
 KEY = "routing_key"
 EXPRESSION = "routingKeyExpression"
-_MESSAGE = (VALUE, KEY, "properties", "headers", "headers_raw")
+PARTS = (VALUE, KEY, "properties", "headers", "headers_raw")
+"""The columns of rows that are messages."""
 _NOT_IN_JSON = (KEY, "headers", "headers_raw", "properties")
 
 
@@ -42,7 +43,7 @@ def as_messages(frame: DataFrame, key: str | None) -> DataFrame:
         if "properties" not in frame.columns:
             kind = f.struct(f.lit("application/json").alias("content_type"))
             frame = frame.withColumn("properties", kind)
-    columns = [name for name in _MESSAGE if name in frame.columns]
+    columns = [name for name in PARTS if name in frame.columns]
     return frame.select(*columns).withColumn(VALUE, f.col(VALUE).cast("binary"))
 
 
@@ -68,11 +69,14 @@ class ExchangeSink:
 
     def write(self, frame: DataFrame, batch: int) -> int:
         """Publish a batch; return its number of rows."""
+        # They are counted and written: without the cache the steps would run twice.
         messages = as_messages(frame, self._key).cache()
         try:
             count = messages.count()
             if count:
                 writer = messages.write.format(FORMAT).options(**self._options).mode("append")
+                # The broker stores the number with the messages, and publishes a repeated batch
+                # once.
                 writer = writer.option("txnAppId", self._transaction).option("txnVersion", batch)
                 writer.save()
         finally:

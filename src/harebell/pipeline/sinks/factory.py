@@ -49,7 +49,7 @@ def made(sink: Sink, pipeline: Description, query: str, say: Callable[[str], Non
         )
     if sink.kind == "parquet":
         compression = sink.options["compression"]
-        return ParquetSink(Path(sink.target), transaction, sink.partition_by, compression)
+        return ParquetSink(Path(sink.target), transaction, known, sink.partition_by, compression)
     if sink.kind == "console":
         return ConsoleSink(sink.name, int(sink.options["rows"]), say)
     url = pipeline.sources[0].options.get("url")

@@ -21,8 +21,9 @@ from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks.evolving import check_names, check_partitions, new_columns
 from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace, catalog_errors, loaded, opened
 from harebell.pipeline.sinks.iceberg_compaction import compact
+from harebell.pipeline.sinks.iceberg_expiry import PROPERTIES, expire_some, missing_properties
 from harebell.pipeline.sinks.known_table import KnownTable
-from harebell.pipeline.sinks.staging import key_of, pass_over
+from harebell.pipeline.sinks.staging import has_batch, key_of, pass_over
 from harebell.pipeline.sinks.table_form import TableForm
 from harebell.pipeline.sinks.uncommitted import UncommittedFiles
 from harebell.pipeline.sinks.written_files import WrittenFiles
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 _BATCH = "harebell.batch"
 _QUERY = "harebell.query"
+_MADE = "harebell.made"
 
 
 class IcebergSink:
@@ -76,12 +78,14 @@ class IcebergSink:
             self._catalog = opened(self._place)
         with catalog_errors(self._place, f"the {self._what} cannot be read"):
             table = loaded(self._catalog, self._name)
-        self._known.check(None if table is None else _identity(table), self._what)
+        last = -1 if table is None else self._last(table)
+        # What is overwritten may be of any date.
+        age = batch if self._form.overwrite else last
+        self._known.check(None if table is None else _identity(table), self._what, age)
         if table is not None:
-            last = self._last(table)
             with catalog_errors(self._place, f"the {self._what} cannot be written"):
                 self._uncommitted(table).settle(last)
-            if last >= batch:
+            if has_batch(last, batch, self._what):
                 pass_over(frame)
                 return 0
         check_names(frame.columns, self._what)
@@ -93,8 +97,10 @@ class IcebergSink:
             if table is None:
                 table = self._created(rows.schema)
             self._commit(table, rows, batch)
-        self._known.store(_identity(table))
+        # After the commit: the checkpoint never counts more than the table has.
+        self._known.store(_identity(table), self._what, batch)
         self._compact(table)
+        self._expire(table)
         return int(rows.num_rows)
 
     def _created(self, schema: Any) -> Any:
@@ -102,8 +108,11 @@ class IcebergSink:
         import pyarrow as pa
 
         self._catalog.create_namespace_if_not_exists(self._name.rpartition(".")[0])
+        # A required column could never be missing in later rows, as mergeSchema allows.
         optional = pa.schema([field.with_nullable(True) for field in schema])
-        with self._catalog.create_table_transaction(self._name, schema=optional) as creating:
+        with self._catalog.create_table_transaction(
+            self._name, schema=optional, properties=PROPERTIES | {_MADE: "true"}
+        ) as creating:
             if self._form.partition_by:
                 with creating.update_spec() as spec:
                     for column in self._form.partition_by:
@@ -116,6 +125,7 @@ class IcebergSink:
         about = {_QUERY: self._transaction, _BATCH: str(batch)}
         changes = table.transaction()
         written = self._uncommitted(table)
+        # pyiceberg says which files it writes only when all of them are written.
         table.io = files = WrittenFiles(table.io)
         try:
             if schema is not None:
@@ -125,7 +135,9 @@ class IcebergSink:
                 changes.overwrite(rows, snapshot_properties=about)
             else:
                 changes.append(rows, snapshot_properties=about)
-            changes.set_properties({self._property: str(batch)})
+            bounds = missing_properties(table.properties)
+            changes.set_properties(bounds | {self._property: str(batch)})
+            # Before the commit: a crash after it leaves a note of files that the table has.
             written.begin(batch, _files_of(changes, table))
         except BaseException:
             # The catalog was not asked yet: no snapshot can have them.
@@ -151,8 +163,8 @@ class IcebergSink:
         import pyarrow as pa
         from pyiceberg.io.pyarrow import schema_to_pyarrow
 
-        there = schema_to_pyarrow(table.schema(), include_field_ids=False)
-        has = {field.name: _typed(field.type) for field in there}
+        columns = schema_to_pyarrow(table.schema(), include_field_ids=False)
+        has = {field.name: _typed(field.type) for field in columns}
         gets = {field.name: _typed(field.type) for field in schema}
         added = new_columns(has, gets, self._what, merge=self._form.merge_schema)
         partitions = tuple(
@@ -197,6 +209,17 @@ class IcebergSink:
             ):
                 compact(table)
             self._since = 0
+
+    def _expire(self, table: Any) -> None:
+        """Expire old snapshots: each is in every metadata file, and each batch makes one."""
+        from pyiceberg.exceptions import CommitFailedException
+
+        # Another writer changed the table meanwhile: the next batch expires them.
+        with (
+            catalog_errors(self._place, f"snapshots of the {self._what} cannot be expired"),
+            contextlib.suppress(CommitFailedException),
+        ):
+            expire_some(table)
 
 
 def _identity(table: Any) -> str:

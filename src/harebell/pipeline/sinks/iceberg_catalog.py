@@ -138,6 +138,7 @@ def opened(place: CatalogPlace) -> Any:
         if "://" not in place.catalog:
             return catalog.load_catalog(place.catalog, **given, **place.properties)
         if place.catalog.startswith(_SQLITE):
+            # SQLite makes the file, but not its directory.
             Path(place.catalog.removeprefix(_SQLITE)).parent.mkdir(parents=True, exist_ok=True)
         kind = "rest" if place.catalog.startswith("http") else "sql"
         properties = {"type": kind, "uri": place.catalog, **given, **place.properties}

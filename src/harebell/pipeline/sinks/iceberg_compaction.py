@@ -12,7 +12,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from harebell.base.limits import LAKE_COMPACTION_BYTES, LAKE_SMALL_FILE_BYTES
+from harebell.pipeline.limits import LAKE_COMPACTION_BYTES, LAKE_SMALL_FILE_BYTES
 
 _ABOUT = {"harebell.compaction": "true"}
 
@@ -38,6 +38,7 @@ def _groups(table: Any) -> Iterator[list[Any]]:
         size = 0
         for task in files:
             if group and size + task.file.file_size_in_bytes > LAKE_COMPACTION_BYTES:
+                # A file alone would only be written again.
                 if len(group) > 1:
                     yield group
                 group, size = [], 0
@@ -52,6 +53,7 @@ def _merged(table: Any, files: list[Any]) -> int:
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.io.pyarrow import ArrowScan, _dataframe_to_data_files
 
+    # Each group is a commit, after which the metadata is an older one.
     table.refresh()
     metadata, io = table.metadata, table.io
     rows = ArrowScan(metadata, io, table.schema(), AlwaysTrue()).to_table(files)

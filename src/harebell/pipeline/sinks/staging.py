@@ -9,13 +9,17 @@ directory on this machine. Readers of Parquet and Delta ignore names that begin 
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import shutil
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
+
+from harebell.pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -66,6 +70,7 @@ def stage(
         partition_by: columns that become directories.
         compression: of the files.
     """
+    # A killed attempt leaves files that no log has.
     clear(table, key)
     directory = table / HIDDEN / key / uuid.uuid4().hex
     # Delta and every newer reader require microseconds; Spark's default is INT96.
@@ -86,8 +91,32 @@ def prepare(table: Path) -> None:
     directory = table / HIDDEN
     directory.mkdir(parents=True, exist_ok=True)
     probe = directory / uuid.uuid4().hex
+    # Spark would fail in a task, with an error of Hadoop.
     probe.touch()
     probe.unlink()
+
+
+def has_batch(last: int | None, batch: int, what: str) -> bool:
+    """Return whether a table has a batch, which is the last one then: only that is repeated.
+
+    Args:
+        last: batch that the table has; None or -1 for none.
+        batch: that is to be written.
+        what: the table, for the error.
+
+    Raises:
+        PipelineError: the table has later batches, so the checkpoint is an older one.
+    """
+    if last is None or batch > last:
+        return False
+    if batch < last:
+        raise PipelineError(
+            f"the {what} has the micro-batches up to {last} of this query, and micro-batch {batch} "
+            "comes: the checkpoint was put back to an older state, and what comes under these "
+            "numbers would not be written. Put the newer checkpoint back; or give the sink "
+            "another name, which writes again what came after the older state"
+        )
+    return True
 
 
 def pass_over(frame: DataFrame) -> None:
@@ -106,13 +135,14 @@ def clear(table: Path, key: str) -> None:
 def _files(directory: Path) -> list[StagedFile]:
     import pyarrow.parquet as pq
 
-    found = []
+    files = []
     for path in sorted(directory.rglob("*.parquet")):
         relative = path.relative_to(directory)
         state = path.stat()
         rows = pq.ParquetFile(path).metadata.num_rows
+        # Spark writes a file without rows for an empty partition.
         if rows:
-            found.append(
+            files.append(
                 StagedFile(
                     path,
                     relative.as_posix(),
@@ -122,7 +152,7 @@ def _files(directory: Path) -> list[StagedFile]:
                     int(state.st_mtime * 1000),
                 )
             )
-    return found
+    return files
 
 
 def _partition(directories: tuple[str, ...]) -> dict[str, str | None]:
@@ -152,3 +182,20 @@ def sync(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def store(file: Path, document: Mapping[str, Any]) -> None:
+    """Write a JSON file, durably: after a crash it has the old content or the new one.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    file.parent.mkdir(parents=True, exist_ok=True)
+    draft = file.with_suffix(".new")
+    with draft.open("w") as out:
+        json.dump(document, out)
+        out.flush()
+        # Before the rename: else its name could be on disk before its content.
+        os.fsync(out.fileno())
+    draft.replace(file)
+    sync(file.parent)

@@ -10,7 +10,6 @@ the two, such as by a crash.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -31,14 +30,7 @@ class UncommittedFiles:
 
     def begin(self, batch: int, files: Iterable[str]) -> None:
         """Note the files, on disk."""
-        self._note.parent.mkdir(parents=True, exist_ok=True)
-        fresh = self._note.with_suffix(".new")
-        with fresh.open("w") as file:
-            json.dump({"batch": batch, "files": list(files)}, file)
-            file.flush()
-            os.fsync(file.fileno())
-        fresh.replace(self._note)
-        staging.sync(self._note.parent)
+        staging.store(self._note, {"batch": batch, "files": list(files)})
 
     def end(self) -> None:
         """Forget the files: the log has them."""
@@ -54,6 +46,8 @@ class UncommittedFiles:
             note = json.loads(self._note.read_text())
         except FileNotFoundError:
             return
+        # The log has the batch if the answer to its commit was lost: then the files are the
+        # table's.
         if committed is None or committed < int(note["batch"]):
             for name in note["files"]:
                 self._remove(name)

@@ -17,13 +17,14 @@ from harebell.pipeline.spec.values import (
     directory_of,
     flag_of,
     list_of,
+    quoted,
     text_of,
     texts_of,
     whole_of,
     written,
 )
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
-from harebell.spark.options.sink_options import parse_sink
+from harebell.spark.options.sink_options import parse_sink, problems_of
 from harebell.spark.options.values import OptionError
 
 KINDS = ("exchange", "queue", "delta", "iceberg", "parquet", "console")
@@ -94,6 +95,7 @@ def sink_of(
         kind = "exchange"
     partitions = list_of(keys.get("partitionBy"), "partitionBy", complaints)
     for column in partitions:
+        # Other engines of Iceberg write partitions this way, and rows have no such column.
         if kind == "iceberg" and _TRANSFORM.fullmatch(column):
             complaints.add(
                 keys["partitionBy"].line,
@@ -128,6 +130,14 @@ def _condition(node: Node | None, what: str, complaints: Complaints) -> str:
 
 
 def _console(keys: dict[str, Node], complaints: Complaints) -> dict[str, str]:
+    node = keys["console"]
+    if node.plain not in (None, "", {}):
+        beside = node.value if node.is_mapping else ("rows",)
+        complaints.add(
+            node.line,
+            f"console has no value, and {node.kind} would do nothing: write {', '.join(beside)} "
+            "beside it, as in {console: , rows: 3}",
+        )
     return {"rows": str(whole_of(keys.get("rows"), "rows", 20, 1, complaints))}
 
 
@@ -185,7 +195,7 @@ def _publishing(
     target = text_of(keys[kind], kind, complaints) or ""
     options: dict[str, str] = {}
     if kind == "queue":
-        options[EXPRESSION], target = _quoted(target), ""
+        options[EXPRESSION], target = quoted(target), ""
     elif "routingKey" in keys:
         options[EXPRESSION] = _condition(keys["routingKey"], "an expression", complaints)
     if "mandatory" in keys:
@@ -214,16 +224,18 @@ def _check_options(
             if name.lower() in _OWN:
                 complaints.add(extra.keys[name], f"{name} {_OWN[name.lower()]}")
                 return
+    first = next(iter(keys.values())).line
     given = {name: value for name, value in options.items() if name != EXPRESSION}
+    # All wrong options at once; the parser, which also compares them, stops at the first.
+    problems = problems_of(given)
+    for name, said in problems.items():
+        complaints.add(lines.get(name, first), said)
+    if problems:
+        return
     try:
         parse_sink({"exchange": target, **given})
     except OptionError as error:
         said = str(error)
+        # The text of the error names the option, which tells its line.
         named = [key for key in given if re.search(rf"\b{re.escape(key)}\b", said)]
-        first = next(iter(keys.values())).line
         complaints.add(lines.get(named[0], first) if named else first, said)
-
-
-def _quoted(text: str) -> str:
-    """Return a text as an SQL literal."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

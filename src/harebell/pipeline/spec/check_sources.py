@@ -7,15 +7,24 @@ import re
 
 from harebell.pipeline.errors import Complaints
 from harebell.pipeline.spec import statements
-from harebell.pipeline.spec.description import FORMATS, ON_ERROR, Body, Route, Source, Watermark
+from harebell.pipeline.spec.description import (
+    FORMATS,
+    MANY,
+    ON_ERROR,
+    ONE,
+    Body,
+    Route,
+    Source,
+    Watermark,
+)
 from harebell.pipeline.spec.values import list_of, text_of, written
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
-from harebell.spark.options.source_options import OptionError, for_stream, parse
+from harebell.spark.options.source_options import OptionError, for_stream, parse, problems_of
 
 _OWN = ("body", "watermark")
 _LISTS = ("queues", "bindingkeys")
 _OF_BODIES = ("bodyformat", "schema", "mode")
-_BODY_KEYS = ("format", "schema", "onError", "deadLetter")
+_BODY_KEYS = ("format", "schema", "objects", "onError", "deadLetter")
 _ROUTE_KEYS = ("exchange", "routingKey", "queue")
 _DELAY = re.compile(r"\d+(\.\d+)?\s+(milli|micro)?(second|minute|hour|day|week)s?", re.I)
 
@@ -32,6 +41,7 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
     for key, each in keys.items():
         if key in _OWN:
             continue
+        # As JSON: a name may contain the comma that separates names in a text.
         if each.is_list and key.lower() in _LISTS:
             options[key] = json.dumps(list_of(each, key, complaints), ensure_ascii=False)
         elif key == "options" and each.is_mapping:
@@ -61,6 +71,11 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
 
 
 def _check_options(node: Node, options: dict[str, str], complaints: Complaints) -> None:
+    problems = problems_of(options)
+    for key, said in problems.items():
+        complaints.add(node.keys[key], said)
+    if problems:
+        return
     try:
         for_stream(parse(options))
     except OptionError as error:
@@ -88,19 +103,37 @@ def _body(node: Node | None, complaints: Complaints) -> Body:
             keys["format"].line, f"the format of bodies is one of {', '.join(FORMATS)}, not {kind}"
         )
     schema = _schema(keys.get("schema"), kind, node, complaints)
+    objects = _objects(keys.get("objects"), kind, complaints)
     on_error = text_of(keys.get("onError"), "onError", complaints) or ON_ERROR[0]
     if on_error not in ON_ERROR:
         complaints.add(
             keys["onError"].line, f"onError is one of {', '.join(ON_ERROR)}, not {on_error}"
         )
     route = keys.get("deadLetter")
-    if (on_error == "dead-letter") != (route is not None):
+    if kind == "binary":
+        for key in ("onError", "deadLetter"):
+            if key in keys:
+                complaints.add(
+                    keys[key].line,
+                    f"{key} does nothing with the format binary, whose bodies are never malformed: "
+                    "leave it out, or say format: text or json",
+                )
+    elif (on_error == "dead-letter") != (route is not None):
         complaints.add(
             node.line,
             "onError: dead-letter and deadLetter: {exchange: ..., routingKey: ...} belong together",
         )
     dead_letter = None if route is None else route_of(route, "deadLetter", complaints)
-    return Body(kind, schema, on_error, dead_letter)
+    return Body(kind, schema, on_error, dead_letter, objects)
+
+
+def _objects(node: Node | None, kind: str, complaints: Complaints) -> str:
+    text = text_of(node, "objects", complaints) or ONE
+    if node is not None and kind != "json":
+        complaints.add(node.line, f"bodies of the format {kind} have no objects: leave it out")
+    elif node is not None and text not in (ONE, MANY):
+        complaints.add(node.line, f"objects is {ONE} or {MANY}, not {text}")
+    return text
 
 
 def _schema(node: Node | None, kind: str, body: Node, complaints: Complaints) -> str:

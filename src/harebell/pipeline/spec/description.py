@@ -13,6 +13,8 @@ from pathlib import Path
 SOURCE = "source"
 """The default name of a source, and of the view that the first step reads."""
 FORMATS = ("binary", "text", "json")
+ONE, MANY = "one", "many"
+"""How many JSON objects a body has."""
 ON_ERROR = ("fail", "drop", "dead-letter")
 MODES = ("append", "update", "complete")
 
@@ -44,12 +46,14 @@ class Body:
         schema: the columns of a JSON body, as DDL.
         on_error: one of `ON_ERROR`: what to do with an invalid body.
         dead_letter: where to publish messages with invalid bodies.
+        objects: `ONE` JSON object per body, or `MANY`, which become a row each.
     """
 
     format: str = "binary"
     schema: str = ""
     on_error: str = "fail"
     dead_letter: Route | None = None
+    objects: str = ONE
 
 
 @dataclass(frozen=True)

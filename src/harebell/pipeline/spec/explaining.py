@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from harebell.pipeline.sinks.iceberg_catalog import place_of
-from harebell.pipeline.spec.description import Body, Description, Sink, Source, Step
+from harebell.pipeline.spec.description import MANY, Body, Description, Sink, Source, Step
 
 _READ = {
     "binary": "bodies as they are, in value",
@@ -48,7 +48,8 @@ def _lines(pipeline: Description) -> Iterator[str]:
 def _source(source: Source) -> Iterator[str]:
     yield f"  reads {source.what} as {source.name}: {_READ[source.body.format]}"
     if source.body.format == "json":
-        yield f"    data is {source.body.schema}"
+        each = ", a row for each of its objects" if source.body.objects == MANY else ""
+        yield f"    data is {source.body.schema}{each}"
     if source.body.format != "binary":
         yield f"    {_bad(source.body)}"
     if source.watermark is not None:
@@ -59,11 +60,13 @@ def _bad(body: Body) -> str:
     if body.dead_letter is None:
         return _BAD[body.on_error]
     key = body.dead_letter.routing_key
+    # Behind the default exchange the key is the name of a queue, which the sentence has already.
     keyed = f" with the key {key}" if key and body.dead_letter.exchange else ""
     return f"a body that is not so goes to {body.dead_letter}{keyed}, with the reason"
 
 
 def _step(step: Step) -> Iterator[str]:
+    # In one line: SQL in a YAML file mostly has several.
     what = f"calls {step.python} on {step.source}" if step.python else " ".join(step.sql.split())
     yield f"  makes {step.name}: {what}"
     if step.watermark is not None:
@@ -88,6 +91,7 @@ def _target(sink: Sink) -> str:
     once = "each micro-batch once"
     if sink.options.get("mode") == "overwrite":
         once = "each micro-batch in place of the one before"
+    # Spark has the values of options as text, that of a switch too.
     if sink.options.get("mergeSchema") == "true":
         once += ", with new columns"
     return f"{_KINDS[sink.kind]} {sink.target}{_catalog(sink)}{by}, {once}"

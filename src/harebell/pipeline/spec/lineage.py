@@ -49,12 +49,12 @@ class Node:
 
 def nodes(pipeline: Description) -> list[Node]:
     """Return the nodes of a pipeline, in the order of its file."""
-    found = [Node("source", each.name, each.what) for each in pipeline.sources]
+    nodes = [Node("source", each.name, each.what) for each in pipeline.sources]
     for step in pipeline.steps:
         what = f"calls {step.python}" if step.python else " ".join(step.sql.split())
-        found.append(Node("step", step.name, what, _inputs(step)))
-    found += [Node("sink", each.name, _target(each), (each.source,)) for each in pipeline.sinks]
-    return found
+        nodes.append(Node("step", step.name, what, _inputs(step)))
+    nodes += [Node("sink", each.name, _target(each), (each.source,)) for each in pipeline.sinks]
+    return nodes
 
 
 def _inputs(step: Step) -> tuple[str, ...]:
@@ -71,8 +71,8 @@ def _target(sink: Sink) -> str:
 
 def drawing(pipeline: Description) -> str:
     """Return the drawing as the text of an SVG file."""
-    found = nodes(pipeline)
-    places = _places(found)
+    drawn = nodes(pipeline)
+    places = _places(drawn)
     width = max(x for x, _ in places) + _WIDTH + _MARGIN
     height = max(y for _, y in places) + _HEIGHT + _MARGIN
     root = ElementTree.Element(
@@ -89,29 +89,34 @@ def drawing(pipeline: Description) -> str:
     ElementTree.SubElement(root, "style").text = _STYLE
     _arrow(root)
     _write(root, (_MARGIN, _MARGIN + 8), pipeline.name, "title", 80)
-    views = {node.name.lower(): at for at, node in enumerate(found) if node.kind != "sink"}
-    for at, node in enumerate(found):
+    views = {
+        node.name.lower(): place
+        for node, place in zip(drawn, places, strict=True)
+        if node.kind != "sink"
+    }
+    for node, place in zip(drawn, places, strict=True):
         for name in node.inputs:
             if name.lower() in views:
-                _edge(root, places[views[name.lower()]], places[at])
-    for node, place in zip(found, places, strict=True):
+                _edge(root, views[name.lower()], place)
+    for node, place in zip(drawn, places, strict=True):
         _node(root, node, place)
     ElementTree.indent(root)
     return ElementTree.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _places(found: list[Node]) -> list[tuple[int, int]]:
+def _places(nodes: list[Node]) -> list[tuple[int, int]]:
     """Return the upper left corner of each node."""
     depths: dict[str, int] = {}
     columns: list[int] = []
-    for node in found:
+    for node in nodes:
         depth = 1 + max((depths.get(name.lower(), -1) for name in node.inputs), default=-1)
         columns.append(depth)
         if node.kind != "sink":
             depths[node.name.lower()] = depth
+    # Sinks stand below each other at the right edge, wherever their view is made.
     last = max(columns)
     columns = [
-        last if node.kind == "sink" else column for node, column in zip(found, columns, strict=True)
+        last if node.kind == "sink" else column for node, column in zip(nodes, columns, strict=True)
     ]
     return list(_stacked(columns))
 

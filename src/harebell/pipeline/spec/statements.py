@@ -4,15 +4,15 @@ This finds out whether it is a query, which views it reads, and whether it keeps
 micro-batches.
 
 Spark's own parser is in Java, and `harebell pipeline check` must be fast on machines without it.
-sqlglot parses Spark's dialect in Python. It is used for structure only: Spark checks whether
-columns exist and types match.
+sqlglot parses Spark's dialect in Python. `resolving.py` finds out whether columns exist.
 """
 
 from __future__ import annotations
 
 import logging
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _DIALECT = "databricks"
 """Spark's dialect with additions from Databricks, such as `data:field` of a VARIANT."""
+_PIPE = "|>"
 _PROBE = "SELECT * FROM t WHERE "
 _INTERNAL = re.compile(r" (?:but got|for) <.*", re.S)
 """Names of sqlglot's own classes in its error texts."""
@@ -52,11 +53,28 @@ class ParsedQuery:
         tables: the views and tables that it reads, each once, in their order.
         stateful: why Spark keeps state for it on a stream, "" if it does not.
         limited: whether it ends after a number of rows.
+        tree: its syntax; None if sqlglot rewrites it, and its names are not those of the text.
+        called: the functions that it calls, each with its line.
     """
 
     tables: tuple[str, ...]
     stateful: str
     limited: bool = False
+    tree: exp.Expr | None = field(default=None, compare=False, repr=False)
+    called: tuple[tuple[str, int], ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True)
+class ParsedExpression:
+    """An expression over the columns of a view.
+
+    Args:
+        tree: its syntax.
+        called: the functions that it calls, each with its line.
+    """
+
+    tree: exp.Expr = field(repr=False)
+    called: tuple[tuple[str, int], ...]
 
 
 def query(sql: str) -> ParsedQuery:
@@ -67,12 +85,19 @@ def query(sql: str) -> ParsedQuery:
     """
     from sqlglot import exp
 
-    tree = _one(sql)
+    tree, tokens = _parsed(sql)
     if not isinstance(tree, exp.Query | exp.Values):
         raise StatementError(
             f"this is no query but {_kind(tree)}: a step is one SELECT, and sinks write"
         )
-    return ParsedQuery(tuple(_tables(tree)), _stateful(tree), bool(tree.args.get("limit")))
+    return ParsedQuery(
+        tuple(_tables(tree)),
+        _stateful(tree),
+        bool(tree.args.get("limit")),
+        # sqlglot turns |> into subqueries, whose names are its own.
+        None if any(each.text == _PIPE for each in tokens) else tree,
+        tuple(_called(tree, tokens)),
+    )
 
 
 AGGREGATE = "an aggregate"
@@ -84,8 +109,8 @@ LIMITED = (
 """Why a query on a stream has no limit."""
 
 
-def condition(sql: str, what: str = "a condition") -> None:
-    """Check that a text is one SQL expression.
+def condition(sql: str, what: str = "a condition") -> ParsedExpression:
+    """Parse one SQL expression.
 
     Args:
         sql: the expression.
@@ -97,10 +122,11 @@ def condition(sql: str, what: str = "a condition") -> None:
     from sqlglot import exp
 
     # The wrapper adds no line break, so line numbers stay those of the expression.
-    tree = _one(_PROBE + sql)
+    tree, tokens = _parsed(_PROBE + sql)
     clauses = {name for name, value in tree.args.items() if value}
     if not isinstance(tree, exp.Select) or clauses - {"expressions", "from_", "from", "where"}:
         raise StatementError(f"{sql!r} is more than {what}")
+    return ParsedExpression(tree.args["where"].this, tuple(_called(tree, tokens)))
 
 
 def columns(ddl: str) -> tuple[str, ...]:
@@ -113,16 +139,16 @@ def columns(ddl: str) -> tuple[str, ...]:
 
     wrong = "this is no schema; write columns and types as in `id BIGINT, total DOUBLE`"
     try:
-        tree = _one(f"CREATE TABLE t ({ddl})")
+        tree, _ = _parsed(f"CREATE TABLE t ({ddl})")
     except StatementError as error:
         raise StatementError(_mistyped(ddl) or wrong, error.line) from None
-    found = [each.name for each in tree.find_all(exp.ColumnDef) if not _nested(each)]
-    if not found:
+    names = [each.name for each in tree.find_all(exp.ColumnDef) if not _nested(each)]
+    if not names:
         raise StatementError(wrong)
-    twice = {name for name in found if found.count(name) > 1}
+    twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise StatementError(f"the column {sorted(twice)[0]} stands twice in the schema")
-    return tuple(found)
+    return tuple(names)
 
 
 _TYPES = (
@@ -147,8 +173,8 @@ def _nested(column: exp.Expr) -> bool:
     return column.find_ancestor(exp.DataType) is not None
 
 
-def _one(sql: str) -> exp.Expr:
-    """Return the only statement of a text."""
+def _parsed(sql: str) -> tuple[exp.Expr, list[Token]]:
+    """Return the only statement of a text, and the tokens of the text."""
     try:
         from sqlglot.dialects.dialect import Dialect
         from sqlglot.errors import ParseError, TokenError
@@ -159,7 +185,7 @@ def _one(sql: str) -> exp.Expr:
     try:
         dialect = Dialect.get_or_raise(_DIALECT)
         tokens = _windows_called(dialect.tokenize(sql))
-        found = [each for each in dialect.parser().parse(tokens, sql) if each is not None]
+        trees = [each for each in dialect.parser().parse(tokens, sql) if each is not None]
     except ParseError as error:
         first = error.errors[0]
         near = str(first.get("highlight") or "").strip()
@@ -170,10 +196,28 @@ def _one(sql: str) -> exp.Expr:
         ) from None
     except TokenError as error:
         raise StatementError(f"this is no SQL: {str(error).splitlines()[0]}") from None
-    if len(found) != 1:
-        many = "nothing" if not found else f"{len(found)} statements"
+    if len(trees) != 1:
+        many = "nothing" if not trees else f"{len(trees)} statements"
         raise StatementError(f"this is {many}; write one")
-    return found[0]
+    return trees[0], tokens
+
+
+def _called(tree: exp.Expr, tokens: list[Token]) -> Iterator[tuple[str, int]]:
+    """Yield the names of functions, as they are written, with their lines.
+
+    sqlglot's tree has other names for functions that it knows.
+    """
+    from sqlglot import TokenType, exp
+
+    aliases = {each.name.lower() for each in tree.find_all(exp.TableAlias)}
+    before = None
+    for token, following in pairwise(tokens):
+        # The name of a function is the word before a bracket; `a.b(` is a method or a path.
+        called = following.token_type is TokenType.L_PAREN and token.token_type is TokenType.VAR
+        qualified = before is not None and before.token_type is TokenType.DOT
+        if called and not qualified and token.text.lower() not in aliases:
+            yield token.text, token.line
+        before = token
 
 
 def _windows_called(tokens: list[Token]) -> list[Token]:
@@ -198,14 +242,14 @@ def _tables(tree: exp.Expr) -> list[str]:
     from sqlglot import exp
 
     own = {each.alias_or_name.lower() for each in tree.find_all(exp.CTE)}
-    found: list[str] = []
+    tables: list[str] = []
     # sqlglot finds nodes level by level; sort them in the order of the text.
     for table in tree.find_all(exp.Table, bfs=False):
         if table.args.get("db") or not isinstance(table.this, exp.Identifier):
             continue
-        if table.name.lower() not in own and table.name not in found:
-            found.append(table.name)
-    return found
+        if table.name.lower() not in own and table.name not in tables:
+            tables.append(table.name)
+    return tables
 
 
 def _stateful(tree: exp.Expr) -> str:

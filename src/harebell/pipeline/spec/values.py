@@ -8,8 +8,8 @@ from pathlib import Path
 from harebell.pipeline.errors import Complaints
 from harebell.pipeline.spec.yaml_nodes import Node
 
-_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|seconds?|minutes?|hours?)")
-_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+_TIME = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|min|h|d|seconds?|minutes?|hours?|days?)")
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86_400.0}
 
 
 def text_of(node: Node | None, key: str, complaints: Complaints) -> str | None:
@@ -34,8 +34,8 @@ def list_of(node: Node | None, key: str, complaints: Complaints) -> tuple[str, .
     if not node.is_list:
         one = text_of(node, key, complaints)
         return (one,) if one else ()
-    found = (text_of(each, key, complaints) for each in node.value)
-    return tuple(each for each in found if each)
+    items = (text_of(each, key, complaints) for each in node.value)
+    return tuple(each for each in items if each)
 
 
 def texts_of(node: Node | None, key: str, complaints: Complaints) -> dict[str, str]:
@@ -46,8 +46,8 @@ def texts_of(node: Node | None, key: str, complaints: Complaints) -> dict[str, s
         complaints.add(node.line, f"{key} must be a mapping, not {node.kind}")
         return {}
     values: dict[str, Node] = node.value
-    found = {name: text_of(each, name, complaints) for name, each in values.items()}
-    return {name: value for name, value in found.items() if value is not None}
+    texts = {name: text_of(each, name, complaints) for name, each in values.items()}
+    return {name: value for name, value in texts.items() if value is not None}
 
 
 def flag_of(node: Node | None, key: str, default: bool, complaints: Complaints) -> bool:
@@ -77,11 +77,11 @@ def whole_of(
 
 def seconds_of(text: str) -> float | None:
     """Parse a time such as 5s; None if it is invalid or not above 0."""
-    found = _TIME.fullmatch(text.strip().lower())
-    if found is None:
+    match = _TIME.fullmatch(text.strip().lower())
+    if match is None:
         return None
-    unit = found[2] if found[2] in _SECONDS else found[2][0]
-    seconds = float(found[1]) * _SECONDS[unit]
+    unit = match[2] if match[2] in _SECONDS else match[2][0]
+    seconds = float(match[1]) * _SECONDS[unit]
     return seconds if seconds > 0 else None
 
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from harebell.base import limits
 from harebell.base.names import did_you_mean
+from harebell.pipeline import limits
 from harebell.pipeline.errors import Complaints, PipelineError
 
 _VARIABLE = re.compile(r"\$(?:\$|\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\})")
@@ -108,6 +108,7 @@ def parse(text: bytes | str, name: str, variables: Mapping[str, str]) -> Node:
 
     complaints = Complaints(name)
     try:
+        # `load` would drop the lines, and keep only the last of two equal keys.
         root = yaml.compose(text, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -143,13 +144,13 @@ class _Converter:
         self._variables = variables
         self._loader: Any = yaml.SafeLoader("")
         self._yaml_error = yaml.YAMLError
-        self._left = limits.PIPELINE_NODES
+        self._remaining = limits.PIPELINE_NODES
 
     def convert(self, node: Any, depth: int) -> Node:
         """Convert one value, recursively."""
         line = node.start_mark.line + 1
-        self._left -= 1
-        if self._left < 0 or depth > limits.PIPELINE_DEPTH:
+        self._remaining -= 1
+        if self._remaining < 0 or depth > limits.PIPELINE_DEPTH:
             # Anchors that contain each other could expand a short file without limit.
             self._complaints.add(
                 line,
@@ -167,12 +168,13 @@ class _Converter:
         values: dict[str, Node] = {}
         lines: dict[str, int] = {}
         for key, value in node.value:
-            name, at = str(key.value), key.start_mark.line + 1
+            name, key_line = str(key.value), key.start_mark.line + 1
             if name in values:
                 self._complaints.add(
-                    at, f"the key {name} stands here twice; the first is in line {lines[name]}"
+                    key_line,
+                    f"the key {name} stands here twice; the first is in line {lines[name]}",
                 )
-            lines[name] = at
+            lines[name] = key_line
             values[name] = self.convert(value, depth + 1)
         return Node(line, values, lines)
 
@@ -181,11 +183,12 @@ class _Converter:
         text_line = line + 1 if block else line
         value = node.value
         if "$" in value:
-            value = _VARIABLE.sub(lambda found: self._substitute(found, line), value)
+            value = _VARIABLE.sub(lambda match: self._substitute(match, line), value)
             if value != node.value and not node.style:
                 # A variable may have inserted a number, so the type of the text is resolved again.
                 tag = self._loader.resolve(type(node), value, (True, False))
                 node = type(node)(tag, value, node.start_mark, node.end_mark, node.style)
+        # A date stays the text that was written: Python's would be written differently to Spark.
         if node.tag == "tag:yaml.org,2002:str" or node.tag.endswith(":timestamp"):
             return Node(line, value, text_line=text_line)
         try:
@@ -194,8 +197,8 @@ class _Converter:
             self._complaints.add(line, f"{value!r} is not what its tag says: {error}")
             return Node(line, None)
 
-    def _substitute(self, found: re.Match[str], line: int) -> str:
-        name, default = found[1], found[2]
+    def _substitute(self, match: re.Match[str], line: int) -> str:
+        name, default = match[1], match[2]
         if name is None:
             return "$"
         value = self._variables.get(name, default)

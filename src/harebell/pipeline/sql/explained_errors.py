@@ -56,8 +56,8 @@ def explained(error: PySparkException, sql: str, spark: SparkSession) -> Pipelin
         name = view["name"]
         reason = f"there is no table {name}: the messages of a queue are queue({name!r})"
     fragment = _fragment(error)
-    at = sql.find(fragment) if fragment else -1
-    return PipelineError(f"{place_in(sql, at)}: {reason}" if at >= 0 else reason)
+    offset = sql.find(fragment) if fragment else -1
+    return PipelineError(f"{place_in(sql, offset)}: {reason}" if offset >= 0 else reason)
 
 
 def _no_catalog(name: str) -> str:
@@ -86,10 +86,10 @@ def _near_function(name: str, spark: SparkSession) -> str:
 
 def with_near_queue(sentence: str, url: URL) -> str:
     """Add the nearest queue to a sentence about one that does not exist, if the broker tells."""
-    found = _NO_QUEUE.search(sentence)
-    if found is None:
+    match = _NO_QUEUE.search(sentence)
+    if match is None:
         return sentence
-    near = nearest(found["name"], _queues(url))
+    near = nearest(match["name"], _queues(url))
     return sentence if near is None else f"{sentence}; did you mean {near!r}?"
 
 
@@ -116,5 +116,6 @@ def _queues(url: URL) -> list[str]:
                 if not more:
                     break
     except AMQPError:
-        return []  # a broker that does not tell names
+        # RabbitMQ has no such request; the error stands without a suggestion.
+        return []
     return names

@@ -124,25 +124,31 @@ def key_options(target: Route) -> dict[str, str]:
     return {} if target.routing_key is None else {EXPRESSION: quoted(target.routing_key)}
 
 
+def route_named(kind: str, arguments: list[str]) -> Route | None:
+    """Return the route that `queue('name')` or `exchange('name', 'key')` names; None for others."""
+    if kind == "queue" and len(arguments) == 1:
+        return Route("", arguments[0])
+    if kind == "exchange" and len(arguments) <= 2:
+        return Route(arguments[0], arguments[1] if len(arguments) == 2 else None)
+    return None
+
+
 def insertion(sql: str, tokens: list[Any]) -> InsertStatement | ContinuousStatement:
     """Parse an INSERT.
 
     Raises:
         StatementError: it is invalid.
     """
-    at = 1
-    if len(tokens) > at and tokens[at].text.upper() == "INTO":
-        at += 1
-    call = table_call(tokens, at)
-    place = place_in(sql, tokens[min(at, len(tokens) - 1)].start)
+    index = 1
+    if len(tokens) > index and tokens[index].text.upper() == "INTO":
+        index += 1
+    call = table_call(tokens, index)
+    place = place_in(sql, tokens[min(index, len(tokens) - 1)].start)
     if call is None:
         raise StatementError(f"{place}: say where to publish: {_TARGETS}")
     kind, arguments, after = call
-    if kind == "queue" and len(arguments) == 1:
-        target = Route("", arguments[0])
-    elif kind == "exchange" and len(arguments) <= 2:
-        target = Route(arguments[0], arguments[1] if len(arguments) == 2 else None)
-    else:
+    target = route_named(kind, arguments)
+    if target is None:
         raise StatementError(f"{place}: {kind} cannot be written: {_TARGETS}")
     query = _query(sql, tokens, after, "INSERT INTO exchange('name') SELECT ...")
     if _follows(query):
@@ -159,16 +165,16 @@ def creation(sql: str, tokens: list[Any]) -> ContinuousStatement:
     """
     words = [token.text.upper() for token in tokens]
     refresh = words[1:3] == ["OR", "REFRESH"]
-    at = 3 if refresh else 1
-    if words[at : at + 2] != ["STREAMING", "TABLE"]:
+    index = 3 if refresh else 1
+    if words[index : index + 2] != ["STREAMING", "TABLE"]:
         raise StatementError(f"the one thing to create here is a streaming table: {_CREATION}")
-    at += 2
-    name = tokens[at].text if len(tokens) > at else ""
+    index += 2
+    name = tokens[index].text if len(tokens) > index else ""
     if not _NAME.fullmatch(name):
         raise StatementError(f"{name!r} is no name of a table, which is a directory: {_CREATION}")
-    if words[at + 1 : at + 2] != ["AS"]:
+    if words[index + 1 : index + 2] != ["AS"]:
         raise StatementError(f"say what the table {name} is made of: {_CREATION}")
-    query = _query(sql, tokens, at + 2, _CREATION)
+    query = _query(sql, tokens, index + 2, _CREATION)
     if not _follows(query):
         raise StatementError(
             f"a streaming table follows a queue: {_CREATION}; for what is there now, SELECT it"
@@ -197,13 +203,13 @@ def _check_endless(query: SelectStatement) -> None:
 def _query(sql: str, tokens: list[Any], first: int, form: str) -> SelectStatement:
     if first >= len(tokens):
         raise StatementError(f"the query is missing: {form}")
-    found = selection(sql, tokens, first)
+    query = selection(sql, tokens, first)
     try:
-        statements.query(found.sql)
+        statements.query(query.sql)
     except StatementError as error:
         text = str(error).replace(": a step is one SELECT, and sinks write", f": {form}")
         raise StatementError(text) from None
-    return found
+    return query
 
 
 def _follows(query: SelectStatement) -> bool:
@@ -212,12 +218,13 @@ def _follows(query: SelectStatement) -> bool:
     Raises:
         StatementError: only some are.
     """
-    still = [table for table in query.tables if not table.continuous]
-    if len(still) == len(query.tables):
+    read_once = [table for table in query.tables if not table.continuous]
+    if len(read_once) == len(query.tables):
         return False
-    if still:
+    if read_once:
+        table = read_once[0]
         raise StatementError(
-            f"{still[0].kind}({still[0].name!r}) is read once and the others continuously: say "
+            f"{table.kind}({table.name!r}) is read once and the others continuously: say "
             "STREAM before each, or before none"
         )
     return True

@@ -28,11 +28,18 @@ from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.tables import lake_of
 from harebell.pipeline.sql.targets import check_target
 from harebell.pipeline.sql.verbs import SettleStatement
+from harebell.spark.writing.advice import BAD_ROW_MEND, NO_ROUTE_MEND
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _TAKEN = "taken"
+_MENDS = {
+    NO_ROUTE_MEND: "Bind a queue to the exchange, or correct the routing key: "
+    "INSERT INTO exchange('name', 'key')",
+    BAD_ROW_MEND: "leave such rows out with a WHERE",
+}
+"""What to do in a statement, which has no options, by the advice for a data frame."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +70,9 @@ def select(spark: SparkSession, selection: SelectStatement, url: str, directory:
             frame = browse(spark, url, table.name)
         frame.createOrReplaceTempView(table.view)
     try:
+        if selection.explains:
+            # In a plan, Spark tells a mistake in place of the plan.
+            spark.sql(selection.explains)
         return spark.sql(selection.sql)
     except PySparkException as error:
         raise explained(error, selection.written or selection.sql, spark) from None
@@ -96,7 +106,10 @@ def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory:
     try:
         return sink.write(select(spark, insertion.query, url, directory), 0)
     except PySparkException as error:
-        raise PipelineError(reason_of(error)) from None
+        reason = reason_of(error)
+        for option, statement in _MENDS.items():
+            reason = reason.replace(option, statement)
+        raise PipelineError(reason) from None
     finally:
         drop_views(spark, insertion.query)
 

@@ -20,20 +20,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import (
-    PREFETCH_MAX,
-    SETTLED_MESSAGES,
-    SPARK_BATCH_BYTES,
-    SPARK_ROWS_PER_BATCH,
-    TAKEN_BYTES,
-    TAKEN_MESSAGES,
-)
 from harebell.client import blocking
 from harebell.client.errors import AMQPError, ChannelClosed, NotFound, PublishReturned
 from harebell.client.message import Message
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.limits import SETTLED_MESSAGES, TAKEN_BYTES, TAKEN_MESSAGES
 from harebell.pipeline.spec.description import Route
+from harebell.spark.limits import PREFETCH_MAX, SPARK_BATCH_BYTES, SPARK_ROWS_PER_BATCH
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -53,6 +47,8 @@ _BULK = "bulk"
 _STRICT = {"capabilities": {"tx_mandatory": True}}
 _NO_ROUTE = 312
 RETRIES = "x-retries"
+_RETRIES_MAX = 2**63 - 1
+"""What a header can carry."""
 RETRIED_FROM = "x-retried-from"
 _DEATHS = ("x-death", "x-first-death-", "x-last-death-")
 
@@ -85,6 +81,7 @@ class QueueSnapshot:
         self.queue = queue
         self._channel = channel
         self._messages = messages
+        # Deliveries do not say when the broker got the message.
         self._taken = time.time()
         self._returned: list[PublishReturned] = []
         channel.on_return = self._returned.append
@@ -156,7 +153,7 @@ class QueueSnapshot:
                     f"transactions before them ({settled}) have gone; bind a queue and do it again"
                 ) from None
             settled += len(part)
-            self._put_back()
+            self._republish_returned()
         return settled
 
     def _settle(
@@ -183,20 +180,21 @@ class QueueSnapshot:
             Message(body, exchange=route.exchange, routing_key=key, **properties), mandatory=True
         )
 
-    def _put_back(self) -> None:
+    def _republish_returned(self) -> None:
         """Publish unroutable messages to their queue again, and report them."""
         if not self._returned:
             return
         returned, self._returned[:] = list(self._returned), []
+        # The broker that returned them has acknowledged the originals: they are nowhere else.
         with self._channel.transaction():
             for each in returned:
-                again = Message(
+                message = Message(
                     each.message.body,
                     exchange="",
                     routing_key=self.queue,
                     **_given(each.message.properties),
                 )
-                self._channel.publish(again)
+                self._channel.publish(message)
         first = returned[0].message
         raise PipelineError(
             f"{len(returned)} of the messages had no queue to go to, the first with exchange "
@@ -220,9 +218,10 @@ def _properties(message: Delivered, retried_from: str | None) -> dict[str, Any]:
     if user is not None:
         headers["x-original-user-id"] = user
     if retried_from is not None:
+        # With them a broker may take the next death for a cycle, and drop the message.
         headers = {name: value for name, value in headers.items() if not name.startswith(_DEATHS)}
         before = headers.get(RETRIES)
-        headers[RETRIES] = (before if isinstance(before, int) else 0) + 1
+        headers[RETRIES] = min(before if isinstance(before, int) else 0, _RETRIES_MAX - 1) + 1
         headers[RETRIED_FROM] = retried_from
     if headers:
         given["headers"] = headers
@@ -287,42 +286,42 @@ def _messages(channel: Channel, queue: str) -> list[Delivered]:
     # 0 is no limit; closing the connection requeues messages beyond the count.
     prefetch = count if count <= PREFETCH_MAX else 0
     deliveries = channel.consume(queue, prefetch=prefetch, timeout=_LOOK_SECONDS)
-    found: list[Delivered] = []
-    left, requested, until = 0, False, time.monotonic() + _QUIET_SECONDS
-    while len(found) < count:
-        before = len(found)
-        _receive(queue, deliveries, found, count)
-        if len(found) > before:
+    messages: list[Delivered] = []
+    ready, requested, until = 0, False, time.monotonic() + _QUIET_SECONDS
+    while len(messages) < count:
+        before = len(messages)
+        _receive(queue, deliveries, messages, count)
+        if len(messages) > before:
             requested, until = False, time.monotonic() + _QUIET_SECONDS
         elif requested:
             break
         elif time.monotonic() >= until:
             # A slow broker: what it sends before this answer is read before the answer.
-            left, requested = channel.declare_queue(queue, passive=True).message_count, True
-    if not found and left:
+            ready, requested = channel.declare_queue(queue, passive=True).message_count, True
+    if not messages and ready:
         raise PipelineError(
             f"queue {queue!r} has {count} messages, and none came in {_QUIET_SECONDS:g} s: it is a "
             "stream, or another consumer has the queue for itself"
         )
-    return found
+    return messages
 
 
 def _receive(
-    queue: str, deliveries: Iterator[Delivered], found: list[Delivered], count: int
+    queue: str, deliveries: Iterator[Delivered], messages: list[Delivered], count: int
 ) -> None:
     """Receive messages, up to a count, until none arrives for a moment."""
-    size = sum(len(message.body) for message in found)
+    size = sum(len(message.body) for message in messages)
     for message in deliveries:
         if _STREAM in message.headers:
             raise _stream(queue)
-        found.append(message)
+        messages.append(message)
         size += len(message.body)
         if size > TAKEN_BYTES:
             raise PipelineError(
                 f"queue {queue!r} has bodies of more than {TAKEN_BYTES} bytes: they are held in "
                 "memory while they are looked at"
             )
-        if len(found) == count:
+        if len(messages) == count:
             break
 
 

@@ -45,17 +45,19 @@ class SelectStatement:
         sql: the SQL, with views in place of table functions.
         tables: the table functions behind the views.
         written: the statement as it was written, for errors.
+        explains: with EXPLAIN the query alone, whose mistakes Spark tells; "" for any other.
     """
 
     sql: str
     tables: tuple[TableReference, ...]
     written: str = field(default="", compare=False, repr=False)
+    explains: str = ""
 
 
-def place_in(sql: str, at: int) -> str:
+def place_in(sql: str, offset: int) -> str:
     """Return the place of a character in a statement: `line 2, column 7`."""
-    before = sql[:at]
-    return f"line {before.count(chr(10)) + 1}, column {at - before.rfind(chr(10))}"
+    before = sql[:offset]
+    return f"line {before.count(chr(10)) + 1}, column {offset - before.rfind(chr(10))}"
 
 
 def tokens_of(sql: str) -> list[Any]:
@@ -86,39 +88,40 @@ def selection(sql: str, tokens: list[Any], first: int = 0) -> SelectStatement:
     """
     tables: dict[tuple[str, str, bool], TableReference] = {}
     parts: list[str] = []
-    at = first
+    index = first
     done, end = tokens[first].start, tokens[-1].end + 1
-    while at < len(tokens):
-        found = _table_at(sql, tokens, at)
-        if found is None:
-            at += 1
+    while index < len(tokens):
+        reading = _table_at(sql, tokens, index)
+        if reading is None:
+            index += 1
             continue
-        kind, name, continuous, after = found
+        kind, name, continuous, after = reading
         number = len(tables) + 1
         reference = TableReference(kind, name, f"{kind}_{number}", continuous)
+        # A queue that is named twice is read once: both see the same messages.
         table = tables.setdefault((kind, name, continuous), reference)
-        parts += [sql[done : tokens[at].start], table.view]
+        parts += [sql[done : tokens[index].start], table.view]
         done = tokens[after - 1].end + 1
-        at = after
+        index = after
     return SelectStatement("".join([*parts, sql[done:end]]), tuple(tables.values()), sql)
 
 
-def _table_at(sql: str, tokens: list[Any], at: int) -> tuple[str, str, bool, int] | None:
+def _table_at(sql: str, tokens: list[Any], index: int) -> tuple[str, str, bool, int] | None:
     """Parse a table at a token: return its kind, its name, whether it is continuous, its end."""
-    call, continuous = table_call(tokens, at), False
-    if call is None and tokens[at].text.upper() == CONTINUOUS and at + 1 < len(tokens):
+    call, continuous = table_call(tokens, index), False
+    if call is None and tokens[index].text.upper() == CONTINUOUS and index + 1 < len(tokens):
         continuous = True
-        bracket = tokens[at + 1].text == "("
-        call = table_call(tokens, at + 1 + bracket)
+        bracket = tokens[index + 1].text == "("
+        call = table_call(tokens, index + 1 + bracket)
         if call is not None and bracket:
             kind, arguments, after = call
             closed = after < len(tokens) and tokens[after].text == ")"
             call = (kind, arguments, after + 1) if closed else None
     if call is None:
-        _look_for_misspelt(sql, tokens, at)
+        _check_misspelt(sql, tokens, index)
         return None
     kind, arguments, after = call
-    place = place_in(sql, tokens[at].start)
+    place = place_in(sql, tokens[index].start)
     if kind not in TABLES:
         raise StatementError(
             f"{place}: an {kind} keeps no messages that could be read: say FROM queue('name') with "
@@ -134,43 +137,51 @@ def _table_at(sql: str, tokens: list[Any], at: int) -> tuple[str, str, bool, int
     return kind, arguments[0], continuous, after
 
 
-def _look_for_misspelt(sql: str, tokens: list[Any], at: int) -> None:
+def _check_misspelt(sql: str, tokens: list[Any], index: int) -> None:
     """Refuse `FROM queu('orders')`, with the nearest right name."""
-    if not at or tokens[at - 1].text.upper() not in _BEFORE_TABLES or at + 3 >= len(tokens):
+    if (
+        not index
+        or tokens[index - 1].text.upper() not in _BEFORE_TABLES
+        or index + 3 >= len(tokens)
+    ):
         return
-    signs = (tokens[at + 1].text, tokens[at + 2].token_type.name, tokens[at + 3].text)
-    if signs != ("(", "STRING", ")") or tokens[at].token_type.name != "VAR":
+    signs = (tokens[index + 1].text, tokens[index + 2].token_type.name, tokens[index + 3].text)
+    if signs != ("(", "STRING", ")") or tokens[index].token_type.name != "VAR":
         return
-    if tokens[at - 1].text == "," and not _in_from(tokens, at):
+    if tokens[index - 1].text == "," and not _in_from(tokens, index):
         return
-    name = tokens[at].text
+    name = tokens[index].text
     near = nearest(name.lower(), TABLES)
     if near is not None:
-        raise StatementError(
-            f"{place_in(sql, tokens[at].start)}: there is no table {name}(): did you mean {near}?"
-        )
+        place = place_in(sql, tokens[index].start)
+        raise StatementError(f"{place}: there is no table {name}(): did you mean {near}?")
 
 
-def _in_from(tokens: list[Any], at: int) -> bool:
+def _in_from(tokens: list[Any], index: int) -> bool:
     """True if the clause of a token is a FROM."""
-    for token in reversed(tokens[:at]):
+    for token in reversed(tokens[:index]):
         word = token.text.upper()
         if word in ("FROM", "SELECT", "WHERE", "BY", "HAVING", "ON"):
             return bool(word == "FROM")
     return False
 
 
-def table_call(tokens: list[Any], at: int) -> tuple[str, list[str], int] | None:
+def table_call(tokens: list[Any], index: int) -> tuple[str, list[str], int] | None:
     """Parse a table function at a token: return its name, its arguments, and its end."""
-    if at >= len(tokens):
+    if index >= len(tokens):
         return None
-    name = tokens[at].text.lower()
-    if name not in (*TABLES, "exchange") or at + 2 >= len(tokens) or tokens[at + 1].text != "(":
+    name = tokens[index].text.lower()
+    if (
+        name not in (*TABLES, "exchange")
+        or index + 2 >= len(tokens)
+        or tokens[index + 1].text != "("
+    ):
         return None
-    if at and tokens[at - 1].text == ".":
+    # `t.queue('x')` is a function of something else.
+    if index and tokens[index - 1].text == ".":
         return None
     arguments: list[str] = []
-    position = at + 2
+    position = index + 2
     while position < len(tokens):
         word = tokens[position]
         if word.token_type.name != "STRING":

@@ -31,10 +31,10 @@ def first_rows(frame: DataFrame, rows: int, between: str = " ") -> list[Any]:
     from pyspark.errors import PySparkException
 
     try:
-        found: list[Any] = with_texts(frame, between).limit(rows).collect()
+        rows_read: list[Any] = with_texts(frame, between).limit(rows).collect()
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None
-    return found
+    return rows_read
 
 
 def with_texts(frame: DataFrame, between: str) -> DataFrame:

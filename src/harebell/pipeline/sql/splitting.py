@@ -23,8 +23,8 @@ class PlacedStatement:
 
 def complete(text: str) -> bool:
     """True if a text ends with a semicolon that ends a statement."""
-    found = _semicolons(text)
-    return found is not None and len(found) > 0 and not text[found[-1] + 1 :].strip()
+    semicolons = _semicolons(text)
+    return semicolons is not None and len(semicolons) > 0 and not text[semicolons[-1] + 1 :].strip()
 
 
 def split(text: str) -> Iterator[PlacedStatement]:

@@ -24,6 +24,7 @@ def check_target(route: Route, url: URL) -> None:
         PipelineError: it does not exist.
     """
     queue = None if route.exchange else route.routing_key
+    # Every row names its queue in the column routing_key: only the write sees them.
     if not route.exchange and not queue:
         return
     try:

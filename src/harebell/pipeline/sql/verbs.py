@@ -14,6 +14,7 @@ parsed here, so that strings and comments are never taken for anything else.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,12 +29,15 @@ from harebell.pipeline.sql.inserts import (
     InsertStatement,
     creation,
     insertion,
+    route_named,
 )
 from harebell.pipeline.sql.selections import SelectStatement, selection, table_call, tokens_of
 
 VERBS = ("DELETE", "MOVE", "RETRY")
 SESSION = ("SHOW", "DESCRIBE", "DESC", "EXPLAIN", "SET", "USE")
 """First words of statements of Spark that look at the session or set it."""
+_EXPLAIN = "EXPLAIN"
+_EXPLAINS = re.compile(r"EXPLAIN\b(\s+(EXTENDED|CODEGEN|COST|FORMATTED)\b)?", re.I)
 SET_COLUMNS = ("value", "routing_key")
 _CLAUSES = ("FROM", "TO", "SET", "WHERE")
 
@@ -78,11 +82,13 @@ def understand(sql: str) -> Statement:
         return insertion(sql, words)
     if first == CREATES:
         return creation(sql, words)
-    found = selection(sql, words)
+    if first == _EXPLAIN:
+        return _explanation(sql, words)
+    statement = selection(sql, words)
     if first in SESSION:
-        return found
+        return statement
     try:
-        statements.query(found.sql)
+        statements.query(statement.sql)
     except StatementError as error:
         if words[0].token_type.name == "VAR":
             known = ("SELECT", "WITH", INSERTS, CREATES, *VERBS, *SESSION)
@@ -92,13 +98,33 @@ def understand(sql: str) -> Statement:
         raise StatementError(
             str(error).replace(": a step is one SELECT, and sinks write", "")
         ) from None
-    following = [each for each in found.tables if each.continuous]
+    following = [each for each in statement.tables if each.continuous]
     if following:
         raise StatementError(
             f"a SELECT ends, and {following[0].kind}({following[0].name!r}) with STREAM does not: "
             "begin with INSERT INTO exchange('name') or CREATE STREAMING TABLE name AS"
         )
-    return found
+    return statement
+
+
+def _explanation(sql: str, words: list[Any]) -> SelectStatement:
+    """Parse EXPLAIN, of which sqlglot makes one token: what follows is a query of its own."""
+    begin = words[0].start
+    head = _EXPLAINS.match(sql, begin)
+    words = tokens_of(" " * head.end() + sql[head.end() :]) if head is not None else []
+    if head is None or not words:
+        raise StatementError("say what to explain: EXPLAIN SELECT ... FROM queue('orders')")
+    statement = selection(sql, words)
+    try:
+        statements.query(statement.sql)
+    except StatementError as error:
+        raise StatementError(f"EXPLAIN is for a SELECT: {error}") from None
+    following = [each for each in statement.tables if each.continuous]
+    if following:
+        raise StatementError("EXPLAIN is for a SELECT that ends: leave out STREAM")
+    return SelectStatement(
+        sql[begin : words[0].start] + statement.sql, statement.tables, sql, statement.sql
+    )
 
 
 # --- the verbs ----------------------------------------------------------------------------------
@@ -106,8 +132,8 @@ def understand(sql: str) -> Statement:
 
 def _settlement(verb: str, sql: str, words: list[Any]) -> SettleStatement:
     clauses = _clauses(verb, sql, words)
-    at = clauses.get("FROM", (0, 0))[0]
-    call = table_call(words, at) if at else None
+    first = clauses.get("FROM", (0, 0))[0]
+    call = table_call(words, first) if first else None
     if call is None or call[0] != "queue" or len(call[1]) != 1:
         raise StatementError(f"say whose messages: {verb} FROM queue('orders') WHERE ...")
     if call[2] != clauses["FROM"][1]:
@@ -132,22 +158,23 @@ def _settlement(verb: str, sql: str, words: list[Any]) -> SettleStatement:
 
 def _clauses(verb: str, sql: str, words: list[Any]) -> dict[str, tuple[int, int]]:
     """Return the first token of each clause after its name, and the end of its tokens."""
-    found: list[tuple[str, int]] = []
+    places: list[tuple[str, int]] = []
     depth = 0
-    for at, word in enumerate(words):
+    for index, word in enumerate(words):
         depth += {"(": 1, ")": -1}.get(word.text, 0)
         name = word.text.upper()
-        if at and depth == 0 and name in _CLAUSES and word.token_type.name != "STRING":
+        if index and depth == 0 and name in _CLAUSES and word.token_type.name != "STRING":
             position = _CLAUSES.index(name)
-            if name in (each for each, _ in found):
+            if name in (each for each, _ in places):
                 raise StatementError(f"{name} stands twice in this {verb}")
-            if found and _CLAUSES.index(found[-1][0]) > position:
-                raise StatementError(f"{name} must stand before {found[-1][0]}")
-            found.append((name, at + 1))
+            if places and _CLAUSES.index(places[-1][0]) > position:
+                raise StatementError(f"{name} must stand before {places[-1][0]}")
+            places.append((name, index + 1))
             if name == "WHERE":
-                break  # the rest is Spark's
-    ends = [*(at - 1 for _, at in found[1:]), len(words)]
-    return {name: (at, end) for (name, at), end in zip(found, ends, strict=True)}
+                # A condition of Spark's SQL, in which these words may be anything.
+                break
+    ends = [*(first - 1 for _, first in places[1:]), len(words)]
+    return {name: (first, end) for (name, first), end in zip(places, ends, strict=True)}
 
 
 def _text(sql: str, words: list[Any], span: tuple[int, int]) -> str:
@@ -160,28 +187,26 @@ def _target(words: list[Any], span: tuple[int, int]) -> Route:
     right = "TO queue('name'), TO exchange('name') or TO exchange('name', 'key')"
     if call is None or call[2] != span[1]:
         raise StatementError(f"say where to: {right}")
-    kind, arguments, _ = call
-    if kind == "queue" and len(arguments) == 1:
-        return Route("", arguments[0])
-    if kind == "exchange" and len(arguments) <= 2:
-        return Route(arguments[0], arguments[1] if len(arguments) == 2 else None)
-    raise StatementError(f"messages cannot be moved to {kind}: {right}")
+    route = route_named(call[0], call[1])
+    if route is None:
+        raise StatementError(f"messages cannot be moved to {call[0]}: {right}")
+    return route
 
 
 def _changes(sql: str, words: list[Any], span: tuple[int, int]) -> dict[str, str]:
     """Split `SET a = x, b = y` at the commas outside of brackets."""
     changes: dict[str, str] = {}
     first, depth = span[0], 0
-    for at in range(span[0], span[1] + 1):
-        last = at == span[1]
+    for index in range(span[0], span[1] + 1):
+        last = index == span[1]
         if not last:
-            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(words[at].text, 0)
-        if last or (depth == 0 and words[at].text == ","):
-            name, expression = _change(sql, words, (first, at))
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(words[index].text, 0)
+        if last or (depth == 0 and words[index].text == ","):
+            name, expression = _change(sql, words, (first, index))
             if name in changes:
                 raise StatementError(f"SET names {name} twice")
             changes[name] = expression
-            first = at + 1
+            first = index + 1
     return changes
 
 

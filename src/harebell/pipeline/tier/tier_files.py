@@ -1,7 +1,7 @@
 """The Parquet files of a tier, on a path or in an object store.
 
     <place>/part-<first>-<end>-<rows>-<checksum>.parquet    offsets from first to before end
-    <place>/_tier/tier.json                                 the stream, and the identity of its log
+    <place>/_tier/tier.json                                 the stream, its log and the log's eras
     <place>/_tier/<uuid>.parquet                            a file that is not verified yet
 
 A file is written under a name that readers ignore, read back, compared by checksum and by its
@@ -13,19 +13,22 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import os
 import uuid
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sinks.staging import sync
 from harebell.spark.reading.positions.tier import (
     ABOUT,
+    ERAS,
     HIDDEN,
     TierPart,
+    lost_parts,
     opened,
-    part_of,
+    parts_in,
+    shared_offsets,
     shown,
     storage_errors,
 )
@@ -49,27 +52,48 @@ class TierFiles:
             self._files, self._base = opened(place)
         self._local = isinstance(self._files, fs.LocalFileSystem)
 
-    def belongs_to(self, vhost: str, stream: str, generation: str) -> None:
+    def take_up(
+        self, vhost: str, stream: str, generation: str, eras: str, end: int
+    ) -> list[TierPart]:
         """Check that the place is of this stream; an empty place becomes its.
 
+        Args:
+            vhost: the name of the vhost.
+            stream: the name of the stream.
+            generation: identity of its log.
+            eras: of its offsets; "" if unknown.
+            end: where it ends.
+
+        Returns:
+            The files, in the order of their offsets.
+
         Raises:
-            PipelineError: it is of another stream, or cannot be used.
+            PipelineError: it is of another stream, the broker has lost what a file has, or the
+                place cannot be used.
         """
         about = {"vhost": vhost, "stream": stream, "generation": generation}
         with self._errors():
             stored = self._read(f"{HIDDEN}/{ABOUT}")
             if stored is None:
                 self._files.create_dir(f"{self._base}/{HIDDEN}", recursive=True)
-                self._write(f"{HIDDEN}/{ABOUT}", json.dumps(about).encode())
-                return
-            found = json.loads(stored)
-        if found != about:
+            listed = about if stored is None else json.loads(stored)
+        before = listed.pop(ERAS, "")
+        if listed != about:
             which = (
                 f"an earlier stream {stream} that was deleted"
-                if (found["vhost"], found["stream"]) == (vhost, stream)
-                else f"the stream {found['stream']} in vhost {found['vhost']}"
+                if (listed["vhost"], listed["stream"]) == (vhost, stream)
+                else f"the stream {listed['stream']} in vhost {listed['vhost']}"
             )
             raise PipelineError(f"{self.place} has messages of {which}: use another place")
+        parts = self.parts()
+        said = lost_parts(self.place, parts, min(end, shared_offsets(before, eras)))
+        if said:
+            raise PipelineError(said)
+        # After the comparison: the broker has all that the files have, so its history goes on
+        # theirs.
+        if stored is None or eras != before:
+            self._describe(about | {ERAS: eras})
+        return parts
 
     def parts(self) -> list[TierPart]:
         """Return the files, in the order of their offsets.
@@ -77,19 +101,15 @@ class TierFiles:
         Raises:
             PipelineError: two of them overlap, or the place cannot be read.
         """
-        from pyarrow import fs
-
         with self._errors():
-            listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
-        found = [part for info in listed if (part := part_of(info.base_name)) is not None]
-        found.sort(key=lambda part: part.first)
-        for before, after in itertools.pairwise(found):
+            parts = parts_in(self._files, self._base)
+        for before, after in itertools.pairwise(parts):
             if after.first < before.end:
                 raise PipelineError(
                     f"the files {before.name} and {after.name} in {self.place} have the same "
                     "messages: two jobs wrote there; remove the one whose offsets others have"
                 )
-        return found
+        return parts
 
     def add(self, rows: pa.Table, first: int, end: int) -> TierPart:
         """Write, verify and publish a file.
@@ -126,13 +146,16 @@ class TierFiles:
         return part
 
     def verify(self, part: TierPart) -> None:
-        """Read a file back, and compare it with its name.
+        """Read a file back, compare it with its name, and sync that name.
+
+        The job that wrote the file may have ended before it had synced the directory.
 
         Raises:
             PipelineError: it is damaged, or cannot be read.
         """
         with self._errors():
             self._verify(part.name, part)
+            self._sync("")
 
     def clear(self) -> None:
         """Remove files that were not verified: those of jobs that were killed."""
@@ -149,6 +172,7 @@ class TierFiles:
         import pyarrow.compute as pc
         import pyarrow.parquet as pq
 
+        # From the store, not from memory: what counts is what a reader gets.
         data = self._read(name)
         if data is None or hashlib.sha256(data).hexdigest() != part.checksum:
             raise PipelineError(
@@ -170,6 +194,14 @@ class TierFiles:
         except FileNotFoundError:
             return None
 
+    def _describe(self, about: dict[str, str]) -> None:
+        """Store which stream the tier is of; a crash leaves the old or the new description."""
+        with self._errors():
+            self._write(f"{HIDDEN}/{ABOUT}.new", json.dumps(about).encode())
+            place = f"{self._base}/{HIDDEN}/{ABOUT}"
+            self._files.move(f"{place}.new", place)
+            self._sync(HIDDEN)
+
     def _write(self, name: str, data: Any) -> None:
         with self._files.open_output_stream(f"{self._base}/{name}") as file:
             file.write(data)
@@ -178,11 +210,7 @@ class TierFiles:
     def _sync(self, name: str) -> None:
         """Sync a file or the directory; an object store has done it when it answers."""
         if self._local:
-            descriptor = os.open(Path(self._base, name), os.O_RDONLY)
-            try:
-                os.fsync(descriptor)
-            finally:
-                os.close(descriptor)
+            sync(Path(self._base, name))
 
     def _errors(self) -> AbstractContextManager[None]:
         what = f"the tier {self.place} cannot be used"

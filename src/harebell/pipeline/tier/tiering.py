@@ -68,9 +68,11 @@ class TierJob:
         try:
             with blocking.connect(url, background_heartbeats=True) as connection:
                 channel = connection.channel()
+                # The broker releases this lock with the connection, wherever the job dies.
                 channel.declare_queue(lock, exclusive=True)
                 self.files.clear()
-                yield lambda: _still(channel, lock)
+                yield lambda: _check_lock(channel, lock)
+        # An exclusive queue refuses other connections with 405, which is how the other job is seen.
         except ResourceLocked:
             raise PipelineError(f"another job copies the stream {self.stream} to a tier") from None
         except (AMQPError, SourceError) as error:
@@ -92,14 +94,15 @@ class TierJob:
         connection = BrokerConnection(options.url, options.fetch_timeout, "harebell lake tier")
         try:
             span = span_of(connection, options)
+            eras = connection.eras(self.stream)
         finally:
             connection.abandon()
         if span.kind != _STREAM:
             raise PipelineError(f"{self.stream} is a {span.kind} queue: only streams have tiers")
-        self.files.belongs_to(options.url.vhost, self.stream, span.generation)
-        parts = self.files.parts()
+        parts = self.files.take_up(options.url.vhost, self.stream, span.generation, eras, span.end)
         first = parts[-1].end if parts else span.first
         if parts:
+            # The last job may have died between its last file and the acknowledgement.
             self.files.verify(parts[-1])
             self._check_gap(first, span.first)
             first = max(first, span.first)
@@ -107,14 +110,16 @@ class TierJob:
             self._check_beginning(span.first)
         count = 0
         last = first - 1
-        wanted = OffsetRange(self.stream, span.generation, first, span.end, span.messages)
-        for piece in _pieces(rows.read(RangePartition([wanted], options.url)), self.file_bytes):
+        missing = OffsetRange(self.stream, span.generation, first, span.end, span.messages)
+        for piece in _pieces(rows.read(RangePartition([missing], options.url)), self.file_bytes):
             offsets = piece["offset"]
             low, last = offsets[0].as_py(), offsets[-1].as_py()
+            # Before each file: a job that has lost its lock must not write beside another.
             check()
             part = self.files.add(piece, low, last + 1)
             count += part.rows
             say(f"{self.stream}: {part.rows} messages from offset {low} in {part.name}")
+        # Also without a new file: the job before may have died before it acknowledged its last one.
         if last >= span.first:
             self._acknowledge(last)
         return count
@@ -157,10 +162,13 @@ class TierJob:
                 # The last message of a file is there as long as the tier has not acknowledged it.
                 if message.headers["x-stream-offset"] == offset:
                     message.ack()
+                # One message is enough: the acknowledgement is of an offset, not of all messages
+                # before it one by one.
                 break
 
 
-def _still(channel: blocking.Channel, lock: str) -> None:
+def _check_lock(channel: blocking.Channel, lock: str) -> None:
+    # An exclusive queue lives as long as the connection, and so does this call.
     channel.declare_queue(lock, passive=True)
 
 

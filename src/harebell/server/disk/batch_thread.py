@@ -18,8 +18,8 @@ import threading
 from collections import deque
 from collections.abc import Callable
 
-from harebell.base.limits import REMOVALS_MAX
 from harebell.server.disk.batches import Batch, Nothing, Removal
+from harebell.server.limits import REMOVALS_MAX
 
 
 class BatchThread:
@@ -81,6 +81,8 @@ class BatchThread:
                         batch.stalled = error
                     else:
                         batch.failed = error
+                except Exception as error:  # a thread cannot raise: the server ends the process
+                    batch.failed = error
             if batch.failed is None and batch.stalled is None:
                 self._removals.extend(batch.removals)
             self._report(batch)

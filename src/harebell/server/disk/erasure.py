@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from harebell.base.errors import DiskError
 from harebell.server.disk.reserve import NAME as RESERVE
 from harebell.store.definitions import NAME as DEFINITIONS
+from harebell.store.disk import KEPT
 from harebell.store.inventory import NAME as INVENTORY
 from harebell.store.quarantine import DIRECTORY as QUARANTINE
 
 _FILES = (DEFINITIONS, f"{DEFINITIONS}-wal", f"{DEFINITIONS}-shm", "redo", INVENTORY, RESERVE)
-_DIRECTORIES = ("queues", "staging", "stages", "transient", QUARANTINE)
+_DIRECTORIES = ("queues", "staging", "stages", "transient", KEPT, QUARANTINE)
 
 
 def erase(data_dir: Path) -> None:
@@ -24,6 +24,9 @@ def erase(data_dir: Path) -> None:
     Raises:
         DiskError: a file cannot be removed.
     """
+    # Imported here, as few brokers are reset: it loads four ways to compress files.
+    import shutil
+
     try:
         for name in _FILES:
             (data_dir / name).unlink(missing_ok=True)

@@ -25,7 +25,14 @@ from collections.abc import Callable
 from typing import Protocol
 
 from harebell.base.histogram import SYNC_SECONDS, Histogram
-from harebell.base.limits import (
+from harebell.base.ports import Commit
+from harebell.front.common.blocked_publishers import DISK, FILES
+from harebell.front.common.connection_registry import ConnectionRegistry
+from harebell.server.disk.batch_thread import BatchThread
+from harebell.server.disk.batches import Batch, Direct, Nothing
+from harebell.server.disk.loop_commits import LoopCommits, Remote, Upkeep
+from harebell.server.disk.sync_thread import SyncThread
+from harebell.server.limits import (
     FLUSH_SECONDS,
     GATHER_BYTES,
     GATHER_MANY,
@@ -36,12 +43,6 @@ from harebell.base.limits import (
     STALL_RETRY_SECONDS,
     TICK_SECONDS,
 )
-from harebell.base.ports import Commit
-from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry
-from harebell.server.disk.batch_thread import BatchThread
-from harebell.server.disk.batches import Batch, Direct, Nothing
-from harebell.server.disk.loop_commits import LoopCommits, Remote, Upkeep
-from harebell.server.disk.sync_thread import SyncThread
 
 _NO_FILES = (errno.EMFILE, errno.ENFILE)
 
@@ -364,7 +365,7 @@ class Flusher:
 
     def _report_shortages(self) -> None:
         """Update the shortages of the connection registry."""
-        news = self._registry.set_short(DISK, self._low or self._stalled == DISK)
-        news = self._registry.set_short(FILES, self._stalled == FILES) or news
+        news = self._registry.publishers.set_short(DISK, self._low or self._stalled == DISK)
+        news = self._registry.publishers.set_short(FILES, self._stalled == FILES) or news
         if news:
             self._flush()

@@ -14,11 +14,12 @@ from pathlib import Path
 from harebell.base.errors import DiskError, StoreError
 
 NAME = "LOCK"
+RESTORING = "restoring"
+"""A file in a data directory as long as a backup is being restored to it."""
 _FILE_MODE = 0o600
 _DIRECTORY_MODE = 0o700
 _NO_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EROFS)
 """Errors of file systems that cannot sync directories, or are read-only."""
-_NOT_TO_WRITE = (errno.EROFS, errno.EACCES, errno.EPERM)
 
 
 def in_use(data_dir: Path) -> str:
@@ -42,30 +43,38 @@ class DirectoryLock:
 
     Args:
         data_dir: the directory; created if it is missing.
-        looking: true for read-only use, which also works on a read-only file system.
+        looking: true for read-only use: nothing is written, not even the lock's own file.
+        restoring: whether the directory may have a part of a backup: it is being restored.
 
     Raises:
-        StoreError: another process holds the lock, or the directory cannot be used.
+        StoreError: another process holds the lock, the directory cannot be used, or a restore of it
+            did not end.
     """
 
-    def __init__(self, data_dir: Path, *, looking: bool = False) -> None:
-        writing = True
-        try:
-            if not looking or not data_dir.is_dir():
-                _make(data_dir)
-            self._handle = _open(data_dir, os.O_RDWR | os.O_CREAT)
-        except OSError as error:
-            if not looking or error.errno not in _NOT_TO_WRITE:
-                raise StoreError(cannot_use(data_dir, error)) from None
-            writing = False
+    def __init__(self, data_dir: Path, *, looking: bool = False, restoring: bool = False) -> None:
+        if not restoring and (data_dir / RESTORING).exists():
+            raise StoreError(
+                f"{data_dir} has a part of a backup, as its restore did not end: run `harebell "
+                "restore` again"
+            )
+        if looking:
             self._handle = _open_to_look(data_dir)
-        if self._handle < 0:
+            if self._handle >= 0:
+                self._lock(data_dir)
             return
         try:
+            _make(data_dir)
+            self._handle = _open(data_dir, os.O_RDWR | os.O_CREAT)
+        except OSError as error:
+            raise StoreError(cannot_use(data_dir, error)) from None
+        self._lock(data_dir, note=f"{os.getpid()}\n")
+
+    def _lock(self, data_dir: Path, note: str = "") -> None:
+        try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if writing:
+            if note:
                 os.ftruncate(self._handle, 0)
-                os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+                os.pwrite(self._handle, note.encode(), 0)
         except OSError as error:
             os.close(self._handle)
             if isinstance(error, BlockingIOError):

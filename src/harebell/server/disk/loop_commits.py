@@ -15,12 +15,12 @@ import errno
 from collections.abc import Callable
 from typing import Protocol
 
-from harebell.base.limits import LOOP_COMMIT_BYTES
 from harebell.server.disk.batches import Batch, Nothing
+from harebell.server.limits import LOOP_COMMIT_BYTES
 
 
 class Remote(Protocol):
-    """Commits on a server; see `harebell.server.postgresql.owned_store`."""
+    """Commits on a server; see `harebell.cluster.postgresql.owned_store`."""
 
     def send(self) -> int:
         """Send a performed batch; return what to wait for, or -1 if the thread has to commit."""
@@ -28,10 +28,10 @@ class Remote(Protocol):
     def answered(self) -> bool | None:
         """Whether it is committed: None for not yet, False if the thread has to find out."""
 
-    def untidy(self) -> bool:
-        """Whether `tidy` has something to do."""
+    def needs_cleaning(self) -> bool:
+        """Whether `clean` has something to do."""
 
-    def tidy(self) -> None:
+    def clean(self) -> None:
         """Do what no confirm waits for; called in the thread."""
 
 
@@ -83,7 +83,7 @@ class LoopCommits:
 
     def upkeep(self) -> Upkeep | None:
         """Return what is left to do for the thread when everything is confirmed."""
-        return Upkeep(self._server) if self._server.untidy() else None
+        return Upkeep(self._server) if self._server.needs_cleaning() else None
 
     def _watch(self, descriptor: int) -> None:
         if descriptor == self._watched:
@@ -101,7 +101,13 @@ class LoopCommits:
             # The server has ended the connection: the next batch will find out.
             self.release()
             return
-        committed = self._server.answered()
+        try:
+            committed = self._server.answered()
+        except Exception as error:  # a commit that never ends would keep all confirms back
+            self._sent = None
+            batch.failed = error
+            self._done(batch)
+            return
         if committed is None:
             return
         self._sent = None
@@ -125,7 +131,7 @@ class Upkeep(Nothing):
     def perform(self, *, removing: bool = True) -> None:
         """Do it; a server without room is left to the next batch."""
         try:
-            self._server.tidy()
+            self._server.clean()
         except OSError as error:
             if error.errno != errno.ENOSPC:
                 self.failed = error

@@ -12,7 +12,7 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
-from harebell.base.limits import RESERVE_BYTES, RESERVE_SHARE
+from harebell.server.limits import RESERVE_BYTES, RESERVE_SHARE
 
 NAME = "reserve"
 FULL = (errno.ENOSPC, errno.EDQUOT)

@@ -12,12 +12,10 @@ import time
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.clock import Clock
 from harebell.base.durability import FSYNC, INTERVAL, Durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.lags import NEVER, lag_of
-from harebell.base.limits import AHEAD_FROM_BYTES
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import log_identities
 from harebell.model.publishing.stages import Room
@@ -25,19 +23,21 @@ from harebell.server.disk.damage import Damage
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.reserve import FULL, Reserve
 from harebell.server.disk.syncfs import whole_sync
-from harebell.server.time_source import MachineTime, TimeSource
+from harebell.server.time_source import BrokerClock, MachineTime, TimeSource
 from harebell.store.definitions import open_definitions
 from harebell.store.disk import DiskStore
+from harebell.store.limits import AHEAD_FROM_BYTES
+from harebell.store.owners import Owners
 from harebell.wire.v09.fields import decode_table, encode_table
 
 if TYPE_CHECKING:
     from harebell.base.ports import Files
-    from harebell.server.config import Config
-    from harebell.server.postgresql.owned_store import OwnedStore
+    from harebell.cluster.postgresql.owned_store import OwnedStore
+    from harebell.config import Config
     from harebell.store.definitions import SqliteDefinitions
     from harebell.store.journal.recording import RecordedDefinitions
 
-_MS = 1000
+_MS = 1_000
 REPLICATED = "replicated"
 """The durability of a store whose commits wait for another machine."""
 
@@ -67,7 +67,7 @@ class Storage:
 
     Attributes:
         owned: as given.
-        wall: the clock for timestamps of records, set by `set_clock`.
+        wall: the clock for timestamps of records and for timers.
         store: the queues' logs.
         durability: "fsync", "interval" or "os".
         free_limit: free bytes below which publishers are blocked; 0 for no limit.
@@ -88,9 +88,7 @@ class Storage:
         owned: OwnedStore | None = None,
     ) -> None:
         self.owned = owned
-        self._time = time_source or MachineTime()
-        self.wall = Clock(self._time.wall_ms())
-        self._passed = self.wall.ms - self._monotonic_ms()
+        self.wall = BrokerClock(time_source or MachineTime())
         self.durability = config.durability
         durability = Durability(
             config.durability if owned is None else FSYNC,
@@ -111,6 +109,7 @@ class Storage:
             clean=self.definitions.was_clean,
             ahead_from=AHEAD_FROM_BYTES if owned is None else sys.maxsize,
         )
+        self.store.owner_of = Owners(self.definitions)
         self.store.stream_segment_bytes = config.stream_segment_bytes
         self.store.interval_ms = config.durability_interval_ms
         self.store.durability = durability
@@ -167,7 +166,8 @@ class Storage:
             StoreError: the mark cannot be written.
         """
         try:
-            self.store.tidy(log_identities(self.definitions))
+            if self.store.clean(log_identities(self.definitions)):
+                self._report_unclaimed()
             self._mark(clean=False)
             if self.owned is not None:
                 # Before anything is delivered: else the next owner might trust the end before this
@@ -176,13 +176,19 @@ class Storage:
         except OSError as error:
             raise StoreError(f"cannot use the data directory: {error}") from None
 
-    def set_clock(self) -> None:
-        """Update the wall clock and the monotonic clock of `wall`."""
-        self.wall.ms = self._time.wall_ms()
-        self.wall.steady = self._passed + self._monotonic_ms()
+    def _report_unclaimed(self) -> None:
+        """Report the logs that belong to no queue: no client can have their messages."""
+        # Imported only if there are any: a directory without damage has none.
+        from harebell.store.check import Survey
 
-    def _monotonic_ms(self) -> int:
-        return int(self._time.monotonic() * _MS)
+        survey = Survey(self.store.files, self.definitions)
+        for holding in survey.unclaimed():
+            for text in holding.damage:
+                self.damage.report("error", f"queues/{holding.identity}: {text}")
+            if not (holding.messages or holding.damage):
+                text = f"queues/{holding.identity} is empty, belongs to no queue and is left alone"
+                self.damage.report("warning", text)
+        survey.close()
 
     def set_limits(self, config: Config) -> None:
         """Take a new `disk_free_limit`."""
@@ -298,6 +304,6 @@ class Storage:
         self._lock.release()
 
 
-def free_limit(wanted: float | int, total: int) -> int:
+def free_limit(limit: float | int, total: int) -> int:
     """Return the limit in bytes, from a fraction of the disk (float) or bytes (int)."""
-    return int(total * wanted) if isinstance(wanted, float) else wanted
+    return int(total * limit) if isinstance(limit, float) else limit

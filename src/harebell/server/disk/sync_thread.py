@@ -16,7 +16,7 @@ import threading
 import time
 from collections.abc import Collection
 
-from harebell.base.limits import PERFORM_MAX
+from harebell.server.limits import PERFORM_MAX
 
 _FLAGS = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
 _MODE = 0o600
@@ -99,7 +99,10 @@ class SyncThread:
 
     def _work(self) -> None:
         while (work := self._inbox.get()) is not None:
-            self._failure = self._perform(*work)
+            try:
+                self._failure = self._perform(*work)
+            except Exception:  # the flusher waits for the event, and ends the broker then
+                self._failure = (errno.EIO, 0, True)
             os.eventfd_write(self._event, 1)
 
     def _perform(

@@ -65,13 +65,13 @@ def whole_sync(directory: str) -> WholeSync | None:
 def _kind_of(directory: str) -> str:
     """Return the type of the file system of a directory; "" if it is unknown."""
     device = os.stat(directory).st_dev
-    wanted = f"{os.major(device)}:{os.minor(device)}"
+    number = f"{os.major(device)}:{os.minor(device)}"
     try:
         mounts = _MOUNTS.read_text()
     except OSError:
         return ""
     for line in mounts.splitlines():
         mount, _, source = line.partition(" - ")
-        if mount.split()[2:3] == [wanted]:
+        if mount.split()[2:3] == [number]:
             return source.partition(" ")[0]
     return ""

@@ -13,10 +13,11 @@ import json
 import re
 import time
 from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
-    from harebell.server.config import Config
+    from harebell.config import Config
 
 DEFAULT_CATEGORY = "default"
 _NS = 1_000_000_000
@@ -91,8 +92,8 @@ class Formatter:
     ) -> None:
         self._json = formatter == "json"
         self._time = _TIMES[time_format]
-        self._level = _LEVEL_NAMES[level_format]
-        self._plain = plaintext_format
+        self._levels = {level: _LEVEL_NAMES[level_format](level) for level in _THREE}
+        self._plain = _template(plaintext_format)
         self._node = node
         pairs = [pair.partition(":") for pair in json_field_map.split()]
         self._names = {name: new for name, _, new in pairs if name != _OTHERS}
@@ -102,19 +103,18 @@ class Formatter:
         """Return the line, without a line break."""
         if self._json:
             return json.dumps(self._fields(line), ensure_ascii=False, separators=(",", ":"))
-        parts = {
-            "time": str(self._time(line.at)),
-            "level": self._level(line.level),
-            "pid": line.pid,
-            "domain": line.domain,
-            "msg": line.text,
-        }
-        return _PART.sub(lambda found: parts[found[1]], self._plain)
+        return self._plain.format(
+            time=self._time(line.at),
+            level=self._levels[line.level],
+            pid=line.pid,
+            domain=line.domain,
+            msg=line.text,
+        )
 
     def _fields(self, line: Line) -> dict[str, Any]:
         fields = {
             "time": self._time(line.at),
-            "level": self._level(line.level),
+            "level": self._levels[line.level],
             "msg": line.text,
             "pid": line.pid,
             "domain": line.domain,
@@ -130,6 +130,11 @@ class Formatter:
         return named
 
 
+def _template(plaintext_format: str) -> str:
+    """Return a format of the configuration as `str.format` takes it: `$msg` is `{msg}`."""
+    return _PART.sub(r"{\1}", plaintext_format.replace("{", "{{").replace("}", "}}"))
+
+
 def formatter_of(config: Config, output: str, node: str = "") -> Formatter:
     """Return the formatter of an output, such as "console", "file", "syslog" or "exchange"."""
     keys = ("formatter", "time_format", "level_format", "plaintext_format", "json_field_map")
@@ -137,19 +142,26 @@ def formatter_of(config: Config, output: str, node: str = "") -> Formatter:
     return Formatter(**given, node=node)
 
 
-def _date(at: int, between: str) -> str:
-    seconds, nanoseconds = divmod(at, _NS)
+@lru_cache(maxsize=4)
+def _second(seconds: int, between: str) -> tuple[str, str]:
+    """Return a second of local time as text, and the offset of its zone."""
     local = time.localtime(seconds)
     offset = local.tm_gmtoff
     hours, minutes = divmod(abs(offset) // _MINUTE_SECONDS, 60)
     sign = "-" if offset < 0 else "+"
     shown = time.strftime(f"%Y-%m-%d{between}%H:%M:%S", local)
-    return f"{shown}.{nanoseconds // _US:06d}{sign}{hours:02d}:{minutes:02d}"
+    return shown, f"{sign}{hours:02d}:{minutes:02d}"
+
+
+def _date(between: str, at: int) -> str:
+    seconds, nanoseconds = divmod(at, _NS)
+    shown, zone = _second(seconds, between)
+    return f"{shown}.{nanoseconds // _US:06d}{zone}"
 
 
 _TIMES: dict[str, Callable[[int], Any]] = {
-    "rfc3339_space": lambda at: _date(at, " "),
-    "rfc3339_t": lambda at: _date(at, "T"),
+    "rfc3339_space": partial(_date, " "),
+    "rfc3339_t": partial(_date, "T"),
     "epoch_usecs": lambda at: at // _US,
     "epoch_secs": lambda at: at / _NS,
 }

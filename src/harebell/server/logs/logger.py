@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import queue
+import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import LOG_DRAIN_SECONDS, LOG_LINES
-from harebell.server.config import Config
+from harebell.config import Config
+from harebell.server.limits import LOG_DRAIN_SECONDS, LOG_GATHER_SECONDS, LOG_LINES
 from harebell.server.logs.formats import DEFAULT_CATEGORY, Line, formatter_of
 from harebell.server.logs.outputs import Opened, outputs_of
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
 LEVELS = {"debug": 0, "info": 1, "warning": 2, "error": 3, "none": 4}
 """The levels of the log; no line has the level none."""
 _BATCH_LINES = 256
-_MS = 1_000
 _End = Callable[[], bool]
 
 
@@ -42,9 +43,9 @@ class Thresholds:
             category: max(LEVELS[level], minimum) for category, level in config.log_levels.items()
         }
 
-    def admit(self, line: Line) -> bool:
-        """True if the output has the line."""
-        return LEVELS[line.level] >= self.by_category.get(line.category, self.other)
+    def admit(self, level: str, category: str) -> bool:
+        """True if the output has the lines of a level and a category."""
+        return LEVELS[level] >= self.by_category.get(category, self.other)
 
 
 class _Sink:
@@ -56,15 +57,17 @@ class _Sink:
         self._without = opened.without
         self._format = _format_of(config, opened.name, node)
         self.thresholds = Thresholds(config, opened.name)
+        self._admits = cache(self._admits_kind)
 
-    def _admits(self, line: Line) -> bool:
+    def _admits_kind(self, level: str, category: str) -> bool:
         if self._only:
-            return line.category == self._only and self.thresholds.admit(line)
-        return line.category not in self._without and self.thresholds.admit(line)
+            return category == self._only and self.thresholds.admit(level, category)
+        return category not in self._without and self.thresholds.admit(level, category)
 
     def write(self, lines: list[Line]) -> None:
         """Write the lines that are for this output; an output that fails loses them."""
-        texts = [self._format(line) for line in lines if self._admits(line)]
+        admits, form = self._admits, self._format
+        texts = [form(line) for line in lines if admits(line.level, line.category)]
         if texts:
             with suppress(OSError):
                 self.output.write(texts)
@@ -87,6 +90,10 @@ def _format_of(config: Config, name: str, node: str) -> Callable[[Line], str]:
 class Logger:
     """Writes the broker's log.
 
+    A line that comes while the thread sleeps wakes it. The thread then sleeps for at most
+    LOG_GATHER_SECONDS at a time until a look finds no line, so that a burst of lines wakes it once.
+    A process that is killed loses the lines of that time.
+
     Args:
         config: levels, formats and outputs.
         node: the name of the broker.
@@ -102,7 +109,11 @@ class Logger:
         self._node = node
         self.dropped = 0
         self._reported = 0
-        self._queue: queue.Queue[Line | _End] = queue.Queue(LOG_LINES)
+        self._waiting: deque[Line | _End] = deque()
+        self._idle = False
+        # Held until a ring, which releases it.
+        self._bell = threading.Lock()
+        self._bell.acquire()
         self._sinks: list[_Sink] = []
         self._take(self._opened(config))
         self._thread = threading.Thread(target=self._run, name="log", daemon=True)
@@ -119,8 +130,22 @@ class Logger:
             category: what it is about: see `Line`.
             origin: the number of the connection that it is about; 0 for none.
         """
-        if LEVELS[level] >= self._minimum.get(category, self._least_other):
-            self._put(self.line(level, text, category, origin))
+        if self.admits(level, category):
+            self.put(self.line(level, text, category, origin))
+
+    def admits(self, level: str, category: str) -> bool:
+        """True if an output has the lines of a level and a category."""
+        return LEVELS[level] >= self._minimum.get(category, self._least_other)
+
+    def put(self, line: Line) -> None:
+        """Write a line that an output has; it is dropped if the outputs are too slow."""
+        waiting = self._waiting
+        if len(waiting) >= LOG_LINES:
+            self.dropped += 1
+            return
+        waiting.append(line)
+        if self._idle:
+            self._ring()
 
     @staticmethod
     def line(level: str, text: str, category: str, origin: int) -> Line:
@@ -144,39 +169,36 @@ class Logger:
         self._in_thread(self._reopen)
 
     def drain(self, seconds: float) -> bool:
-        """Wait until all queued lines are written; False after `seconds`."""
-        lines = self._queue
-        with lines.all_tasks_done:
-            return lines.all_tasks_done.wait_for(lambda: not lines.unfinished_tasks, seconds)
+        """Wait until all lines that wait are written; False after `seconds`."""
+        written = threading.Event()
+        self._in_thread(written.set)
+        return written.wait(seconds)
 
     def close(self) -> None:
-        """Write the queued lines, and end the thread; give up on outputs that take nothing."""
-        with suppress(queue.Full):
-            self._queue.put(lambda: True, timeout=LOG_DRAIN_SECONDS)
-            self._thread.join(LOG_DRAIN_SECONDS)
+        """Write the lines that wait, and end the thread; give up on outputs that take nothing."""
+        # True ends the thread, behind the lines that came before.
+        self._waiting.append(lambda: True)
+        self._ring()
+        self._thread.join(LOG_DRAIN_SECONDS)
         for sink in self._sinks:
             sink.output.close()
 
-    def _put(self, line: Line) -> None:
-        try:
-            self._queue.put_nowait(line)
-        except queue.Full:
-            self.dropped += 1
-
     def _in_thread(self, work: Callable[[], None]) -> None:
-        """Run something in the thread, after the lines that are queued now.
-
-        When the queue is full, it runs in a thread of its own that waits: the event loop does not.
-        """
+        """Run something in the thread soon, after the lines that wait now."""
 
         def run() -> bool:
             work()
             return False
 
-        try:
-            self._queue.put_nowait(run)
-        except queue.Full:
-            threading.Thread(target=self._queue.put, args=(run,), daemon=True).start()
+        self._waiting.append(run)
+        self._ring()
+
+    def _ring(self) -> None:
+        """Wake the thread, which sleeps or gathers lines."""
+        self._idle = False
+        # Two threads may ring for one sleep: the second one finds the lock released.
+        with suppress(RuntimeError):
+            self._bell.release()
 
     def _opened(self, config: Config) -> list[_Sink]:
         return [_Sink(config, opened, self._node) for opened in outputs_of(config)]
@@ -208,17 +230,22 @@ class Logger:
                 sink.output.reopen()
 
     def _run(self) -> None:
+        waiting = self._waiting
         ended = False
         while not ended:
-            taken = [self._queue.get()]
-            with suppress(queue.Empty):
-                while len(taken) < _BATCH_LINES:
-                    taken.append(self._queue.get_nowait())
+            if not waiting:
+                self._idle = True
+                # Again, after `_idle` is set: a line that came before that has not rung.
+                if not waiting:
+                    self._bell.acquire()
+                self._idle = False
+            taken = [waiting.popleft() for _ in range(min(len(waiting), _BATCH_LINES))]
             try:
                 ended = self._work(taken)
-            finally:
-                for _ in taken:
-                    self._queue.task_done()
+            except Exception as error:  # the thread ends with the process, and not before
+                sys.stderr.write(f"harebell: {len(taken)} lines of the log are lost: {error}\n")
+            if len(taken) < _BATCH_LINES and not ended:
+                self._bell.acquire(timeout=LOG_GATHER_SECONDS)
 
     def _work(self, taken: list[Line | _End]) -> bool:
         """Write lines and run what is queued between them; True at the end."""

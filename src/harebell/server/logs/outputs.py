@@ -11,10 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from harebell.server.config.errors import ConfigError
+from harebell.config.errors import ConfigError
 
 if TYPE_CHECKING:
-    from harebell.server.config import Config
+    from harebell.config import Config
 
 _DAY_SECONDS = 86_400
 _DATE = re.compile(
@@ -194,19 +194,19 @@ def next_rotation(date: str, now: float) -> float | None:
     Returns:
         seconds since 1970, later than `now`; None for never.
     """
-    found = _DATE.fullmatch(date)
-    if found is None:
+    match = _DATE.fullmatch(date)
+    if match is None:
         return None
-    hour = int(found["day"] or found["w"] or found["m"] or 0)
+    hour = int(match["day"] or match["w"] or match["m"] or 0)
     day = time.localtime(now)
     for ahead in range(63):
         # mktime normalizes days beyond the end of the month.
         at = time.mktime((day.tm_year, day.tm_mon, day.tm_mday + ahead, hour, 0, 0, 0, 0, -1))
         there = time.localtime(at)
         # RabbitMQ's week begins with Sunday, Python's with Monday.
-        if found["week"] is not None and (there.tm_wday + 1) % 7 != int(found["week"]):
+        if match["week"] is not None and (there.tm_wday + 1) % 7 != int(match["week"]):
             continue
-        if found["month"] is not None and there.tm_mday != max(int(found["month"]), 1):
+        if match["month"] is not None and there.tm_mday != max(int(match["month"]), 1):
             continue
         if at > now:
             return at
@@ -237,8 +237,8 @@ def log_path(config: Config) -> Path | None:
 def log_paths(config: Config) -> list[Path]:
     """Return the paths of all log files, the one of `log_file` first."""
     path = log_path(config)
-    found = [] if path is None else [path]
-    return list(dict.fromkeys([*found, *category_paths(config).values()]))
+    paths = [] if path is None else [path]
+    return list(dict.fromkeys([*paths, *category_paths(config).values()]))
 
 
 def category_paths(config: Config) -> dict[str, Path]:
@@ -260,28 +260,28 @@ def outputs_of(config: Config) -> list[Opened]:
     Raises:
         ConfigError: a log file cannot be written.
     """
-    found: list[Opened] = []
+    outputs: list[Opened] = []
     if config.log_console:
-        found.append(Opened("console", Console(config.log_console_stdio)))
+        outputs.append(Opened("console", Console(config.log_console_stdio)))
     paths = category_paths(config)
     path = log_path(config)
     if path is not None:
-        found.append(Opened("file", _file(config, path, {}), without=frozenset(paths)))
+        outputs.append(Opened("file", _file(config, path, {}), without=frozenset(paths)))
     # Categories may share a file, which has to be open once to be rotated.
-    files: dict[Path, Output] = {} if path is None else {path: found[-1].output}
+    files: dict[Path, Output] = {} if path is None else {path: outputs[-1].output}
     for category, own in paths.items():
         if own not in files:
             files[own] = _file(config, own, config.log_files[category])
-        found.append(Opened("file", files[own], only=category))
+        outputs.append(Opened("file", files[own], only=category))
     if config.log_syslog or config.log_journald:
         # Imported only if they are used.
         from harebell.server.logs.system import journald_of, syslog_of
 
         if config.log_syslog:
-            found.append(Opened("syslog", syslog_of(config)))
+            outputs.append(Opened("syslog", syslog_of(config)))
         if config.log_journald:
-            found.append(Opened("journald", journald_of(config)))
-    return found
+            outputs.append(Opened("journald", journald_of(config)))
+    return outputs
 
 
 def _file(config: Config, path: Path, own: Mapping[str, Any]) -> RotatedFile:

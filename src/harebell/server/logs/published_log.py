@@ -5,22 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from datetime import UTC, datetime
 
-from harebell.base.limits import LOG_EXCHANGE_LINES
+from harebell.admin.rows.common import time_text
+from harebell.config import Config
 from harebell.model.log_exchange import LogExchange
-from harebell.server.config import Config
+from harebell.server.limits import LOG_EXCHANGE_LINES
 from harebell.server.logs.formats import DEFAULT_CATEGORY, Line, formatter_of
 from harebell.server.logs.logger import LEVELS, Logger, Thresholds
 from harebell.server.logs.recent import RecentLines
-
-_MS = 1_000
-
-
-def _time_text(ms: int) -> str:
-    """Return milliseconds since 1970 as a time in UTC."""
-    text = datetime.fromtimestamp(ms / _MS, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
 
 
 class PublishedLog:
@@ -46,7 +38,7 @@ class PublishedLog:
         self._node = node
         self._lines: deque[Line] = deque()
         self._left_out = 0
-        self.recent = RecentLines(_time_text)
+        self.recent = RecentLines(time_text)
         self.exchange: LogExchange | None = None
         self.flush: Callable[[], None] = lambda: None
         self._set(config)
@@ -63,21 +55,19 @@ class PublishedLog:
 
         The arguments are those of `Logger.write`.
         """
-        self._logger.write(level, text, category, origin)
-        if LEVELS[level] >= self._recent_levels.get(category, self._recent_other):
-            self.recent.add(self._logger.line(level, text, category, origin))
-        exchange = self.exchange
-        if exchange is None or exchange.publishing or not self._enabled:
+        logger = self._logger
+        shown = logger.admits(level, category)
+        kept = LEVELS[level] >= self._recent_levels.get(category, self._recent_other)
+        published = self._enabled and self._publishes(level, category)
+        if not (shown or kept or published):
             return
-        thresholds = self._thresholds
-        if LEVELS[level] < thresholds.by_category.get(category, thresholds.other):
-            return
-        if len(self._lines) >= LOG_EXCHANGE_LINES:
-            self._left_out += 1
-            return
-        self._lines.append(self._logger.line(level, text, category, origin))
-        if len(self._lines) == 1 and not self._loop.is_closed():
-            self._loop.call_soon_threadsafe(self._publish)
+        line = logger.line(level, text, category, origin)
+        if shown:
+            logger.put(line)
+        if kept:
+            self.recent.add(line)
+        if published:
+            self._publish_soon(line)
 
     def configure(self, config: Config) -> None:
         """Use new outputs, formats and levels.
@@ -92,6 +82,11 @@ class PublishedLog:
         """Open the log file anew by its name."""
         self._logger.reopen()
 
+    def end_publishing(self) -> None:
+        """Publish the lines that wait, and none after them: the logs of the queues are closed."""
+        self._publish()
+        self.exchange = None
+
     def close(self) -> None:
         """Close the logger."""
         self._logger.close()
@@ -103,12 +98,29 @@ class PublishedLog:
         self._recent_levels = {name: LEVELS[level] for name, level in config.log_levels.items()}
         self._formatter = formatter_of(config, "exchange", self._node)
 
+    def _publishes(self, level: str, category: str) -> bool:
+        """True if the log exchange has the lines of a level and a category."""
+        exchange = self.exchange
+        if exchange is None or exchange.publishing:
+            return False
+        return self._thresholds.admit(level, category)
+
+    def _publish_soon(self, line: Line) -> None:
+        if len(self._lines) >= LOG_EXCHANGE_LINES:
+            self._left_out += 1
+            return
+        self._lines.append(line)
+        if len(self._lines) == 1 and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._publish)
+
     def _publish(self) -> None:
         exchange = self.exchange
         if exchange is None:
             return
-        for _ in range(len(self._lines)):
-            line = self._lines.popleft()
+        lines = list(self._lines)
+        # First: a line schedules this only if none waits.
+        self._lines.clear()
+        for line in lines:
             exchange.publish(line.level, self._formatter.format(line))
         if self._left_out:
             text = f"{self._left_out} lines of the log were left out"

@@ -11,8 +11,9 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING
 
+from harebell.admin.limits import LOG_RECENT_LINES
 from harebell.admin.log_line import LogLine
-from harebell.base.limits import LOG_RECENT_LINES, LOG_RECENT_TEXT_CHARACTERS
+from harebell.server.limits import LOG_RECENT_TEXT_CHARACTERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,8 +51,8 @@ class RecentLines:
             admits: whether lines of a level are wanted.
         """
         with self._lock:
-            known = list(self._lines)
-        later = (each for each in reversed(known) if each[0] > number and admits(each[1].level))
+            lines = list(self._lines)
+        later = (each for each in reversed(lines) if each[0] > number and admits(each[1].level))
         return [self._row(*each) for each in reversed(list(islice(later, limit)))]
 
     def _row(self, number: int, line: Line) -> LogLine:

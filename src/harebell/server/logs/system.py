@@ -18,11 +18,11 @@ from contextlib import suppress
 from logging.handlers import SysLogHandler
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.limits import LOG_SOCKET_SECONDS
+from harebell.server.limits import LOG_SOCKET_SECONDS
 from harebell.server.logs.formats import Formatter, Line, time_of
 
 if TYPE_CHECKING:
-    from harebell.server.config import Config
+    from harebell.config import Config
 
 _SEVERITIES = {"debug": 7, "info": 6, "warning": 4, "error": 3}
 _MONTHS = (*("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"),)

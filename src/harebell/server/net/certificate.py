@@ -92,14 +92,14 @@ def certificates_in(path: str) -> list[Certificate]:
         text = Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:
         return []
-    found = []
+    certificates = []
     for block in text.split(_BEGIN)[1:]:
         try:
             encoded = ssl.PEM_cert_to_DER_cert(_BEGIN + block.split(_END, 1)[0] + _END)
-            found.append(Certificate(path, _not_after(encoded)))
+            certificates.append(Certificate(path, _not_after(encoded)))
         except (ValueError, IndexError):
             continue
-    return found
+    return certificates
 
 
 def _not_after(encoded: bytes) -> int:

@@ -36,9 +36,9 @@ class CipherSuite(NamedTuple):
 
 def cipher_suite(name: str) -> CipherSuite:
     """Return the parts of the cipher suite that OpenSSL calls `name`."""
-    found = _HASH.search(name)
-    digest = found.group(1).lower() if found else ""
-    rest = name.removesuffix(found.group(0)) if found else name
+    match = _HASH.search(name)
+    digest = match.group(1).lower() if match else ""
+    rest = name.removesuffix(match.group(0)) if match else name
     if rest.startswith(_TLS_1_3):
         exchange, cipher = "any", rest.removeprefix(_TLS_1_3)
     else:

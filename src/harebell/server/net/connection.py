@@ -2,7 +2,7 @@
 
 If a socket is closed while the peer still sends, the kernel answers with a reset, and the peer can
 lose the last frames that were written. So the order is: write the remaining output, shut down the
-sending side, and read and discard until the peer closes too or `LINGER_SECONDS` have passed.
+sending side, and read and discard until the peer closes too or `tcp_linger_seconds` have passed.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from harebell.base.body_frames import BodyFrames
-from harebell.base.limits import (
+from harebell.base.limits import READ_BUFFER_BYTES
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.peer import Peer, TlsSession
+from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.server.limits import (
     FULL_READS_PER_TURN,
-    LINGER_SECONDS,
-    OUTPUT_STOP_BYTES,
-    READ_BUFFER_BYTES,
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
     WRITE_PIECE_BYTES,
     WRITE_PIECES_PER_TURN,
 )
-from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.peer import Peer, TlsSession
-from harebell.server.net.acceptor import cut
+from harebell.server.net.acceptor import IPV4_IN_IPV6, cut
 from harebell.server.net.certificate import distinguished_name, login_name, validity
 from harebell.server.net.cipher_suite import cipher_suite
 from harebell.server.net.long_output import LongOutput
 from harebell.wire import FINAL_0_10
+from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,11 +42,9 @@ if TYPE_CHECKING:
     from harebell.server.net.tls import ServerTls
 
 _INT_BYTES = 4
-_IPV4_IN_IPV6 = "::ffff:"
-"""Clients of IPv4 have addresses with this prefix at a listener on `::`."""
 
 
-class ServerProtocol(asyncio.BufferedProtocol):
+class SocketEnd:
     """Connects an asyncio transport to a `BaseConnection`.
 
     Args:
@@ -118,6 +116,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Start a plain connection, or store the certificate name after a TLS handshake."""
         self.transport = cast(asyncio.Transport, transport)
         self.transport.set_write_buffer_limits(high=WRITE_HIGH_BYTES, low=WRITE_LOW_BYTES)
+        if not self._app.config.tcp_nodelay:
+            # asyncio has set it.
+            sock = transport.get_extra_info("socket")
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         if self._tls is None:
             there, own = self._addresses or (
                 transport.get_extra_info("peername") or ("", 0),
@@ -129,6 +131,7 @@ class ServerProtocol(asyncio.BufferedProtocol):
         else:
             connection = self.connection
             if connection is None or connection.closing:
+                # The handshake took too long, or the broker stops.
                 self.transport.abort()
                 return
             session = transport.get_extra_info("ssl_object")
@@ -142,36 +145,41 @@ class ServerProtocol(asyncio.BufferedProtocol):
         if handing_over is not None and self._peer is None:
             handing_over.record(self)
 
-    def secure(self, link: socket.socket) -> None:
+    def secure(self, sock: socket.socket) -> None:
         """Create the connection of an accepted socket, and start its TLS handshake."""
         try:
-            there, own = self._addresses or (link.getpeername(), link.getsockname())
+            there, own = self._addresses or (sock.getpeername(), sock.getsockname())
         except OSError:
-            link.close()
+            sock.close()
             return
+        # Before the handshake, which costs far more than an accepted socket: it counts as a login
+        # that is pending, and the handshake timeout of the connection runs.
         if not self._arrive(there, own):
-            link.close()
+            sock.close()
             return
-        self._plain = link
-        self._securing = self._app.loop.create_task(self._shake_hands(link))
+        self._plain = sock
+        self._securing = self._app.loop.create_task(self._shake_hands(sock))
 
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the shared read buffer; its content is consumed before the next read.
 
         If users are waiting for a turn, input may have to be copied and kept, so reads are small.
+        That is so as well before a connection is open: it may wait for the login.
         """
-        app = self._app
-        return app.small_buffer if app.registry.turns.crowded else app.read_buffer
+        app, connection = self._app, self.connection
+        is_open = connection is not None and connection.state is ConnectionState.OPEN
+        small = app.registry.turns.crowded or not is_open
+        return app.small_buffer if small else app.read_buffer
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass the bytes that were read to the connection."""
         connection = self.connection
         if connection is not None:
             app = self._app
-            app.storage.set_clock()
+            now = app.wall.read()
             if app.timers.due <= app.wall.steady:
                 app.run_due()
-            connection.receive(app.read_buffer[:nbytes], app.clock())
+            connection.receive(app.read_buffer[:nbytes], now)
             if app.registry.dirty:
                 app.flush()
             else:
@@ -282,12 +290,12 @@ class ServerProtocol(asyncio.BufferedProtocol):
 
     def unread(self) -> bool:
         """True if the kernel has unread bytes from the peer."""
-        link = None if self.transport is None else self.transport.get_extra_info("socket")
-        if link is None:
+        sock = None if self.transport is None else self.transport.get_extra_info("socket")
+        if sock is None:
             return False
         count = bytearray(_INT_BYTES)
         try:
-            fcntl.ioctl(link.fileno(), termios.FIONREAD, count)
+            fcntl.ioctl(sock.fileno(), termios.FIONREAD, count)
         except OSError:
             return False
         return any(count)
@@ -298,10 +306,10 @@ class ServerProtocol(asyncio.BufferedProtocol):
         """Create the connection of a new socket; False if there are too many connections."""
         app = self._app
         peer = self._peer or Peer(
-            there[0].removeprefix(_IPV4_IN_IPV6),
+            there[0].removeprefix(IPV4_IN_IPV6),
             there[1],
             self._tls is not None,
-            own[0].removeprefix(_IPV4_IN_IPV6),
+            own[0].removeprefix(IPV4_IN_IPV6),
             own[1],
             self._dialect,
         )
@@ -315,20 +323,22 @@ class ServerProtocol(asyncio.BufferedProtocol):
             app.flush_soon()
         return True
 
-    async def _shake_hands(self, link: socket.socket) -> None:
+    async def _shake_hands(self, sock: socket.socket) -> None:
         """Do the TLS handshake; at its end `connection_made` is called."""
         app, tls = self._app, self._tls
         assert tls is not None, "only a TLS listener has handshakes"
         try:
+            if self.connection is not None:
+                await app.hellos.turn(sock, self.connection.peer.address)
             await app.loop.connect_accepted_socket(
-                lambda: self,
-                link,
+                lambda: cast(asyncio.BufferedProtocol, self),
+                sock,
                 ssl=tls.context,
                 # Only a backstop: the handshake timeout of the connection expires first.
                 ssl_handshake_timeout=2 * app.config.handshake_timeout_seconds,
             )
         except OSError as error:
-            link.close()
+            sock.close()
             connection = self.connection
             if connection is not None and not connection.closing:
                 why = getattr(error, "reason", None) or str(error) or "the peer ended it"
@@ -392,16 +402,16 @@ class ServerProtocol(asyncio.BufferedProtocol):
         connection, transport = self.connection, self.transport
         if connection is None or transport is None or transport.is_closing():
             return
-        wanted = not (
+        reads = not (
             self._resting
             or connection.paused
             or connection.held_back
             or (connection.congested and self._unsent_bytes() > OUTPUT_STOP_BYTES)
         )
-        if wanted and not self._reading:
+        if reads and not self._reading:
             self._reading = True
             transport.resume_reading()
-        elif not wanted and self._reading:
+        elif not reads and self._reading:
             self._reading = False
             transport.pause_reading()
 
@@ -434,15 +444,26 @@ class ServerProtocol(asyncio.BufferedProtocol):
         self._cut_in_time()
 
     def _cut_in_time(self) -> None:
-        """Close the socket after `LINGER_SECONDS`, even if the peer has not read the output."""
+        """Close the socket after `tcp_linger_seconds`, even if the peer has not read the output."""
         if self._ending is None:
-            self._ending = self._app.loop.call_later(LINGER_SECONDS, self.abort)
+            self._ending = self._app.loop.call_later(
+                self._app.config.tcp_linger_seconds, self.abort
+            )
 
     def _gone(self) -> None:
         connection = self.connection
         if connection is not None:
             connection.eof()
             self._app.flush_soon()
+
+
+class ServerProtocol(SocketEnd, asyncio.BufferedProtocol):
+    """A socket end with the type by which asyncio's own loop knows who gives a buffer.
+
+    A compiled class cannot inherit from a class of asyncio itself.
+    """
+
+    __slots__ = ()
 
 
 def _session(session: SSLObject, certificate: Mapping[str, Any]) -> TlsSession:

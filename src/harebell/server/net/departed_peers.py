@@ -10,20 +10,21 @@ import asyncio
 import socket
 from collections.abc import Callable
 
-from harebell.base.limits import RELAY_LOOK_SECONDS
+from harebell.server.limits import RELAY_LOOK_SECONDS
 
 _ESTABLISHED = 1
 """TCP_ESTABLISHED of Linux; it is in the first byte of `struct tcp_info`."""
 
 
-def has_left(link: socket.socket) -> bool:
+def has_left(sock: socket.socket) -> bool:
     """True if the peer has ended its connection; False where the platform does not say it."""
     option = getattr(socket, "TCP_INFO", None)
-    if option is None or link.family == socket.AF_UNIX:
+    if option is None or sock.family == socket.AF_UNIX:
         return False
     try:
-        return link.getsockopt(socket.IPPROTO_TCP, option, 1)[0] != _ESTABLISHED
-    except OSError:
+        return sock.getsockopt(socket.IPPROTO_TCP, option, 1)[0] != _ESTABLISHED
+    except (OSError, ValueError):
+        # uvloop: the socket of a connection that is closed here has the descriptor -1.
         return True
 
 
@@ -52,6 +53,7 @@ class DepartureWatch:
             self._timer = None
 
     def _again(self) -> None:
-        self._timer = None
-        if self._look():
-            self.begin()
+        # First: whatever `look` raises, it is called again.
+        self._timer = self._loop.call_later(RELAY_LOOK_SECONDS, self._again)
+        if not self._look():
+            self.end()

@@ -1,6 +1,6 @@
 """What the connections of clients need of other stores, if the broker is in a cluster of several.
 
-`harebell.server.cluster.client_handover` and `harebell.server.cluster.recorder` do it.
+`harebell.cluster.client_handover` does it.
 """
 
 from __future__ import annotations

@@ -2,6 +2,10 @@
 
 A broker that stops to own its store begins anew as a standby, and a standby that becomes the owner
 opens its listeners: the sockets stay the same. Clients that connect meanwhile wait in the backlog.
+
+A variable of the environment names the sockets, in JSON, with their file descriptors:
+
+    [["amqp", "::", 5672, [7, 8]], ...]    scheme, host and port as configured, descriptors
 """
 
 from __future__ import annotations
@@ -12,10 +16,10 @@ import socket
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harebell.server.net.asked_address import Asked
+from harebell.server.net.listen_address import ListenAddress
 
 if TYPE_CHECKING:
-    from harebell.server.postgresql.owned_store import OwnedStore
+    from harebell.cluster.postgresql.owned_store import OwnedStore
 
 VARIABLE = "_HAREBELL_SOCKETS"
 """The variable that names the inherited sockets of a process that has begun anew."""
@@ -35,25 +39,25 @@ class HandedSockets:
 
     def __init__(
         self,
-        listening: Iterable[tuple[Asked, list[socket.socket]]] = (),
+        listening: Iterable[tuple[ListenAddress, list[socket.socket]]] = (),
         clients: Iterable[tuple[str, socket.socket]] = (),
     ) -> None:
         self._listening = list(listening)
         self._clients = list(clients)
 
-    def take(self, asked: Asked) -> list[socket.socket] | None:
+    def take(self, address: ListenAddress) -> list[socket.socket] | None:
         """Return the sockets of an address, and forget them; None if there are none."""
-        for at, (address, sockets) in enumerate(self._listening):
-            if address == asked:
-                del self._listening[at]
+        for index, (each, sockets) in enumerate(self._listening):
+            if each == address:
+                del self._listening[index]
                 return sockets
         return None
 
     def take_clients(self, scheme: str) -> list[socket.socket]:
         """Return the clients of a scheme, and forget them."""
-        found = [link for name, link in self._clients if name == scheme]
+        clients = [sock for name, sock in self._clients if name == scheme]
         self._clients = [each for each in self._clients if each[0] != scheme]
-        return found
+        return clients
 
     def joined(self, other: HandedSockets) -> HandedSockets:
         """Return these and others together."""
@@ -71,8 +75,8 @@ class HandedSockets:
         for _, sockets in self._listening:
             for each in sockets:
                 each.close()
-        for _, link in self._clients:
-            link.close()
+        for _, sock in self._clients:
+            sock.close()
         self._listening, self._clients = [], []
 
     def bequeath(self, environ: MutableMapping[str, str]) -> None:
@@ -94,14 +98,17 @@ def kept(listeners: Iterable[Any], http_listeners: Iterable[Any] = ()) -> Handed
 
     Args:
         listeners: each a `harebell.server.net.listener.Listener`.
-        http_listeners: each a `harebell.server.http.listening.HttpListener`.
+        http_listeners: each a `harebell.management.http.listening.HttpListener`.
     """
-    found = [
-        (Asked(each.scheme, each.asked, each.asked_port), _copies(each.server.sockets))
+    sockets = [
+        (
+            ListenAddress(each.scheme, each.configured_host, each.configured_port),
+            _copies(each.server.sockets),
+        )
         for each in listeners
     ]
-    found += [(each.asked, _copies(each.sockets)) for each in http_listeners]
-    return HandedSockets(found)
+    sockets += [(each.address, _copies(each.sockets)) for each in http_listeners]
+    return HandedSockets(sockets)
 
 
 def _copies(sockets: Iterable[Any]) -> list[socket.socket]:
@@ -110,14 +117,14 @@ def _copies(sockets: Iterable[Any]) -> list[socket.socket]:
 
 def inherited(environ: MutableMapping[str, str]) -> HandedSockets:
     """Return the sockets that the program before this one has left; none if it has left none."""
-    found = []
+    listening = []
     for scheme, host, port, numbers in json.loads(environ.pop(VARIABLE, "[]")):
         sockets = [socket.socket(fileno=each) for each in numbers]
         for each in sockets:
             each.set_inheritable(False)
             each.setblocking(False)
-        found.append((Asked(scheme, host, port), sockets))
-    return HandedSockets(found)
+        listening.append((ListenAddress(scheme, host, port), sockets))
+    return HandedSockets(listening)
 
 
 class Claimed(NamedTuple):

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from harebell.base import limits
-from harebell.server.net.acceptor import ALL_ADDRESSES, Acceptor, bound
-from harebell.server.net.asked_address import Asked, asked_addresses, refused
+from msgspec import Struct
+
+from harebell.server.net.acceptor import Acceptor, bound
 from harebell.server.net.connection import ServerProtocol
 from harebell.server.net.handed_sockets import HandedSockets
+from harebell.server.net.listen_address import ListenAddress, listen_addresses, refused
+from harebell.server.net.tcp_options import options_of
 from harebell.server.net.tls import ServerTls, StartError
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10
 
@@ -28,8 +29,7 @@ DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
 """The version that the header `AMQP 1 1 0 10` selects, by scheme; else the final 0-10."""
 
 
-@dataclass(frozen=True, slots=True)
-class Listener:
+class Listener(Struct, frozen=True):
     """One address that accepts connections.
 
     Args:
@@ -37,16 +37,16 @@ class Listener:
         host: the address bound to.
         port: the port bound to, also if port 0 was configured.
         server: the asyncio server or `Acceptor`.
-        asked: the host that was configured.
-        asked_port: the port that was configured; 0 for a free one.
+        configured_host: the host that was configured.
+        configured_port: the port that was configured; 0 for a free one.
     """
 
     scheme: str
     host: str
     port: int
     server: asyncio.Server | Acceptor
-    asked: str
-    asked_port: int = 0
+    configured_host: str
+    configured_port: int = 0
 
     @property
     def shown(self) -> str:
@@ -60,23 +60,6 @@ class Listener:
         return f"{host}:{self.port}"
 
 
-async def _plain(app: App, host: str, port: int, dialect: str) -> asyncio.Server:
-    """Listen without TLS; `::` is all addresses of IPv4 too."""
-    if host == ALL_ADDRESSES:
-        (link,) = await bound(app.loop, host, port)
-        return await app.loop.create_server(
-            lambda: ServerProtocol(app, None, dialect),
-            sock=link,
-            backlog=limits.BACKLOG_CONNECTIONS,
-        )
-    return await app.loop.create_server(
-        lambda: ServerProtocol(app, None, dialect),
-        host,
-        port,
-        backlog=limits.BACKLOG_CONNECTIONS,
-    )
-
-
 def _proxy_gate(app: App, tls: ServerTls | None, dialect: str) -> ProxyGate:
     # Imported only if it is used.
     from harebell.server.net.proxy_gate import ProxyGate
@@ -85,12 +68,12 @@ def _proxy_gate(app: App, tls: ServerTls | None, dialect: str) -> ProxyGate:
         limit = app.config.unauthenticated_connection_max or app.max_connections
         return waiting < limit and app.has_room()
 
-    async def serve(link: socket.socket, addresses: Addresses) -> None:
+    async def serve(sock: socket.socket, addresses: Addresses) -> None:
         protocol = ServerProtocol(app, tls, dialect, addresses)
         if tls is not None:
-            protocol.secure(link)
+            protocol.secure(sock)
         else:
-            await app.loop.connect_accepted_socket(lambda: protocol, link)
+            await app.loop.connect_accepted_socket(lambda: protocol, sock)
 
     seconds = app.config.handshake_timeout_seconds
     return ProxyGate(app.loop, seconds, has_room, serve, app.logger.write)
@@ -101,11 +84,12 @@ def _served(app: App, tls: ServerTls | None, dialect: str) -> Callable[[socket.s
     if app.config.proxy_protocol:
         return _proxy_gate(app, tls, dialect).accepted
     if tls is not None:
-        return lambda link: ServerProtocol(app, tls, dialect).secure(link)
+        return lambda sock: ServerProtocol(app, tls, dialect).secure(sock)
+    # The event loop has weak references to its tasks only.
     beginning: set[asyncio.Task[object]] = set()
 
-    def serve(link: socket.socket) -> None:
-        made = app.loop.connect_accepted_socket(lambda: ServerProtocol(app, None, dialect), link)
+    def serve(sock: socket.socket) -> None:
+        made = app.loop.connect_accepted_socket(lambda: ServerProtocol(app, None, dialect), sock)
         task: asyncio.Task[object] = app.loop.create_task(made)
         beginning.add(task)
         task.add_done_callback(beginning.discard)
@@ -114,29 +98,38 @@ def _served(app: App, tls: ServerTls | None, dialect: str) -> Callable[[socket.s
 
 
 async def _open(
-    app: App, asked: Asked, tls: ServerTls | None, sockets: list[socket.socket] | None = None
+    app: App,
+    address: ListenAddress,
+    tls: ServerTls | None,
+    sockets: list[socket.socket] | None = None,
 ) -> Listener:
     """Open a listener.
 
     Args:
         app: the broker.
-        asked: the address.
+        address: where to listen.
         tls: the context; None for plain AMQP.
         sockets: that listen there already; None if they have to be made.
     """
-    scheme, host, port = asked
+    scheme, host, port = address
     dialect = DIALECTS.get(scheme, FINAL_0_10)
     server: asyncio.Server | Acceptor
+    options = options_of(app.config)
     try:
-        if sockets is None and tls is None and not app.config.proxy_protocol:
-            server = await _plain(app, host, port, dialect)
+        listening = sockets or await bound(app.loop, host, port, options)
+        plain = sockets is None and tls is None and not app.config.proxy_protocol
+        if plain and len(listening) == 1:
+            server = await app.loop.create_server(
+                lambda: ServerProtocol(app, None, dialect),
+                sock=listening[0],
+                backlog=options.backlog,
+            )
         else:
-            links = sockets or await bound(app.loop, host, port)
-            server = Acceptor(app.loop, links, _served(app, tls, dialect))
+            server = Acceptor(app.loop, listening, _served(app, tls, dialect))
     except OSError as error:
-        raise refused(asked, error) from None
-    there = server.sockets[0].getsockname()
-    return Listener(scheme, there[0], there[1], server, host, port)
+        raise refused(address, error) from None
+    bound_to = server.sockets[0].getsockname()
+    return Listener(scheme, bound_to[0], bound_to[1], server, host, port)
 
 
 async def reopened(app: App, closed: Listener) -> Listener:
@@ -146,7 +139,9 @@ async def reopened(app: App, closed: Listener) -> Listener:
         StartError: the address cannot be bound.
     """
     tls = app.tls if closed.scheme == "amqps" else None
-    listener = await _open(app, Asked(closed.scheme, closed.asked, closed.port), tls)
+    listener = await _open(
+        app, ListenAddress(closed.scheme, closed.configured_host, closed.port), tls
+    )
     _announce(app, listener)
     return listener
 
@@ -168,12 +163,14 @@ async def listen(app: App, handed: HandedSockets | None = None) -> list[Listener
     """
     handed = handed or HandedSockets()
     listeners = []
-    for asked in asked_addresses(app.config):
-        tls = app.tls if asked.scheme == "amqps" else None
-        listeners.append(await _open(app, asked, tls, handed.take(asked)))
+    for address in listen_addresses(app.config):
+        tls = app.tls if address.scheme == "amqps" else None
+        listeners.append(await _open(app, address, tls, handed.take(address)))
+    # After the last address is bound: a start that fails has announced no listener, and taken no
+    # client that was handed over.
     for listener in listeners:
         _announce(app, listener)
         if isinstance(listener.server, Acceptor):
-            for link in handed.take_clients(listener.scheme):
-                listener.server.accepted(link)
+            for sock in handed.take_clients(listener.scheme):
+                listener.server.accepted(sock)
     return listeners

@@ -17,21 +17,27 @@ class LongOutput:
     __slots__ = ("_parts", "left")
 
     def __init__(self) -> None:
-        self._parts: deque[memoryview | BodyFrames] = deque()
+        # None until there is one, as every connection has a `LongOutput`, and a deque takes 600 B.
+        self._parts: deque[memoryview | BodyFrames] | None = None
         self.left = 0
 
     def add(self, part: bytes | BodyFrames) -> None:
         """Append a part."""
+        parts = self._parts
+        if parts is None:
+            parts = self._parts = deque()
         if isinstance(part, BodyFrames):
             self.left += part.left
-            self._parts.append(part)
+            parts.append(part)
         else:
             self.left += len(part)
-            self._parts.append(memoryview(part))
+            parts.append(memoryview(part))
 
     def take(self, byte_count: int) -> list[bytes | memoryview]:
         """Take about `byte_count` bytes of the first part; frames of a body are not split."""
-        first = self._parts[0]
+        parts = self._parts
+        assert parts, "the caller has looked at `left`"
+        first = parts[0]
         pieces: list[bytes | memoryview]
         if isinstance(first, BodyFrames):
             before = first.left
@@ -40,9 +46,9 @@ class LongOutput:
         else:
             before = len(first)
             pieces = [first[:byte_count]]
-            self._parts[0] = first[byte_count:]
+            parts[0] = first[byte_count:]
             rest = max(before - byte_count, 0)
         if not rest:
-            self._parts.popleft()
+            parts.popleft()
         self.left -= before - rest
         return pieces

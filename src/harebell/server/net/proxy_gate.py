@@ -45,34 +45,35 @@ class ProxyGate:
         self._log = log
         self._reading = BackgroundTasks()
 
-    def accepted(self, link: socket.socket) -> None:
+    def accepted(self, sock: socket.socket) -> None:
         """Begin with a new socket, or close it if too many wait for their headers."""
         if not self._has_room(len(self._reading)):
-            link.close()
+            sock.close()
             return
-        self._reading.start(self._read(link))
+        self._reading.start(self._read(sock))
 
-    async def _read(self, link: socket.socket) -> None:
+    async def _read(self, sock: socket.socket) -> None:
         try:
-            real = link.getpeername(), link.getsockname()
+            real = sock.getpeername(), sock.getsockname()
             async with asyncio.timeout(self._seconds):
-                found = await read_proxy_header(self._loop, link)
-            await self._serve(link, found or real)
+                proxy_header = await read_proxy_header(self._loop, sock)
+            await self._serve(sock, proxy_header or real)
         except ProxyHeaderError as error:
-            self._refuse(link, real[0], str(error))
+            self._refuse(sock, real[0], str(error))
         except TimeoutError:
-            self._refuse(link, real[0], "it is not there in time")
+            self._refuse(sock, real[0], "it is not there in time")
         except OSError:
             # The peer has gone.
-            link.close()
+            sock.close()
+        # The broker stops: until its header is read a socket has no other owner.
         except asyncio.CancelledError:
-            link.close()
+            sock.close()
             raise
 
-    def _refuse(self, link: socket.socket, address: tuple[str, int], why: str) -> None:
+    def _refuse(self, sock: socket.socket, address: tuple[str, int], why: str) -> None:
         self._log(
             "warning",
             f"{address[0]}:{address[1]}: error when receiving the PROXY header: {why}",
             "connection",
         )
-        link.close()
+        sock.close()

@@ -61,7 +61,7 @@ class Proxied(NamedTuple):
     own: Address
 
 
-async def read_proxy_header(loop: asyncio.AbstractEventLoop, link: socket.socket) -> Proxied | None:
+async def read_proxy_header(loop: asyncio.AbstractEventLoop, sock: socket.socket) -> Proxied | None:
     """Read the header from a non-blocking socket, and nothing that follows it.
 
     Returns:
@@ -71,12 +71,12 @@ async def read_proxy_header(loop: asyncio.AbstractEventLoop, link: socket.socket
         ProxyHeaderError: there is no header, or it is wrong.
         OSError: the socket failed.
     """
-    start = await _exactly(loop, link, len(SIGNATURE))
+    start = await _exactly(loop, sock, len(SIGNATURE))
     if start == SIGNATURE:
-        version_kind, family, length = _V2_HEAD.unpack(await _exactly(loop, link, _V2_HEAD.size))
+        version_kind, family, length = _V2_HEAD.unpack(await _exactly(loop, sock, _V2_HEAD.size))
         if length > V2_BYTES_MAX:
             raise ProxyHeaderError(f"it has {length} bytes of addresses and extensions")
-        return parse_v2(version_kind, family, await _exactly(loop, link, length))
+        return parse_v2(version_kind, family, await _exactly(loop, sock, length))
     if not start.startswith(_V1):
         raise ProxyHeaderError("the connection does not begin with one")
     line = bytearray(start)
@@ -84,7 +84,7 @@ async def read_proxy_header(loop: asyncio.AbstractEventLoop, link: socket.socket
         if len(line) >= V1_BYTES_MAX:
             raise ProxyHeaderError(f"no line end in {V1_BYTES_MAX} bytes")
         # One at a time: what follows the line belongs to AMQP or TLS.
-        line += await _exactly(loop, link, 1)
+        line += await _exactly(loop, sock, 1)
     return parse_v1(bytes(line[:-2]))
 
 
@@ -131,12 +131,12 @@ def parse_v2(version_kind: int, family: int, rest: bytes) -> Proxied | None:
 
 def _address(text: bytes, version: int) -> str:
     try:
-        found = ipaddress.ip_address(text.decode("ascii"))
+        ip_address = ipaddress.ip_address(text.decode("ascii"))
     except ValueError:
-        found = None
-    if found is None or found.version != version or b"%" in text:
+        ip_address = None
+    if ip_address is None or ip_address.version != version or b"%" in text:
         raise ProxyHeaderError(f"{text!r} is no address of IPv{version}")
-    return str(found)
+    return str(ip_address)
 
 
 def _port(text: bytes) -> int:
@@ -145,10 +145,10 @@ def _port(text: bytes) -> int:
     return int(text)
 
 
-async def _exactly(loop: asyncio.AbstractEventLoop, link: socket.socket, count: int) -> bytes:
+async def _exactly(loop: asyncio.AbstractEventLoop, sock: socket.socket, count: int) -> bytes:
     data = b""
     while len(data) < count:
-        more = await loop.sock_recv(link, count - len(data))
+        more = await loop.sock_recv(sock, count - len(data))
         if not more:
             raise ProxyHeaderError("the peer closed the connection before its end")
         data += more

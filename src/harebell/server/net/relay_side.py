@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from harebell.base.limits import RELAY_BUFFER_BYTES, RELAY_END_SECONDS, RELAY_ENDED_SECONDS
+from harebell.server.limits import RELAY_BUFFER_BYTES, RELAY_END_SECONDS, RELAY_ENDED_SECONDS
 
 
 class RelaySide(asyncio.Protocol):

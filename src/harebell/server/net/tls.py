@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 
 if TYPE_CHECKING:
-    from harebell.server.config import Config
+    from harebell.config import Config
 
 VERIFY_NONE = "verify_none"
 VERIFY_PEER = "verify_peer"
@@ -61,6 +61,7 @@ def tls_context(config: Config) -> ssl.SSLContext:
 def _verify_mode(config: Config) -> ssl.VerifyMode:
     if config.tls_verify == VERIFY_NONE:
         return ssl.CERT_NONE
+    # As in RabbitMQ: `verify_peer` alone admits a client without a certificate.
     return ssl.CERT_REQUIRED if config.tls_fail_if_no_peer_cert else ssl.CERT_OPTIONAL
 
 
@@ -100,6 +101,7 @@ class ServerTls:
     def __init__(self, config: Config, log: Callable[[str, str], None]) -> None:
         self.config = config
         self._log = log
+        # Before the files are read: a file that changes meanwhile is read again by `look`.
         self._stamp = self._stamps()
         self.context = tls_context(config)
 
@@ -113,21 +115,14 @@ class ServerTls:
         """Reload the files if they have changed."""
         stamp = self._stamps()
         if stamp != self._stamp:
+            # Also for an unusable file, which would be reported at every tick otherwise.
             self._stamp = stamp
-            self._read()
-
-    def reload(self) -> None:
-        """Reload the files unconditionally."""
-        self._stamp = self._stamps()
-        self._read()
-
-    def _read(self) -> None:
-        try:
-            self.context = tls_context(self.config)
-        except StartError as error:
-            self._log("error", f"{error}; the TLS files from before stay in use")
-        else:
-            self._log("info", "the TLS files were read again, for connections from now on")
+            try:
+                self.context = tls_context(self.config)
+            except StartError as error:
+                self._log("error", f"{error}; the TLS files from before stay in use")
+            else:
+                self._log("info", "the TLS files were read again, for connections from now on")
 
     def _stamps(self) -> _Stamp:
         return tuple(_stamp(file) for file in _files(self.config) if file)
@@ -136,7 +131,7 @@ class ServerTls:
 def _stamp(file: str) -> tuple[int, int, int] | None:
     """Return inode, size and mtime: they change with the content or the target of a symlink."""
     try:
-        found = os.stat(file)
+        status = os.stat(file)
     except OSError:
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns

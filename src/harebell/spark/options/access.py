@@ -7,6 +7,7 @@ contains it.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -32,17 +33,38 @@ ACCESS: dict[str, tuple[str, Reader]] = {
 _PARTS = [target for target, _ in ACCESS.values() if target != "url"]
 
 
-def default_url(values: dict[str, str], environment: Mapping[str, str]) -> None:
-    """Set the default of the option `url`.
+def read_options(
+    values: Mapping[str, str],
+    readers: Mapping[str, tuple[str, Reader]],
+    names: Mapping[str, str],
+    environment: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
+    """Parse each option by itself; the address has a default.
 
     Args:
-        values: the options, by their names in small letters.
-        environment: may contain the address.
+        values: the options, by name in lower case; those without a parser are left out.
+        readers: their attributes and parsers, by name in lower case.
+        names: their names as an error has them, by name in lower case.
+        environment: may contain the address; by default that of the process.
+
+    Returns:
+        The parsed options by attribute, with everything about the address in `url`.
+
+    Raises:
+        OptionError: an option is wrong; the text says how to correct it.
     """
-    values.setdefault("url", environment.get(URL_VARIABLE) or DEFAULT_URL)
+    environment = os.environ if environment is None else environment
+    default = environment.get(URL_VARIABLE) or DEFAULT_URL
+    read: dict[str, Any] = {}
+    for name, value in {**values, "url": values.get("url", default)}.items():
+        if name in readers:
+            attribute, reader = readers[name]
+            read[attribute] = reader(names[name], value)
+    _take_address(read)
+    return read
 
 
-def take_address(read: dict[str, Any]) -> None:
+def _take_address(read: dict[str, Any]) -> None:
     """Merge the single options for the address into `url`.
 
     Args:

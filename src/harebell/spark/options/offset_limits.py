@@ -4,6 +4,8 @@
     250000                           a position
     2026-01-31T12:00:00Z             the first message of that time or later
     {"orders": 250000, "audit": "latest", "old": -2}      per queue; -2 earliest, -1 latest
+    {"events": {"generation": "77aa...", "position": 250000, "eras": "9c4e...:0"}}
+                                     what the progress of a query has: checked against the broker
 
 The names, the meaning of -2 and -1, milliseconds since 1970 in the options that speak of
 timestamps, and which option wins over which are those of Spark's Kafka source.
@@ -13,10 +15,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from harebell.base.eras import is_eras
 from harebell.spark.options.values import OptionError
 
 EARLIEST, LATEST, POSITION, TIME = "earliest", "latest", "position", "time"
@@ -33,10 +36,14 @@ class OffsetLimit:
     Args:
         kind: EARLIEST, LATEST, POSITION or TIME.
         number: the position, or microseconds since 1970.
+        generation: identity of the log that has the position; "" if unknown.
+        eras: of the positions before it (`harebell.base.eras`); "" if unknown.
     """
 
     kind: str
     number: int = 0
+    generation: str = ""
+    eras: str = ""
 
     def __str__(self) -> str:
         """The text of an option."""
@@ -92,24 +99,47 @@ class OffsetLimits:
 NO_LIMITS = OffsetLimits()
 
 
+_SHOWN = 3
+"""Partitions that an error names."""
+
+
 def read_offset_limits(name: str, value: str) -> OffsetLimits:
     """Parse the options startingOffsets and endingOffsets."""
     if not value.strip().startswith("{"):
         return OffsetLimits(_place(name, value.strip()))
-    found = _object(name, value)
-    for queue, one in found.items():
-        if isinstance(one, dict):
+    offsets = _object(name, value)
+    for queue, one in offsets.items():
+        if isinstance(one, dict) and not _of_progress(one):
             raise OptionError(
-                f"the option {name} has an object for queue {queue!r}: queues have no partitions, "
-                f"so leave Kafka's level of partitions out, as in {_flat(queue, one)}"
+                f"the option {name} has an object for {queue!r}, which is Kafka's level of "
+                f"partitions: an offset stands beside the name of a queue or stream, as in "
+                f"{_flat(queue, one)}, and the partitions of a super stream are streams, as in "
+                f"{_of_streams(queue, one)}"
             )
-    return OffsetLimits(None, {queue: _place(name, one) for queue, one in found.items()})
+    return OffsetLimits(None, {queue: _place(name, one) for queue, one in offsets.items()})
+
+
+def _of_progress(value: Mapping[str, Any]) -> bool:
+    """True if it is the offset of a log, as the progress of a query has it."""
+    return (
+        set(value) | {"eras"} == {"generation", "position", "eras"}
+        and isinstance(value["generation"], str)
+        and is_eras(value.get("eras", ""))
+    )
 
 
 def _flat(queue: str, partitions: Mapping[str, Any]) -> str:
     """An example without the level of partitions."""
     value = next(iter(partitions.values()), 0)
     return json.dumps({queue: value if type(value) is int else 0}, ensure_ascii=False)
+
+
+def _of_streams(name: str, partitions: Mapping[str, Any]) -> str:
+    """The same partitions as those of a super stream."""
+    numbers = [each for each in partitions if each.isdecimal()] or ["0"]
+    offsets = {f"{name}-{each}": partitions.get(each, 0) for each in numbers[:_SHOWN]}
+    shown = {each: value if type(value) is int else 0 for each, value in offsets.items()}
+    return json.dumps(shown, ensure_ascii=False)
 
 
 def read_time(name: str, value: str) -> OffsetLimits:
@@ -119,13 +149,17 @@ def read_time(name: str, value: str) -> OffsetLimits:
 
 def read_times(name: str, value: str) -> OffsetLimits:
     """Parse the options startingOffsetsByTimestamp and endingOffsetsByTimestamp."""
-    found = _object(name, value)
+    times = _object(name, value)
     return OffsetLimits(
-        None, {queue: OffsetLimit(TIME, _moment(name, one)) for queue, one in found.items()}
+        None, {queue: OffsetLimit(TIME, _moment(name, one)) for queue, one in times.items()}
     )
 
 
 def _place(name: str, value: Any) -> OffsetLimit:
+    if isinstance(value, dict):
+        place = _place(name, value["position"])
+        return replace(place, generation=value["generation"], eras=value.get("eras", ""))
+    # Not isinstance: true and false are ints of Python.
     if type(value) is int:
         if value in (-2, -1):
             return OffsetLimit(EARLIEST if value == -2 else LATEST)
@@ -164,6 +198,7 @@ def _moment(name: str, value: Any) -> int:
 
 def _number(text: str) -> int | None:
     """Parse a number that has no more digits than the largest position."""
+    # `int` raises above 4,300 digits, and takes digits of other scripts.
     if text.isascii() and text.isdigit() and len(text.lstrip("0")) < _DIGITS:
         return int(text.lstrip("0") or "0")
     return None
@@ -183,19 +218,20 @@ def _iso(text: str) -> int | None:
 
 def _object(name: str, value: str) -> dict[str, Any]:
     try:
-        found = json.loads(value, object_pairs_hook=lambda pairs: _unique(name, pairs))
+        # A dict keeps the last of two equal names, and a typing error would be read silently.
+        document = json.loads(value, object_pairs_hook=lambda pairs: _unique(name, pairs))
     except json.JSONDecodeError as error:
         raise OptionError(f"the option {name} is no JSON: {error}") from None
-    if not isinstance(found, dict) or not found:
+    if not isinstance(document, dict) or not document:
         raise OptionError(
             f'the option {name} must be a JSON object by queue, such as {{"orders": 0}}, not '
             f"{value!r}"
         )
-    return found
+    return document
 
 
 def _unique(name: str, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         raise OptionError(f"the option {name} names a queue twice")
-    return found
+    return members

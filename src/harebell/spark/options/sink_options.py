@@ -6,19 +6,20 @@ are never printed.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from harebell.base import limits
 from harebell.base.limits import NAME_BYTES
+from harebell.client import limits as client_limits
 from harebell.client.url import NEWEST, URL
-from harebell.spark.options.access import ACCESS, default_url, take_address
+from harebell.spark import limits
+from harebell.spark.options.access import ACCESS, read_options
 from harebell.spark.options.values import (
     OptionError,
     Reader,
     choice,
+    problems,
     read_flag,
     read_queue,
     read_seconds,
@@ -29,6 +30,7 @@ from harebell.spark.options.values import (
 )
 
 EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "at-least-once"
+FAIL, DROP, DEAD_LETTER = "fail", "drop", "dead-letter"
 _OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
 """Options that Spark adds to the sink's own."""
 
@@ -44,7 +46,8 @@ class SinkOptions:
         super_stream: whether the exchange is a super stream, whose partitions rows go to.
         delivery: the delivery guarantee; None is the best that the broker supports.
         mandatory: whether unroutable rows count as failed.
-        dead_letter: the exchange for unroutable rows; "" for none.
+        dead_letter: the exchange for unroutable rows, and for bad ones; "" for none.
+        bad_rows: what happens to rows that cannot become messages: `FAIL`, `DROP` or `DEAD_LETTER`.
         persistent: whether messages are persistent, unless a row sets its own delivery mode.
         confirm_timeout: seconds without a confirm after which a task fails.
         reconnect_timeout: seconds to reconnect after a connection is lost; 0 disables reconnecting.
@@ -62,11 +65,12 @@ class SinkOptions:
     delivery: str | None = None
     mandatory: bool = True
     dead_letter: str = ""
+    bad_rows: str = FAIL
     persistent: bool = True
     confirm_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
     reconnect_timeout: float = limits.SPARK_RECONNECT_SECONDS
     connection_wait: float = limits.SPARK_CONNECTION_WAIT_SECONDS
-    max_in_flight: int = limits.PUBLISH_WINDOW
+    max_in_flight: int = client_limits.PUBLISH_WINDOW
     ignore_unknown: bool = False
     publisher: str | None = None
     version: int | None = None
@@ -98,15 +102,12 @@ def parse_sink(
             )
         if name.lower() not in SINK_NAMES:
             raise OptionError(unknown(name, SINK_NAMES))
-    environment = os.environ if environment is None else environment
-    default_url(values, environment)
-    read: dict[str, Any] = {}
-    for name, value in values.items():
-        if name in _READERS:
-            target, reader = _READERS[name]
-            read[target] = reader(SINK_NAMES[name], value)
-    take_address(read)
-    return _checked(read)
+    return _checked(read_options(values, _READERS, SINK_NAMES, environment))
+
+
+def problems_of(given: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with each option by itself, by its name as it is given."""
+    return problems(given, _READERS, SINK_NAMES)
 
 
 def _checked(read: dict[str, Any]) -> SinkOptions:
@@ -129,7 +130,15 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
                     "row is chosen by its column routing_key"
                 )
         read["exchange"], read["super_stream"] = super_stream, True
+    # A dead-letter exchange is for both: messages without a route, and rows that make none.
+    if "bad_rows" not in read and read.get("dead_letter"):
+        read["bad_rows"] = DEAD_LETTER
     options = SinkOptions(**read)
+    if options.bad_rows == DEAD_LETTER and not options.dead_letter:
+        raise OptionError(
+            "the option badRows=dead-letter needs the option deadLetter: the exchange to which "
+            "rows go that cannot become messages"
+        )
     if options.dead_letter and not options.mandatory:
         raise OptionError("the option deadLetter needs mandatory=true: else nothing comes back")
     if (options.publisher is None) != (options.version is None):
@@ -164,6 +173,7 @@ _TABLE: dict[str, tuple[str, Reader]] = {
     "delivery": ("delivery", choice(EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE)),
     "mandatory": ("mandatory", read_flag),
     "deadLetter": ("dead_letter", _read_given_name),
+    "badRows": ("bad_rows", choice(FAIL, DROP, DEAD_LETTER)),
     "persistent": ("persistent", read_flag),
     "confirmTimeout": ("confirm_timeout", read_seconds),
     "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),

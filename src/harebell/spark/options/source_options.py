@@ -14,18 +14,20 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from harebell.base import limits
+from harebell.base import limits as base_limits
 from harebell.base.limits import NAME_BYTES
 from harebell.base.names import nearest
 from harebell.client.url import URL
 from harebell.model.filter import FilterError, compile_filter
+from harebell.spark import limits
 from harebell.spark.options import offset_limits as bounds
-from harebell.spark.options.access import ACCESS, default_url, take_address
+from harebell.spark.options.access import ACCESS, read_options
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, NO_LIMITS, OffsetLimits
 from harebell.spark.options.values import (
     OptionError,
     Reader,
     choice,
+    problems,
     read_directory,
     read_flag,
     read_group,
@@ -194,18 +196,13 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
     """
     values = {name.lower(): value for name, value in given.items()}
     check_names(given)
-    environment = os.environ if environment is None else environment
-    default_url(values, environment)
     _one_of_the_queues(values)
-    read: dict[str, Any] = {}
-    for name, value in values.items():
-        target, reader = _READERS[name]
-        read[target] = reader(_NAMES[name], value)
-    take_address(read)
+    read = read_options(values, _READERS, _NAMES, environment)
     for end in ("starting", "ending"):
         read[end] = _places(read, end)
     _check_exchange(values)
     if "super_stream" in read:
+        # The partitions are those that exist: one that is added joins the query as any queue does.
         read["pattern"] = re.escape(read["super_stream"]) + "-[0-9]+"
         read.setdefault("partition_by", "queue")
     queues = read.get("queues") or ((read["queue"],) if "queue" in read else ())
@@ -226,6 +223,11 @@ def parse(given: Mapping[str, str], environment: Mapping[str, str] | None = None
             "the options group and groupIdPrefix exclude each other: give one of them"
         )
     return options
+
+
+def problems_of(given: Mapping[str, str]) -> dict[str, str]:
+    """Return what is wrong with each option by itself, by its name as it is given."""
+    return problems(given, _READERS, _NAMES)
 
 
 def check_names(given: Iterable[str]) -> None:
@@ -453,6 +455,7 @@ def _check_tier(values: Mapping[str, str]) -> None:
             "options read several, or a new one"
         )
     for name, why in _NOT_OF_TIER.items():
+        # These values ask for nothing that a tier does not have.
         if name in values and values[name].strip().lower() not in ("false", EXACTLY_ONCE, PEEK):
             raise OptionError(f"the options tier and {_NAMES[name]} exclude each other: {why}")
 
@@ -462,8 +465,9 @@ def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     offsets = read.pop(end, NO_LIMITS)
     times = read.pop(f"{end}_times", None)
     time = read.pop(f"{end}_time", None)
-    found: OffsetLimits = time or times or offsets
-    return found
+    # A dataclass is always true, so the first one that is given wins.
+    offset_limits: OffsetLimits = time or times or offsets
+    return offset_limits
 
 
 def _read_pattern(name: str, value: str) -> str:
@@ -548,7 +552,7 @@ _PREFIX_BYTES = NAME_BYTES - len("-") - 32
 
 def _read_lease(name: str, value: str) -> float:
     seconds = read_seconds(name, value)
-    max_seconds = limits.LEASE_TIMEOUT_MAX_MS / 1000
+    max_seconds = base_limits.LEASE_TIMEOUT_MAX_MS / 1000
     if seconds > max_seconds:
         raise OptionError(
             f"the option {name} must be at most {max_seconds / 3600:g}h, for which a broker keeps "

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from harebell.base.errors import HarebellError
 from harebell.base.limits import NAME_BYTES
@@ -47,6 +48,29 @@ def unknown(name: str, names: Mapping[str, str]) -> str:
     return f"unknown option {name!r}: the options are {', '.join(sorted(names.values()))}"
 
 
+def problems(
+    given: Mapping[str, str], readers: Mapping[str, tuple[str, Reader]], names: Mapping[str, str]
+) -> dict[str, str]:
+    """Return what is wrong with each option by itself, by its name as it is given.
+
+    Args:
+        given: the options.
+        readers: their attributes and parsers, by name in lower case.
+        names: the valid names, by lower case; some may have no parser.
+    """
+    problems = {}
+    for name, value in given.items():
+        lower = name.lower()
+        if lower not in names:
+            problems[name] = unknown(name, names)
+        elif lower in readers:
+            try:
+                readers[lower][1](names[lower], value)
+            except OptionError as error:
+                problems[name] = str(error)
+    return problems
+
+
 def read_url(name: str, value: str) -> URL:
     """Parse the address of a broker."""
     try:
@@ -63,45 +87,44 @@ def read_queue(name: str, value: str) -> str:
     return value
 
 
+def _split(name: str, value: str) -> list[Any]:
+    """Split a text at commas, or parse a JSON array, whose elements may be of any type."""
+    text = value.strip()
+    if not text.startswith("["):
+        return [one.strip() for one in text.split(",")]
+    try:
+        elements: list[Any] = json.loads(text)
+    except ValueError as error:
+        raise OptionError(f"the option {name} is no JSON array: {error}") from None
+    return elements
+
+
 def read_queues(name: str, value: str) -> tuple[str, ...]:
     """Parse names between commas, or a JSON array for names that contain commas."""
-    text = value.strip()
-    if text.startswith("["):
-        try:
-            names = json.loads(text)
-        except ValueError as error:
-            raise OptionError(f"the option {name} is no JSON array: {error}") from None
-        if not all(isinstance(one, str) for one in names):
-            raise OptionError(f"the option {name} must be a JSON array of names, not {value!r}")
-    else:
-        names = [one.strip() for one in text.split(",")]
+    names = _split(name, value)
+    if not all(isinstance(one, str) for one in names):
+        raise OptionError(f"the option {name} must be a JSON array of names, not {value!r}")
     if not names or not all(names):
         raise OptionError(
             f"the option {name} must be names between commas, such as orders,payments, or a JSON "
             f"array of names, not {value!r}"
         )
-    found = tuple(read_queue(name, one) for one in names)
-    for one in found:
-        if found.count(one) > 1:
+    queues = tuple(read_queue(name, one) for one in names)
+    for one in queues:
+        if queues.count(one) > 1:
             raise OptionError(f"the option {name} names queue {one!r} twice")
-    return found
+    return queues
 
 
 def read_keys(name: str, value: str) -> tuple[str, ...]:
     """Parse binding keys between commas, or a JSON array for keys that contain commas."""
-    text = value.strip()
-    if text.startswith("["):
-        try:
-            keys = json.loads(text)
-        except ValueError as error:
-            raise OptionError(f"the option {name} is no JSON array: {error}") from None
-    else:
-        keys = [one.strip() for one in text.split(",")]
-        if len(keys) > 1 and not all(keys):
-            raise OptionError(
-                f"the option {name} has an empty key between commas, {value!r}: leave it out, or "
-                'write a JSON array such as ["orders.*", ""] if the empty key is meant'
-            )
+    keys = _split(name, value)
+    # One empty key alone is a key, as fanout exchanges have it; in a JSON array it is meant.
+    if not value.strip().startswith("[") and len(keys) > 1 and not all(keys):
+        raise OptionError(
+            f"the option {name} has an empty key between commas, {value!r}: leave it out, or "
+            'write a JSON array such as ["orders.*", ""] if the empty key is meant'
+        )
     if not keys or not all(isinstance(one, str) for one in keys):
         raise OptionError(
             f"the option {name} must be keys between commas, such as orders.*,audit.#, or a JSON "
@@ -171,11 +194,15 @@ def read_seconds_or_none(name: str, value: str) -> float:
     return seconds
 
 
-def _seconds(value: str) -> float:
-    """Parse a time in seconds; negative if it is invalid."""
+def _digits_and_unit(value: str) -> tuple[str, str]:
     text = value.strip().lower()
     digits = text.rstrip(_LETTERS)
-    unit = text[len(digits) :].strip()
+    return digits, text[len(digits) :].strip()
+
+
+def _seconds(value: str) -> float:
+    """Parse a time in seconds; negative if it is invalid."""
+    digits, unit = _digits_and_unit(value)
     try:
         return float(digits) * _SECONDS[unit]
     except (KeyError, ValueError):
@@ -184,9 +211,7 @@ def _seconds(value: str) -> float:
 
 def read_size(name: str, value: str) -> int:
     """Parse a size with its unit, in bytes."""
-    text = value.strip().lower()
-    digits = text.rstrip(_LETTERS)
-    unit = text[len(digits) :].strip()
+    digits, unit = _digits_and_unit(value)
     try:
         byte_count = int(digits.replace("_", "")) * _OCTETS[unit]
     except (KeyError, ValueError):

@@ -3,9 +3,8 @@
 After a batch read Spark gives no signal at which messages could be acknowledged, so a batch only
 reads by position. With the option `pushdown` filters on queue, routing_key, offset, timestamp
 and other columns (`pushed_conditions`) are pushed down, so that the broker sends less; Spark
-applies every filter again. Spark refuses a
-reader class that takes filters unless its setting spark.sql.python.filterPushdown.enabled is
-true, hence two classes.
+applies every filter again. Spark refuses a reader class that takes filters unless its setting
+spark.sql.python.filterPushdown.enabled is true, hence two classes.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from pyspark.sql.types import StructType
 
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, OffsetLimit
 from harebell.spark.options.source_options import Options
-from harebell.spark.plain_errors import without_traceback
+from harebell.spark.plain_errors import rows_without_traceback, without_traceback
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
@@ -90,12 +89,14 @@ class QueueBatchReader(DataSourceReader):
         end = resolved(ending, span, connection, options, ending=True)
         first = max(first, limits.first)
         end = min(end, span.end if limits.end is None else limits.end)
+        # As if the messages were spread evenly over the positions: Spark only cuts partitions by
+        # it.
         share = max(1, span.messages) * (end - first) // max(1, span.end - span.first)
         return OffsetRange(options.queue, span.generation, first, end, max(1, share))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of a partition."""
-        return self._rows.read(partition)
+        return rows_without_traceback(self._rows.read(partition))
 
 
 class FilteredBatchReader(QueueBatchReader):
@@ -131,6 +132,7 @@ class PushedLimits:
 
     def filters(self) -> Filters:
         """Filters for the broker."""
+        # The broker takes one of the two; Spark applies a prefix that contradicts the key.
         prefix = None if self._key is not None else self._prefix
         where = joined(self._where, self._conditions)
         return Filters(self._key, prefix, self._since, self._until, where)
@@ -156,12 +158,12 @@ class PushedLimits:
 
     def _queue(self, one: ds.Filter, value: Any) -> None:
         if isinstance(one, ds.EqualTo | ds.EqualNullSafe) and isinstance(value, str):
-            wanted = {value}
+            queues = {value}
         elif isinstance(one, ds.In):
-            wanted = {each for each in value if isinstance(each, str)}
+            queues = {each for each in value if isinstance(each, str)}
         else:
             return
-        self.queues = wanted if self.queues is None else self.queues & wanted
+        self.queues = queues if self.queues is None else self.queues & queues
 
     def _offset(self, one: ds.Filter, value: int) -> None:
         lowest, highest = _bounds(one, value)
@@ -182,6 +184,7 @@ class PushedLimits:
         if lowest is not None:
             self._since = max(self._since, lowest // _MICROS_PER_MS)
         if highest is not None:
+            # 0 means no limit to the broker.
             until = max(1, highest // _MICROS_PER_MS + 1)
             self._until = until if not self._until else min(self._until, until)
 

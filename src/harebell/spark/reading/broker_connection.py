@@ -7,14 +7,12 @@ that it is a new one.
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from harebell.base.limits import SPARK_CALLS_PER_TIMEOUT
 from harebell.client import blocking
 from harebell.client.errors import (
     AMQPConnectionClosed,
@@ -30,9 +28,11 @@ from harebell.client.errors import (
 )
 from harebell.client.url import URL
 from harebell.spark.connection_limits import connect_in_turn
+from harebell.spark.limits import SPARK_CALLS_PER_TIMEOUT
+from harebell.spark.outages import Retries, ended, watch
 from harebell.spark.reading.errors import SourceError
+from harebell.wire.v09.history import NAME as HISTORY
 
-_LOG = logging.getLogger("harebell.spark")
 _RETRY_SECONDS = 0.2
 # RabbitMQ's sentence, too. A virtual host that is only not there yet is refused in others.
 _NO_VHOST = re.compile(r"\bvhost .+ not found$")
@@ -76,6 +76,7 @@ class BrokerConnection:
 
     def __init__(self, url: URL, timeout: float, name: str, wait: float | None = None) -> None:
         self.url = url if url.name is not None else replace(url, name=name)
+        watch(self.url)
         self.made = 0
         self._timeout = timeout
         self._wait = wait
@@ -104,6 +105,7 @@ class BrokerConnection:
             wait = self._timeout if self._wait is None else self._wait
             self._connection = connect_in_turn(self.url.address, wait, self._made, option)
             self.made += 1
+            ended(self.url.address)
         return self._connection
 
     def _made(self) -> blocking.Connection:
@@ -121,13 +123,16 @@ class BrokerConnection:
             SourceError: the connection was lost and cannot be reopened.
         """
         give_up = time.monotonic() + self._timeout
+        retries = Retries(self.url.address)
         while True:
             try:
                 return what(self.opened())
             except ChannelClosed:
+                # A refusal: the broker has closed the channel, and the connection goes on.
                 self._channel = None
                 raise
             except LOST as error:
+                # Also after a time-out: a late answer would be taken for that of the next request.
                 self.lost()
                 if not self.made or turned_away(error, known=True):
                     raise
@@ -137,8 +142,22 @@ class BrokerConnection:
                         f"{self._timeout:g} s (fetchTimeout), on as many connections as it took: "
                         f"{error}"
                     ) from error
-                _LOG.warning("connecting to %s again: %s", self.url.address, error)
+                retries.failed(error)
                 time.sleep(_RETRY_SECONDS)
+
+    def eras(self, queue: str, group: str = "") -> str:
+        """Return the eras of a queue's positions, or of a group's claims.
+
+        Returns:
+            "" if the broker is older than eras.
+
+        Raises:
+            AMQPError: the broker refuses.
+            SourceError: the connection was lost and cannot be reopened.
+        """
+        if HISTORY not in self.extensions:
+            return ""
+        return self.call(lambda channel: channel.history(queue, group)).eras
 
     def opened(self) -> blocking.Channel:
         """Return a channel; open connection and channel if necessary.
@@ -171,4 +190,5 @@ class BrokerConnection:
                 return
 
     def __getstate__(self) -> dict[str, Any]:
+        # Spark pickles readers; a socket stays in the process that has opened it.
         return self.__dict__ | {"_connection": None, "_channel": None}

@@ -34,6 +34,17 @@ class DataLossPolicy:
             raise DataLoss(f"{text}; the option failOnDataLoss=false reads on")
         _LOG.warning("%s", text)
 
+    def report_deleted_queue(self, queue: str) -> None:
+        """Report that a queue was deleted which a pattern had matched, or which had dead letters.
+
+        Raises:
+            DataLoss: the query must fail.
+        """
+        self.report(
+            f"queue {queue!r}, which the query was reading, was deleted; messages that were not "
+            "read are gone"
+        )
+
     def report_new_log(self, queue: str, before: str, now: str) -> None:
         """Report that a queue was deleted and declared again, with a new log.
 

@@ -11,8 +11,8 @@ from dataclasses import dataclass, replace
 
 from pyspark.sql.datasource import InputPartition
 
-from harebell.base.limits import SPARK_ROWS_PER_PARTITION
 from harebell.client.url import URL
+from harebell.spark.limits import SPARK_ROWS_PER_PARTITION
 from harebell.spark.options.source_options import BY_KEY, Options
 
 
@@ -80,7 +80,7 @@ def cut(
 
     Args:
         ranges: in their order.
-        partitions: wanted number of partitions; small ranges make fewer.
+        partitions: number of partitions to make; small ranges make fewer.
         max_messages: maximum number of messages of a partition, or None.
         minimum: minimum number of messages of a partition.
         by_queue: make one partition per queue.
@@ -93,6 +93,7 @@ def cut(
     count = max(1, min(partitions, -(-total // minimum)))
     if max_messages is not None:
         count = max(count, -(-total // max_messages))
+    # Partition n ends behind message bounds[n] of all ranges together.
     bounds = [total * number // count for number in range(1, count + 1)]
     made: list[list[OffsetRange]] = [[] for _ in bounds]
     number = before = 0
@@ -100,10 +101,11 @@ def cut(
         done, first = 0, one.first
         while number < count - 1 and before + one.messages > bounds[number]:
             share = bounds[number] - before
-            at = one.first + (one.end - one.first) * share // one.messages
-            if at > first:
-                made[number].append(replace(one, first=first, end=at, messages=share - done))
-            done, first = share, max(at, first)
+            # As if messages were spread evenly: a guess that is wrong makes sizes unequal, no more.
+            split = one.first + (one.end - one.first) * share // one.messages
+            if split > first:
+                made[number].append(replace(one, first=first, end=split, messages=share - done))
+            done, first = share, max(split, first)
             number += 1
         if first < one.end:
             made[number].append(replace(one, first=first, messages=one.messages - done))
@@ -112,7 +114,7 @@ def cut(
 
 
 def planned(ranges: Sequence[OffsetRange], options: Options) -> list[RangePartition]:
-    """Return the partitions of a micro-batch, or of a batch read, as the options want them."""
+    """Return the partitions of a micro-batch, or of a batch read, as the options require."""
     if options.partition_by == BY_KEY:
         ranges = [one for one in ranges if one.first < one.end]
         count = share_count(ranges, options.partitions, options.least_rows)

@@ -30,19 +30,19 @@ def find_queues(
     if options.pattern is None:
         return options.queues
     pattern = re.compile(options.pattern)
-    found = tuple(name for name in _all_queues(connection) if pattern.fullmatch(name))
-    if some and not found and options.super_stream is not None:
+    names = tuple(name for name in _all_queues(connection) if pattern.fullmatch(name))
+    if some and not names and options.super_stream is not None:
         raise SourceError(
             f"the option superStream, {options.super_stream!r}, is no super stream in the virtual "
             f"host {options.url.vhost!r} at {options.url.address}: there is no queue "
             f"'{options.super_stream}-0'; `harebell streams add-super` makes one"
         )
-    if some and not found:
+    if some and not names:
         raise SourceError(
             f"the option queuePattern, {options.pattern!r}, matches no queue in the virtual host "
             f"{options.url.vhost!r} at {options.url.address}"
         )
-    return found
+    return names
 
 
 def _of_dead_letters(
@@ -50,7 +50,7 @@ def _of_dead_letters(
 ) -> tuple[str, ...]:
     """Return the queues that dead letters of a queue go to."""
     try:
-        found, _ = connection.call(partial(Channel.dead_letter_queues, queue=queue))
+        names, _ = connection.call(partial(Channel.dead_letter_queues, queue=queue))
     except NotFound as error:
         if not some:
             return ()
@@ -59,7 +59,7 @@ def _of_dead_letters(
         if not some:
             return ()
         raise SourceError(f"the option deadLettersOf, {queue!r}: {error.text}") from error
-    return tuple(found)
+    return tuple(names)
 
 
 def check_partition(options: Options, kind: str) -> None:

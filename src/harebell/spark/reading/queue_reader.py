@@ -1,11 +1,11 @@
 """What a query needs of the reader of one queue: `spooled`, `positions` and `leased` each have one.
 
-`reader_factory` chooses which of them reads a queue.
+`strategies` has the table that chooses which of them reads a queue.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from pyspark.sql.datasource import InputPartition
 
@@ -17,8 +17,14 @@ PlannedRows = list[OffsetRange] | list[InputPartition]
 
 
 class QueueReader(Protocol):
-    """Read one queue of a query."""
+    """Read one queue of a query.
 
+    Attributes:
+        offset_class: class of the queue's offsets in a checkpoint.
+        queue: the name of the queue.
+    """
+
+    offset_class: ClassVar[type[QueueOffset]]
     queue: str
 
     def begin(self) -> QueueOffset:

@@ -11,11 +11,17 @@ of that, because Spark never calls it for the last micro-batch of a query. A req
 after X is evidence that X is committed, also after a restart, and at the end of an AvailableNow
 query.
 
+With asynchronous progress tracking it is none: Spark asks, plans, and logs later or never. Spark
+does not say that a query is such a one. Its `commit` of the first micro-batch comes too late, or
+not at all, which `_LoggedFirst` notices when the second one is planned. Until then the claims of
+the first one are acknowledged by `commit`, or when Spark has had the time to log it.
+
 Spark calls `partitions` first when it restarts in the middle of a micro-batch.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -29,9 +35,12 @@ from pyspark.sql.streaming.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from harebell.spark.limits import SPARK_LOG_SECONDS
 from harebell.spark.options.source_options import Options
-from harebell.spark.plain_errors import without_traceback
+from harebell.spark.plain_errors import rows_without_traceback, without_traceback
+from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.offsets import (
+    LogOffset,
     QueueOffset,
     SpoolOffset,
     is_spooled,
@@ -43,6 +52,33 @@ from harebell.spark.reading.reader_factory import ReaderFactory
 from harebell.spark.reading.rows.partition_rows import PartitionRows
 from harebell.spark.reading.rows.row_layout import layout
 from harebell.spark.schema import ColumnSelection
+
+
+class _LoggedFirst:
+    """Whether Spark logs each micro-batch before it plans the next one."""
+
+    def __init__(self) -> None:
+        self._planned: dict[str, Any] | None = None
+        self._committed: dict[str, Any] | None = None
+        self._known = False
+        self._until = 0.0
+
+    def committed(self, end: dict[str, Any]) -> None:
+        """Record a call of `commit`."""
+        self._committed = end
+
+    def planned(self, start: dict[str, Any], end: dict[str, Any]) -> bool:
+        """Record a call of `partitions`; return whether `start` is logged, as far as is known."""
+        # A micro-batch that begins where the last planned one ends: that one should be logged.
+        follows = self._planned == start != end
+        self._planned = end
+        self._known = self._known or self._committed == start
+        self._until = time.monotonic() + SPARK_LOG_SECONDS
+        return not follows or self._committed == start
+
+    def may_lack(self, start: dict[str, Any]) -> bool:
+        """Return whether what Spark says was processed may not be logged yet."""
+        return self._planned == start and not self._known and time.monotonic() < self._until
 
 
 class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -66,6 +102,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._readers: ReaderFactory | None = None
         self._initial: dict[str, Any] | None = None
         self._now = False
+        self._log = _LoggedFirst()
 
     def __getstate__(self) -> dict[str, Any]:
         # Executors use the address and password in the partitions, where necessary.
@@ -93,35 +130,55 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     @without_traceback
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
         """Acknowledge what is committed and find the end of the next micro-batch."""
-        offsets = self._offsets(start)
-        max_messages, byte_count = (
-            self._driver_options().window,
-            self._driver_options().max_bytes_per_trigger,
-        )
+        offsets, options = self._offsets(start), self._driver_options()
+        max_messages, byte_count = options.window, options.max_bytes_per_trigger
         if isinstance(limit, ReadMaxRows):
             max_messages = limit.max_rows
         elif isinstance(limit, ReadMaxBytes):
             byte_count = min(limit.max_bytes, byte_count or limit.max_bytes)
-        end = self._query_for(offsets).advance(offsets, max_messages, byte_count)
+        query = self._query_for(offsets)
+        # AvailableNow has no asynchronous log: Spark logs each micro-batch before the next.
+        settle = self._now or not self._log.may_lack(start)
+        end = query.advance(offsets, max_messages, byte_count, settle=settle)
         # Return the identical text if nothing is new: Spark compares offsets as text.
         return start if end == offsets else self._json(end)
 
     def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
         """Return the ends of the queues, for the query's progress."""
-        found = None if self._query is None else self._query.report()
-        if found is not None and len(found) == 1:
-            (one,) = found.values()
-            return one if is_spooled(one) else found
-        return found
+        ends = None if self._query is None else self._query.report()
+        if ends is not None and len(ends) == 1:
+            (end,) = ends.values()
+            # One queue over plain AMQP: the same form as in the checkpoint (`_json`).
+            return end if is_spooled(end) else ends
+        return ends
 
     @without_traceback
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """Plan a micro-batch, a new one or, after a restart, one that was not committed."""
+        """Plan a micro-batch, a new one or, after a restart, one that was not committed.
+
+        Raises:
+            SourceError: Spark may not have logged what it said was processed.
+        """
         first, last = self._offsets(start), self._offsets(end)
+        replayable = all(isinstance(each, LogOffset) for each in first.values())
+        logged = self._log.planned(start, end)
+        # With AvailableNow Spark refuses to log later.
+        if not (logged or replayable or self._now):
+            raise SourceError(
+                "this query tracks its progress asynchronously (asyncProgressTrackingEnabled): "
+                "Spark logs its micro-batches later or not at all, so messages of which the "
+                "checkpoint does not know would be acknowledged and could be lost. Start it with "
+                '.option("asyncProgressTrackingEnabled", "false"), or read a stream, which '
+                "returns its messages again"
+            )
         return self._query_for(last).plan(first, last)
 
+    @without_traceback
     def commit(self, end: dict[str, Any]) -> None:
-        """Do nothing: `latestOffset` acknowledges, see above."""
+        """Acknowledge the first micro-batch; `latestOffset` does so with the others, see above."""
+        if self._query is not None and self._log.may_lack(end):
+            self._query.settle(self._offsets(end))
+        self._log.committed(end)
 
     def stop(self) -> None:
         """Close; the broker requeues what is not acknowledged."""
@@ -135,9 +192,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._options
 
     def _offsets(self, offset: dict[str, Any]) -> dict[str, QueueOffset]:
-        if is_spooled(offset):
-            return {self._driver_options().queue: SpoolOffset.of_json(offset)}
-        return offsets_of(offset)
+        return offsets_of(offset, self._driver_options().queue)
 
     def _json(self, offsets: Mapping[str, QueueOffset]) -> dict[str, Any]:
         """Format an offset; one queue over plain AMQP is not nested, as in old checkpoints."""
@@ -155,9 +210,7 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """
         if self._readers is None:
             self._readers = ReaderFactory(self._driver_options(), self._selection, self._schema)
-        if self._query is None or (
-            offsets is not None and not self._readers.fit(self._query, offsets)
-        ):
+        if self._query is None or not (offsets is None or self._query.fits(offsets)):
             if self._query is not None:
                 self._query.stop()
             self._query = self._readers.query(offsets)
@@ -169,4 +222,4 @@ class QueueStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Return the rows of a partition."""
-        return self._rows.read(partition)
+        return rows_without_traceback(self._rows.read(partition))

@@ -9,6 +9,7 @@
     session_server.py       a resident session of this user; session_server_process.py runs it
     server_retries.py       requests to it, only while it lives
     doctor.py               what `harebell doctor` finds about Spark
+    restart.py              what a query will do when it is started again on its checkpoint
 
 `docs/guides/spark-clusters.md` has the masters.
 """

@@ -54,10 +54,10 @@ def require(modules: Iterable[str]) -> None:
     """
     for module in modules:
         try:
-            found = find_spec(module)
+            spec = find_spec(module)
         except ModuleNotFoundError:
-            found = None
-        if found is None:
+            spec = None
+        if spec is None:
             raise SessionError(
                 f"Spark Connect needs the module {module}, and it is not installed: "
                 "pip install 'pyspark[connect]'"

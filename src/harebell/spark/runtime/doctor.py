@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from harebell.base.finding import BAD, GOOD, NOTE, Finding
-from harebell.base.limits import MASTER_ANSWER_SECONDS, SPARK_MEMORY_BYTES
+from harebell.spark.limits import MASTER_ANSWER_SECONDS, SPARK_MEMORY_BYTES
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.masters import Master, master_of
 from harebell.spark.runtime.spark_home_cache import cache_directory, find_cache
@@ -59,14 +59,14 @@ def _java() -> Finding:
 def _package(name: str) -> Finding:
     oldest = ".".join(map(str, _OLDEST[name]))
     try:
-        found = version(name)
+        installed = version(name)
     except PackageNotFoundError:
         return Finding(name, BAD, f"{name} is not installed: pip install 'harebell[spark]'")
-    numbers = tuple(int(number) for number in re.findall(r"\d+", found)[:2])
+    numbers = tuple(int(number) for number in re.findall(r"\d+", installed)[:2])
     if numbers < _OLDEST[name]:
         mend = f"pip install '{name}>={oldest}'"
-        return Finding(name, BAD, f"{name} {found} is too old, {oldest} is needed: {mend}")
-    return Finding(name, GOOD, found)
+        return Finding(name, BAD, f"{name} {installed} is too old, {oldest} is needed: {mend}")
+    return Finding(name, GOOD, installed)
 
 
 def _archive() -> Finding:
@@ -122,9 +122,9 @@ def _session(master: str | None) -> Finding:
     # Imported here: it needs pyspark, which may be missing.
     from harebell.spark.session import build_session
 
-    begun = time.monotonic()
+    started = time.monotonic()
     session = build_session("doctor", master=master, short_lived=True, quiet=True)
-    ready = time.monotonic() - begun
+    ready = time.monotonic() - started
     try:
         rows = session.range(0, 2, 1, 2).mapInArrow(_whereabouts, "found string").collect()
     finally:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import JAVA_ANSWER_SECONDS
+from harebell.spark.limits import JAVA_ANSWER_SECONDS
 
 OLDEST = 17
 MEND = f"apt-get install openjdk-{OLDEST}-jre-headless, or set JAVA_HOME to a newer one"
@@ -54,12 +54,12 @@ def find_java(environment: Mapping[str, str] | None = None) -> Java:
         if not program.is_file():
             raise SessionError(f"JAVA_HOME is {home!r}, and there is no {program}: {MEND}")
     else:
-        found = shutil.which("java", path=environment.get("PATH"))
-        if found is None:
+        path = shutil.which("java", path=environment.get("PATH"))
+        if path is None:
             raise SessionError(
                 f"Spark needs Java {OLDEST} or newer, and there is no `java` here: {MEND}"
             )
-        program = Path(found)
+        program = Path(path)
     said = _ask(program)
     major = major_of(said)
     if major is None:

@@ -26,6 +26,7 @@ def jvm_code(session: SparkSession, wait: float = 0.0) -> int | None:
         session: of Spark.
         wait: seconds to wait for its end.
     """
+    # A session of Spark Connect has neither: its JVM is another program's.
     context = getattr(session, "_sc", None)
     process: subprocess.Popen[bytes] | None = getattr(
         getattr(context, "_gateway", None), "proc", None
@@ -51,6 +52,7 @@ def named_jvm_end(session: SparkSession) -> Iterator[None]:
     try:
         yield
     except Exception as error:
+        # Other errors come from a JVM that answers, and need no wait for its end.
         lost = isinstance(error, OSError) or type(error).__module__.startswith("py4j.")
         code = jvm_code(session, _ENDING_SECONDS if lost else 0.0)
         if code is None:

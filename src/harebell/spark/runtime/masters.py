@@ -13,7 +13,7 @@ import re
 import socket
 from dataclasses import dataclass
 
-from harebell.base.limits import MASTER_ANSWER_SECONDS
+from harebell.spark.limits import MASTER_ANSWER_SECONDS
 from harebell.spark.runtime.java import SessionError
 
 _LOCAL = re.compile(r"local(\[(\*|[1-9][0-9]*)(\s*,\s*[1-9][0-9]*)?\])?")
@@ -51,8 +51,8 @@ class Master:
     def addresses(self) -> tuple[tuple[str, int], ...]:
         """Host and port of each server that may answer: a standalone cluster may have several."""
         places = self.url.partition("://")[2].partition("/")[0]
-        found = re.findall(r"(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", places)
-        return tuple((host.strip("[]"), int(port)) for host, port in found)
+        matches = re.findall(r"(\[[^\]]+\]|[^\[\]/,:]+):(\d+)", places)
+        return tuple((host.strip("[]"), int(port)) for host, port in matches)
 
     def check_answers(self) -> None:
         """Check that one of the servers can be connected to.

@@ -37,7 +37,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import harebell
-from harebell.base.limits import (
+from harebell.spark.limits import (
     MASTER_ANSWER_SECONDS,
     SPARK_SERVER_START_SECONDS,
     SPARK_SERVER_STOP_SECONDS,
@@ -164,13 +164,13 @@ def runtime_directory(environment: Mapping[str, str] | None = None) -> Path:
         directory = Path(tempfile.gettempdir()) / f"harebell-{os.getuid()}"
     try:
         directory.mkdir(mode=0o700, exist_ok=True)
-        found = directory.lstat()
+        status = directory.lstat()
     except OSError as error:
         raise SessionError(
             f"the runtime directory {directory} cannot be used: {error.strerror}; "
             "set XDG_RUNTIME_DIR"
         ) from None
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o077:
         raise SessionError(
             f"the runtime directory {directory} must be a directory of this user that no other "
             f"user may read: remove it, or run chmod 700 {directory}"
@@ -211,9 +211,9 @@ def start_server(idle_seconds: float, master: str | None = None) -> tuple[Sessio
     require(NEEDED)
     find_java()
     _check_master(master)
-    found = find_server()
-    if found is not None:
-        return _matching(found, master), False
+    server = find_server()
+    if server is not None:
+        return _matching(server, master), False
     until = time.monotonic() + SPARK_SERVER_START_SECONDS
     while True:
         got = _start_one(idle_seconds, master, until)
@@ -259,9 +259,10 @@ def _awaited(
 ) -> tuple[SessionServer, bool] | None:
     while time.monotonic() < until:
         code = started.poll()
-        found = find_server()
-        if found is not None:
-            return _matching(found, master), found.pid == started.pid
+        server = find_server()
+        if server is not None:
+            return _matching(server, master), server.pid == started.pid
+        # The other server may have ended before its record was read: start again.
         if code == _TAKEN:
             return None
         if code is not None:
@@ -287,18 +288,18 @@ def _check_master(master: str | None) -> None:
     place.check_answers()
 
 
-def _matching(found: SessionServer, master: str | None) -> SessionServer:
-    if found.differences:
+def _matching(session_server: SessionServer, master: str | None) -> SessionServer:
+    if session_server.differences:
         raise SessionError(
-            f"the running Spark server (process {found.pid}) has other versions: "
-            f"{found.differences}; run `harebell spark stop` first"
+            f"the running Spark server (process {session_server.pid}) has other versions: "
+            f"{session_server.differences}; run `harebell spark stop` first"
         )
-    if master is not None and master_of(master).url != found.master:
+    if master is not None and master_of(master).url != session_server.master:
         raise SessionError(
-            f"the running Spark server (process {found.pid}) runs its tasks on {found.master}, not "
-            f"on {master}; run `harebell spark stop` first"
+            f"the running Spark server (process {session_server.pid}) runs its tasks on "
+            f"{session_server.master}, not on {master}; run `harebell spark stop` first"
         )
-    return found
+    return session_server
 
 
 def stop_server() -> SessionServer | None:
@@ -307,17 +308,17 @@ def stop_server() -> SessionServer | None:
     Raises:
         SessionError: it does not end.
     """
-    found = find_server()
-    if found is None:
+    server = find_server()
+    if server is None:
         return None
     directory = runtime_directory()
-    os.kill(found.pid, signal.SIGTERM)
+    os.kill(server.pid, signal.SIGTERM)
     until = time.monotonic() + SPARK_SERVER_STOP_SECONDS
     while _locked(directory):
         if time.monotonic() > until:
-            raise SessionError(f"the Spark server (process {found.pid}) has not ended yet")
+            raise SessionError(f"the Spark server (process {server.pid}) has not ended yet")
         time.sleep(_POLL_SECONDS)
-    return found
+    return server
 
 
 def _locked(directory: Path) -> bool:
@@ -374,21 +375,22 @@ class ServerEntry:
         with os.fdopen(descriptor, "w") as file:
             file.write(json.dumps(asdict(server)))
         draft.replace(self._directory / _RECORD)
-        self._record = self._found()
+        self._record = self._identity()
 
     @property
     def there(self) -> bool:
         """Whether the record is still that of this process: without it no client comes again."""
-        return self._record == self._found()
+        return self._record == self._identity()
 
     def withdraw(self) -> None:
         """Remove the record, so that no client connects to a server that ends."""
         if self.there:
             (self._directory / _RECORD).unlink(missing_ok=True)
 
-    def _found(self) -> tuple[int, int]:
+    def _identity(self) -> tuple[int, int]:
+        """Return device and inode of the record: a file of another server has others."""
         try:
-            found = (self._directory / _RECORD).lstat()
+            status = (self._directory / _RECORD).lstat()
         except FileNotFoundError:
             return 0, 0
-        return found.st_dev, found.st_ino
+        return status.st_dev, status.st_ino

@@ -13,9 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from harebell.base.limits import SPARK_SERVER_LOOK_SECONDS
+from harebell.spark.limits import SPARK_SERVER_LOOK_SECONDS
 from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.session_server import (
     TOKEN_VARIABLE,
@@ -23,9 +23,6 @@ from harebell.spark.runtime.session_server import (
     SessionServer,
     versions,
 )
-
-if TYPE_CHECKING:
-    pass
 
 _SETTINGS = {
     "spark.plugins": "org.apache.spark.sql.connect.SparkConnectPlugin",
@@ -41,6 +38,7 @@ def main(arguments: list[str]) -> None:
     stopping = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopping.set())
+    # Before Spark starts, which takes seconds: one of several servers goes on.
     entry = ServerEntry(stopping)
     token = os.environ[TOKEN_VARIABLE]
     from harebell.spark.session import build_session
@@ -60,6 +58,7 @@ def main(arguments: list[str]) -> None:
     place = spark.sparkContext.master or ""
     entry.publish(SessionServer(os.getpid(), port, token, begun, idle_seconds, place, versions()))
     _wait_until_unused(service, idle_seconds, entry, stopping)
+    # First: a client that finds no record starts another server instead of losing its session.
     entry.withdraw()
     if jvm.poll() is not None:
         raise SystemExit(f"the JVM of this server has ended with code {jvm.returncode}")
@@ -84,9 +83,10 @@ def _wait_until_unused(
     """Wait until told to stop, until it is unused for the seconds, or cannot be found."""
     used, last = time.monotonic(), _last_statement(service)
     while not stopping.wait(min(SPARK_SERVER_LOOK_SECONDS, idle_seconds)):
-        found = _last_statement(service)
-        if found is None or found != last:
-            used, last = time.monotonic(), found
+        last_statement = _last_statement(service)
+        # None: a statement runs, so the server is used.
+        if last_statement is None or last_statement != last:
+            used, last = time.monotonic(), last_statement
         elif time.monotonic() - used > idle_seconds or not entry.there:
             return
 

@@ -23,9 +23,15 @@ from harebell.spark.runtime.java import SessionError
 
 DIRECTORY = "harebell_package"
 _SUFFIXES = {".py", ".so", ".pyi", ".typed"}
-_BROKER_ONLY = {"auth", "cli", "front", "model", "server", "store"}
-_FILTER = ("model/__init__.py", "model/editor.py", "model/filter/")
-"""What checks a condition, which options can have."""
+_BROKER_ONLY = {
+    *("auth", "cli", "cluster", "config", "front"),
+    *("management", "model", "server", "store"),
+}
+_CHECKS = (
+    *("model/__init__.py", "model/editor.py", "model/expiration.py"),
+    *("model/filter/", "model/limits.py"),
+)
+"""What checks a condition, which options can have, and the expirations of rows."""
 _PACKAGES = ("harebell", "pyspark_harebell", "msgspec", "google_crc32c")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -49,7 +55,7 @@ def files() -> Iterator[tuple[str, Path]]:
 
 
 def _is_broker_only(inside: Path) -> bool:
-    return inside.parts[0] in _BROKER_ONLY and not inside.as_posix().startswith(_FILTER)
+    return inside.parts[0] in _BROKER_ONLY and not inside.as_posix().startswith(_CHECKS)
 
 
 def python_files() -> Iterator[tuple[str, Path]]:
@@ -69,9 +75,9 @@ def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = No
     Raises:
         OSError: it cannot be written.
     """
-    found = list(files() if chosen is None else chosen)
+    shipped = list(files() if chosen is None else chosen)
     digest = hashlib.sha256()
-    for name, path in found:
+    for name, path in shipped:
         state = path.stat()
         digest.update(f"{name}\0{state.st_size}\0{state.st_mtime_ns}\0".encode())
     target = directory / f"harebell-{digest.hexdigest()[:16]}.zip"
@@ -81,8 +87,10 @@ def make_archive(directory: Path, chosen: Iterable[tuple[str, Path]] | None = No
     draft = directory / f"draft-{os.getpid()}-{secrets.token_hex(4)}.zip"
     try:
         with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-            for name, path in found:
+            for name, path in shipped:
+                # A fixed date: the archive is the same whenever it is made.
                 archive.writestr(zipfile.ZipInfo(name, _EPOCH), path.read_bytes())
+        # Other sessions may make the same archive now: each sees a whole one or none.
         draft.replace(target)
     finally:
         draft.unlink(missing_ok=True)

@@ -90,12 +90,12 @@ def find_cache(java: Java, environment: Mapping[str, str] | None = None) -> Spar
     jars = spark / "jars"
     if not jars.is_dir():
         raise SessionError(f"{spark} is no Spark: it has no directory jars; correct SPARK_HOME")
-    found = jars.resolve()
+    directory = jars.resolve()
     parts = (
         java.version,
-        str(found),
-        str(found.stat().st_mtime_ns),
-        str(len(list(found.iterdir()))),
+        str(directory),
+        str(directory.stat().st_mtime_ns),
+        str(len(list(directory.iterdir()))),
     )
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
     return SparkHomeCache(spark, root / key, given)
@@ -122,6 +122,7 @@ def make_overlay(cache: SparkHomeCache) -> Path:
         try:
             draft.rename(cache.overlay)
         except OSError:
+            # Another session was first, and its overlay is the same.
             if not cache.overlay.is_dir():
                 raise
     finally:

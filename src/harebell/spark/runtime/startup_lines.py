@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Mapping
 from typing import IO
 
-from harebell.base.limits import SPARK_LAST_LINES_SECONDS
+from harebell.spark.limits import SPARK_LAST_LINES_SECONDS
 
 _JVM = re.compile(
     rb"WARNING: Using incubator modules: jdk\.incubator\.vector"
@@ -86,6 +86,7 @@ def start_gateway(settings: Mapping[str, str]) -> None:
             )
     except BaseException:
         _begun.clear()
+        # The last lines of a JVM that does not start say why.
         thread.join(SPARK_LAST_LINES_SECONDS)
         raise
     # pyspark has no public call that takes a gateway.

@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from harebell.base.limits import SPARK_WARM_SECONDS
+from harebell.spark.limits import SPARK_WARM_SECONDS
 from harebell.spark.runtime.java import SessionError, find_java
 from harebell.spark.runtime.spark_home_cache import find_cache
 
@@ -200,6 +200,7 @@ def main(archive: Path) -> None:
         session.stop()
         assert gateway is not None, "a session here has a JVM"
         gateway.shutdown()
+        # The JVM ends with its standard input, and writes the archive then.
         gateway.proc.stdin.close()
         gateway.proc.wait(SPARK_WARM_SECONDS)
 

@@ -3,6 +3,7 @@
     sink.py              Spark's calls, on the driver and in tasks
     sink_schema.py       the columns of a data frame that become messages
     write_target.py      where rows go, which task writes them, and what it did
+    bad_rows.py          rows that cannot become messages; advice.py: what their errors advise
     staged.py            exactly once: rows are staged by tasks, and committed by the driver
     confirmed.py         at least once: rows are published with confirms
     reconnecting.py      go on after a lost connection

@@ -14,19 +14,22 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from harebell.base.limits import SPARK_EXAMPLES
 from harebell.client import blocking
 from harebell.client.blocking.rows import RowPublisher
-from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.errors import AccessRefused, AMQPError, BulkPublishFailed, PublishReturned
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import recoverable
+from harebell.spark.limits import SPARK_EXAMPLES
 from harebell.spark.options.sink_options import PUBLISHING_ID
+from harebell.spark.writing.bad_rows import BadRows
 from harebell.spark.writing.write_target import SinkError, TaskResult, WriteTarget
 
+_OF_ANOTHER = "publishers hand-over"
+"""The broker's error if another user has the publisher."""
 _ROW_BITS = 32
 """Bits of a publishing id for the row; the number of the micro-batch is above them."""
 
@@ -60,7 +63,8 @@ class ConfirmedWriter:
     ) -> None:
         self.progress = 0
         self._target = target
-        self._pieces = target.pieces(batches)
+        self._bad = BadRows(target.options)
+        self._pieces = target.pieces(batches, self._bad)
         self._rows = target.rows()
         self._done = done
         self._kept: deque[_Piece] = deque()
@@ -81,15 +85,19 @@ class ConfirmedWriter:
             patience=options.confirm_timeout,
         )
         if done.mode == PUBLISHING_ID:
-            publisher.number(f"{done.task.publisher}/{done.task.part}")
+            self._number(publisher)
         before = self.progress
         try:
             self._returns.begin(connection, publisher)
             for piece in self._numbered():
                 self._publish(publisher, piece, before)
+                self._publish_dead_letters(connection)
+            self._publish_dead_letters(connection)
             publisher.settle()
             self._returns.take()
         finally:
+            # The tally counts from 1 on each connection, and the task's rows from 0 over all of
+            # them.
             self.progress = before + publisher.tally.oldest - 1
             done.unroutable += publisher.tally.returned_count
             done.refused += publisher.tally.refused
@@ -102,18 +110,55 @@ class ConfirmedWriter:
             self._kept.append(piece)
             yield piece
 
+    def _publish_dead_letters(self, connection: blocking.Connection) -> None:
+        """Publish what bad rows have become; it is kept until that is confirmed."""
+        self._done.bad = self._bad.count
+        if not self._bad.letters:
+            return
+        letters = [one for rows in self._bad.letters for one in rows.to_pylist()]
+        with connection.channel() as channel:
+            try:
+                channel.publish_many(map(_message, letters), mandatory=True)
+            except BulkPublishFailed as error:
+                reason = error.failures[0][1]
+                if recoverable(reason):
+                    raise reason from error
+                raise SinkError(
+                    f"{len(letters)} rows that cannot become messages could not go to the "
+                    f"dead-letter exchange {self._target.options.dead_letter!r} either: {error}"
+                ) from error
+        self._bad.letters.clear()
+
+    def _number(self, publisher: RowPublisher) -> None:
+        """Let the broker drop rows that were published before.
+
+        Raises:
+            SinkError: another user has published for the query.
+            AMQPError: the broker refuses the publisher.
+        """
+        name, part = self._done.task.publisher, self._done.task.part
+        try:
+            publisher.number(f"{name}/{part}")
+        except AccessRefused as error:
+            if _OF_ANOTHER not in error.text:
+                raise
+            raise SinkError(f"{error}. Hand over '{name}', which has all partitions") from error
+
     def _publish(self, publisher: RowPublisher, piece: _Piece, before: int) -> None:
         """Publish the unconfirmed rows of one piece, as the window allows."""
         rows, done = self._rows, self._done
         count = self._target.load(rows, piece.data)
         done.rows = max(done.rows, piece.first + count)
         if done.mode == PUBLISHING_ID:
+            # A repeated micro-batch gets the same numbers, by which the broker knows its rows.
             rows.number_from = (done.task.batch << _ROW_BITS) + piece.first
-        at = max(0, before - piece.first)
-        while at < count:
-            at = publisher.publish(rows, len(piece.data), at, count)
+        # The rows before it were confirmed on an earlier connection.
+        row = max(0, before - piece.first)
+        while row < count:
+            row = publisher.publish(rows, len(piece.data), row, count)
             self._returns.take()
         settled = before + publisher.tally.oldest - 1
+        # A piece may go when the next one begins with confirmed rows: all of it is confirmed.
         while len(self._kept) > 1 and self._kept[1].first <= settled:
             self._kept.popleft()
 
@@ -139,11 +184,11 @@ class _Returns:
     def begin(self, connection: blocking.Connection, publisher: RowPublisher) -> None:
         """Continue with the publisher of a new connection."""
         # Messages that the connection before returned and that are not handled yet.
-        left = [] if self._publisher is None else self._publisher.returned
+        unhandled = [] if self._publisher is None else self._publisher.returned
         self._publisher = publisher
         self._channel = connection.channel() if self._exchange else None
         publisher.keep_returned = self._keep
-        publisher.returned = left
+        publisher.returned = unhandled
         self.take()
 
     def take(self) -> None:
@@ -167,6 +212,7 @@ class _Returns:
         except AMQPError as error:
             reason = error.failures[0][1] if isinstance(error, BulkPublishFailed) else error
             if recoverable(reason):
+                # They are published again on the next connection, before new ones.
                 publisher.returned = returned + publisher.returned
                 raise reason from error
             raise SinkError(
@@ -179,6 +225,18 @@ class _Returns:
     def _show(self, returned: list[PublishReturned]) -> None:
         room = SPARK_EXAMPLES - len(self._done.examples)
         self._done.examples += tuple(_where(one) for one in returned[: max(room, 0)])
+
+
+def _message(letter: dict[str, Any]) -> Message:
+    properties = {name: text for name, text in letter["properties"].items() if text is not None}
+    return Message(
+        letter["value"],
+        exchange=letter["exchange"],
+        routing_key=letter["routing_key"],
+        headers=dict(letter["headers"]),
+        delivery_mode=2,
+        **properties,
+    )
 
 
 def _letter(returned: PublishReturned, exchange: str) -> Message:

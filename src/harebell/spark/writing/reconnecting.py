@@ -12,10 +12,11 @@ import time
 from collections.abc import Callable
 from typing import TypeVar
 
-from harebell.base.limits import SPARK_RETRY_SECONDS
 from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.client.protocol.recovery import recoverable, refused
+from harebell.spark.limits import SPARK_RETRY_SECONDS
+from harebell.spark.outages import Retries, ended
 from harebell.spark.writing.write_target import SinkError, WriteTarget
 
 _LOG = logging.getLogger("harebell.spark")
@@ -50,24 +51,28 @@ def run_reconnecting(
     """
     patience = target.options.reconnect_timeout
     reached, give_up = -1, 0.0
+    retries = Retries(target.options.url.address)
     while True:
         connection: Connection | None = None
         try:
             connection = target.connect(what, rows, in_turn=True)
             known = True
+            ended(target.options.url.address)
             return work(connection)
         except AMQPError as error:
             if not (known and patience and _gone(error)):
                 raise
             now = time.monotonic()
+            # The time-out is for a broker that is away, not for work that is long.
             if progress() > reached:
                 reached, give_up = progress(), now + patience
+                retries.progressed()
             if now >= give_up:
                 raise SinkError(
                     f"the connection to {target.options.url.address} was lost and could not be "
                     f"made again in {patience:g} s (reconnectTimeout): {error}"
                 ) from error
-            _LOG.warning("lost the connection to %s: %s", target.options.url.address, error)
+            retries.failed(error)
         finally:
             if connection is not None:
                 _leave(connection)

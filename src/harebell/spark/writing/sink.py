@@ -28,14 +28,17 @@ from harebell.client.blocking import Connection
 from harebell.client.errors import AMQPError
 from harebell.spark.options.sink_options import (
     AT_LEAST_ONCE,
+    DROP,
     EXACTLY_ONCE,
     PUBLISHING_ID,
     SinkOptions,
     parse_sink,
 )
 from harebell.spark.options.values import OptionError
+from harebell.spark.plain_errors import without_traceback
 from harebell.spark.task_process import begin_task
 from harebell.spark.writing import confirmed, staged
+from harebell.spark.writing.advice import NO_ROUTE_MEND
 from harebell.spark.writing.reconnecting import run_reconnecting
 from harebell.spark.writing.sink_schema import message_columns
 from harebell.spark.writing.super_stream import by_partition, partition_count
@@ -50,6 +53,7 @@ Messages = Sequence[WriterCommitMessage | None]
 class SinkSource(DataSource):
     """The writing side of the format."""
 
+    @without_traceback
     def writer(self, schema: StructType, overwrite: bool) -> BatchWriter:
         """Return a writer for df.write."""
         target = _target(self.options, schema, overwrite)
@@ -58,6 +62,7 @@ class SinkSource(DataSource):
         job = Job(options.publisher or f"spark-job/{run}", run, options.version or 0)
         return BatchWriter(target, job)
 
+    @without_traceback
     def streamWriter(  # noqa: N802 - Spark's name
         self, schema: StructType, overwrite: bool
     ) -> StreamWriter:
@@ -113,17 +118,20 @@ class BatchWriter(DataSourceArrowWriter):
         self._target = target
         self._job = job
 
+    @without_traceback
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write one partition, on an executor."""
         job = self._job
         task = Task.of_job(job.publisher, job.run, job.batch)
         return _write(self._target, task, iterator, known=False)
 
+    @without_traceback
     def commit(self, messages: Messages) -> None:
         """Commit the batch: all partitions are written."""
         # A write without a name is never repeated: its publisher is not used again.
         _commit(self._target, messages, forget=self._target.options.publisher is None)
 
+    @without_traceback
     def abort(self, messages: Messages) -> None:
         """Abort the batch: a partition failed."""
         # If every task failed there are no results, and yet rows may be staged.
@@ -141,16 +149,19 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def __init__(self, target: WriteTarget) -> None:
         self._target = target
 
+    @without_traceback
     def write(self, iterator: Iterator[pa.RecordBatch]) -> TaskResult:
         """Write one partition of a micro-batch, on an executor."""
         task = Task.of_query()
         # The query has connected to the broker before.
         return _write(self._target, task, iterator, known=task.batch > 0)
 
+    @without_traceback
     def commit(self, messages: Messages, batchId: int) -> None:  # noqa: N803 - Spark's name
         """Commit a micro-batch: all partitions are written; repeated after a restart."""
         _commit(self._target, messages)
 
+    @without_traceback
     def abort(self, messages: Messages, batchId: int) -> None:  # noqa: N803
         """Abort a micro-batch: a partition failed."""
         _abort(self._target, messages)
@@ -192,6 +203,7 @@ class _TaskWriter:
 
     def give_up(self) -> None:
         """Discard what the failed task has staged."""
+        # Without a staged piece the broker has nothing of this attempt.
         if isinstance(self._writer, staged.StagedWriter) and self._writer.progress:
             staged.discard(self._target, self.done.task)
 
@@ -230,6 +242,10 @@ def _commit(target: WriteTarget, messages: Messages, *, forget: bool = False) ->
     finished = _done(messages)
     if not finished:
         return
+    if bad := sum(one.bad for one in finished):
+        where = f"went to exchange {target.options.dead_letter!r} with the reason"
+        where = "were dropped" if target.options.bad_rows == DROP else where
+        _LOG.warning("%d rows could not become messages and %s", bad, where)
     first = finished[0]
     if first.mode == EXACTLY_ONCE:
         try:
@@ -263,8 +279,7 @@ def _complain(target: WriteTarget, finished: list[TaskResult]) -> None:
         shown = [text for one in finished for text in one.examples]
         raise SinkError(
             f"{lost} of {rows} rows reached no queue, the first with routing key "
-            f"{', '.join(dict.fromkeys(shown[:3]))}: bind a queue, or set deadLetter, or "
-            "mandatory=false"
+            f"{', '.join(dict.fromkeys(shown[:3]))}. {NO_ROUTE_MEND}"
         )
 
 
@@ -278,6 +293,7 @@ def _abort(target: WriteTarget, messages: Messages, job: Task | None = None) -> 
     """
     finished = _done(messages)
     staging = [one.task for one in finished if one.mode == EXACTLY_ONCE]
+    # Tasks of another mode have published their rows: there is nothing to abort.
     task = staging[0] if staging else None if finished else job
     if task is None or target.options.delivery not in (None, EXACTLY_ONCE):
         return

@@ -22,6 +22,7 @@ from pyspark.sql.types import DataType, IntegralType, MapType, StructType
 from harebell.base.names import nearest
 from harebell.base.row_columns import COLUMNS, FIELDS
 from harebell.spark.options.values import OptionError
+from harebell.spark.schema import broker_columns
 
 OF_SOURCES = frozenset(
     {"queue", "offset", "timestamp", "redelivered", "delivery_count", "headers_json", "death"}
@@ -67,13 +68,11 @@ class MessageColumns:
     @property
     def stage_notation(self) -> str:
         """The columns in the notation of class stage."""
-        named: list[str] = []
-        for name in self.names:
-            if name == "properties":
-                named += [f"properties.{field}" for field in self.fields]
-            else:
-                named.append(name)
-        return ",".join(named)
+        return ",".join(broker_columns(self.names, self.fields))
+
+    def chosen(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return these columns of a batch."""
+        return batch.select(list(self.names))
 
     def fitted(self, batch: pa.RecordBatch) -> pa.RecordBatch:
         """Return these columns of a batch, cast to these types.
@@ -81,7 +80,7 @@ class MessageColumns:
         Raises:
             SinkSchemaError: a number does not fit.
         """
-        chosen = batch.select(list(self.names))
+        chosen = self.chosen(batch)
         if chosen.schema.equals(self.schema):
             return chosen
         arrays = []
@@ -115,38 +114,39 @@ def message_columns(
     Raises:
         SinkSchemaError: which column is missing, unknown, or of a wrong type.
     """
-    found = {}
+    columns = {}
     for field in schema.fields:
         name = field.name
-        if name in found:
+        if name in columns:
             raise SinkSchemaError(f"the data frame has two columns {name}: drop or rename one")
         if name in COLUMNS:
-            found[name] = field.dataType
+            columns[name] = field.dataType
         elif name not in OF_SOURCES and not ignore_unknown:
             raise SinkSchemaError(_unknown(name))
-    if "value" not in found:
+    if "value" not in columns:
         raise SinkSchemaError(
             "the data frame has no column value, which becomes the body: "
             'select("value"), or selectExpr("to_json(struct(*)) AS value") for all columns as JSON'
         )
-    if not has_exchange and "exchange" not in found:
+    if not has_exchange and "exchange" not in columns:
         raise SinkSchemaError(
             'the option exchange is missing: say where to, .option("exchange", "orders") or '
             '.option("queue", "orders"), or give the data frame a column exchange'
         )
-    if not has_routing_key and "routing_key" not in found:
+    if not has_routing_key and "routing_key" not in columns:
         raise SinkSchemaError(
             "the option routingKey is missing, and the data frame has no column routing_key: give "
             'one of them (an exchange that needs no key takes .option("routingKey", ""))'
         )
     fields: tuple[str, ...] = ()
     arrow = []
-    for name, kind in found.items():
+    for name, kind in columns.items():
         if name == "properties":
             fields = _fields(kind, ignore_unknown)
             arrow.append(pa.field(name, pa.struct([_arrow_field(field) for field in fields])))
         else:
             arrow.append(pa.field(name, _arrow(name, kind)))
+    # An option overrides the column for all rows, so the broker does not need it.
     said = {"exchange"} if has_exchange else set()
     if has_routing_key:
         said.add("routing_key")

@@ -13,16 +13,26 @@ import logging
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import NamedTuple
 
 import pyarrow as pa
 
-from harebell.base.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT, STAGE_PIECE_BYTES
+from harebell.base.limits import STAGE_PIECE_BYTES
 from harebell.client import blocking
 from harebell.client.errors import AMQPError, ChannelClosed, Fenced, NotFound, PreconditionFailed
 from harebell.client.protocol import stages
 from harebell.client.protocol.call import Call
+from harebell.spark.limits import SPARK_KEPT_BYTES, SPARK_PIECES_IN_FLIGHT
+from harebell.spark.writing.advice import NO_ROUTE_MEND
+from harebell.spark.writing.bad_rows import LETTER_COLUMNS, BadRows
 from harebell.spark.writing.reconnecting import run_reconnecting
-from harebell.spark.writing.write_target import SinkError, Task, TaskResult, WriteTarget
+from harebell.spark.writing.write_target import (
+    SinkError,
+    Task,
+    TaskResult,
+    WriteTarget,
+    serialized,
+)
 
 _LOG = logging.getLogger("harebell.spark")
 _NO_ROUTE = 312
@@ -30,6 +40,18 @@ _STAGE = "stage"
 _GONE = "send the batch again"
 """The broker's error if a part is missing."""
 _AGAIN = "start the query again, which goes on from its checkpoint, or write the data frame again"
+
+
+class _Piece(NamedTuple):
+    """Rows to stage.
+
+    Args:
+        data: in Arrow's IPC format.
+        columns: its columns, in the notation of class stage.
+    """
+
+    data: memoryview
+    columns: str
 
 
 class StagedWriter:
@@ -52,9 +74,10 @@ class StagedWriter:
     ) -> None:
         self.progress = 0
         self._columns = target.columns.stage_notation
-        self._pieces = target.pieces(batches)
+        self._bad = BadRows(target.options)
+        self._pieces = target.pieces(batches, self._bad)
         self._done = done
-        self._kept: deque[memoryview] = deque()
+        self._kept: deque[_Piece] = deque()
         self._byte_count = 0
         self._first = 0
         self._taken = 0
@@ -69,12 +92,16 @@ class StagedWriter:
         task = self._done.task
         channel = connection.channel(confirms=False)
         with _fencing_explained(task):
+            # The batch is committed already: the commit of a repeated micro-batch publishes
+            # nothing.
             if task.batch < channel.stage_open(task.publisher, task.run):
                 return
             first, self._taken = self._first, 0
             try:
                 self._stage(connection, channel)
             except PreconditionFailed as error:
+                # Only the first piece of a connection can meet a broker that has lost those before
+                # it.
                 if not first or self._taken:
                     raise
                 raise SinkError(
@@ -95,8 +122,8 @@ class StagedWriter:
                 part=task.part,
                 attempt=task.attempt,
                 number=number,
-                columns=self._columns,
-                data=piece,
+                columns=piece.columns,
+                data=piece.data,
             )
             waiting.append((number, call))
             # Also while the window has room: else nothing would be written until it is full.
@@ -106,27 +133,41 @@ class StagedWriter:
         while waiting:
             self._finish(connection, *waiting.popleft())
 
-    def _numbered(self) -> Iterator[tuple[int, memoryview]]:
+    def _numbered(self) -> Iterator[tuple[int, _Piece]]:
         """Yield kept pieces, then new ones; skip pieces that are staged already."""
         yield from enumerate(list(self._kept), self._first)
-        for piece in self._pieces:
-            if len(piece) > STAGE_PIECE_BYTES:
-                raise SinkError(
-                    f"a row has {len(piece)} bytes with its properties, and with "
-                    f"delivery=exactly-once a row has at most {STAGE_PIECE_BYTES}: set "
-                    "delivery=at-least-once, or publish where its body is stored"
-                )
-            self._kept.append(piece)
-            self._byte_count += len(piece)
-            yield self._first + len(self._kept) - 1, piece
+        for data in self._pieces:
+            yield self._keep(_Piece(data, self._columns))
+            yield from self._dead_letters()
+        yield from self._dead_letters()
+
+    def _dead_letters(self) -> Iterator[tuple[int, _Piece]]:
+        """Yield what bad rows have become: with its exchange in a column."""
+        for rows in self._bad.take():
+            for data in serialized(rows):
+                yield self._keep(_Piece(data, LETTER_COLUMNS))
+        self._done.bad = self._bad.count
+
+    def _keep(self, piece: _Piece) -> tuple[int, _Piece]:
+        size = len(piece.data)
+        if size > STAGE_PIECE_BYTES:
+            raise SinkError(
+                f"a row has {size} bytes with its properties, and with delivery=exactly-once a "
+                f"row has at most {STAGE_PIECE_BYTES}: set delivery=at-least-once, or publish "
+                "where its body is stored"
+            )
+        self._kept.append(piece)
+        self._byte_count += size
+        return self._first + len(self._kept) - 1, piece
 
     def _finish(self, connection: blocking.Connection, number: int, call: Call[int]) -> None:
         """Wait until a piece is staged."""
         self._done.rows = connection.finish(call)
         self._taken += 1
         self.progress = max(self.progress, number + 1)
+        # Only pieces that are staged: the others are not in the broker yet.
         while self._byte_count > SPARK_KEPT_BYTES and self._first < self.progress:
-            self._byte_count -= len(self._kept.popleft())
+            self._byte_count -= len(self._kept.popleft().data)
             self._first += 1
 
 
@@ -142,7 +183,8 @@ def commit(
         forget: whether to delete the publisher, which has no other batches.
 
     Raises:
-        SinkError: rows are unroutable, or another run of the query has fenced this one.
+        SinkError: rows are unroutable, another run of the query has fenced this one, or its
+            checkpoint is older than what was published.
         AMQPError: the broker refuses the batch.
     """
 
@@ -150,7 +192,8 @@ def commit(
         channel = connection.channel(confirms=False)
         with _fencing_explained(task):
             # For a batch without rows this may be the first request of this run to the broker.
-            channel.stage_open(task.publisher, task.run)
+            following = channel.stage_open(task.publisher, task.run)
+            _check_order(task, following, streaming=not (forget or target.options.publisher))
             committed = _commit(target, channel, task, finished)
         if forget:
             _forget(channel, task)
@@ -158,6 +201,41 @@ def commit(
 
     rows = sum(one.rows for one in finished)
     return run_reconnecting(target, "commit", work, known=True, rows=rows)
+
+
+def _check_order(task: Task, following: int, *, streaming: bool) -> None:
+    """Compare the number of a batch with the first one that the broker does not have.
+
+    Args:
+        task: any task of the batch.
+        following: that number.
+        streaming: whether each batch has the number after the last one, which alone is repeated.
+
+    Raises:
+        SinkError: the checkpoint of the query is older than what was published.
+    """
+    if task.batch < following - 1:
+        text = (
+            f"batch {task.batch} of {task.publisher!r} comes, and the broker has its batches up to "
+            f"{following - 1}"
+        )
+        if not streaming:
+            _LOG.warning("%s: it is passed over", text)
+            return
+        raise SinkError(
+            f"{text}: the checkpoint of the query was put back to an older state, and what comes "
+            "under these numbers would not be published. Put the newer checkpoint back; or publish "
+            "again what came after the older state, with "
+            f"`harebell publishers forget {task.publisher}`"
+        )
+    if streaming and task.batch > following:
+        _LOG.warning(
+            "the rows of %d batches of %r before batch %d are not on this broker: it was restored "
+            "to an older state, it has forgotten the publisher, or the query wrote to another one",
+            task.batch - following,
+            task.publisher,
+            task.batch,
+        )
 
 
 def _forget(channel: blocking.Channel, task: Task) -> None:
@@ -194,7 +272,7 @@ def _commit(
     except ChannelClosed as error:
         if error.code != _NO_ROUTE:
             raise
-        mend = "Bind a queue, or set deadLetter, or mandatory=false"
+        mend = NO_ROUTE_MEND
         if options.dead_letter:
             mend = (
                 f"They reach none by the dead-letter exchange {options.dead_letter!r} either: bind "

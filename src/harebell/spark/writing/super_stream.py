@@ -40,8 +40,8 @@ def _murmur3() -> Callable[..., int]:
         raise SinkError(
             "the option superStream needs the package mmh3 where tasks run: pip install mmh3"
         ) from None
-    found: Callable[..., int] = mmh3.hash
-    return found
+    murmur3: Callable[..., int] = mmh3.hash
+    return murmur3
 
 
 def partition_count(connection: blocking.Connection, name: str) -> int:
@@ -58,6 +58,7 @@ def partition_count(connection: blocking.Connection, name: str) -> int:
             except NotFound:
                 break
             count += 1
+    # A channel of its own: the failed declaration has closed the first one.
     with connection.channel() as channel, suppress(NotFound):
         channel.declare_queue(f"{name}-{count + 1}", passive=True)
         raise SinkError(

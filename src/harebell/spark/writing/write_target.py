@@ -10,17 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import pyarrow as pa
 from pyspark import TaskContext
 from pyspark.sql.datasource import WriterCommitMessage
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import SPARK_COMMITTED_PER_SECOND, SPARK_PIECE_BYTES
 from harebell.client import blocking
 from harebell.kernels.rows import Rows
 from harebell.spark.connection_limits import connect_in_turn
+from harebell.spark.limits import SPARK_COMMITTED_PER_SECOND, SPARK_PIECE_BYTES
 from harebell.spark.options.sink_options import AT_LEAST_ONCE, SinkOptions
+from harebell.spark.outages import watch
 from harebell.spark.writing.sink_schema import MessageColumns
 from harebell.wire.arrow.decode import decode_batch
 
@@ -42,6 +44,19 @@ def _parted(rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     half = count // 2
     yield from _parted(rows.slice(0, half))
     yield from _parted(rows.slice(half))
+
+
+def serialized(rows: pa.RecordBatch) -> Iterator[memoryview]:
+    """Yield rows as messages of Arrow's IPC format that a broker takes at a time."""
+    for part in _parted(rows):
+        yield memoryview(part.serialize())
+
+
+class RowSorting(Protocol):
+    """Sort out the rows that cannot become messages."""
+
+    def without(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the rows that can."""
 
 
 @dataclass(frozen=True)
@@ -69,26 +84,30 @@ class WriteTarget:
             options.delivery_mode,
         )
 
-    def pieces(self, batches: Iterator[pa.RecordBatch]) -> Iterator[memoryview]:
+    def pieces(
+        self, batches: Iterator[pa.RecordBatch], sorting: RowSorting
+    ) -> Iterator[memoryview]:
         """Yield batches as messages of Arrow's IPC format; skip those without rows.
 
-        Spark gives out batches of a little more than 64 MiB, which is more than a broker takes at
-        a time. A view, as a piece may be large and is mostly sent as it is.
+        Rows that cannot become messages are sorted out by `sorting`. Spark gives out batches of a
+        little more than 64 MiB, which is more than a broker takes at a time. A view, as a piece
+        may be large and is mostly sent as it is.
         """
         for batch in batches:
             if batch.num_rows:
-                rows = self.columns.fitted(batch)
+                good = sorting.without(self.columns.chosen(batch))
+                rows = self.columns.fitted(good)
                 if self.fitted is not None:
                     rows = self.fitted(rows)
-                for part in _parted(rows):
-                    yield memoryview(part.serialize())
+                if rows.num_rows:
+                    yield from serialized(rows)
 
     def load(self, rows: Rows, piece: memoryview) -> int:
         """Pass a piece to the kernel; return its number of rows."""
         data = piece.tobytes()
-        found = decode_batch(data, self.columns.names, self.columns.fields)
-        rows.load(data, found.rows, found.entries, found.spans)
-        return found.rows
+        batch = decode_batch(data, self.columns.names, self.columns.fields)
+        rows.load(data, batch.rows, batch.entries, batch.spans)
+        return batch.rows
 
     def connect(self, what: str, rows: int = 0, *, in_turn: bool = False) -> blocking.Connection:
         """Open a connection to the broker.
@@ -106,6 +125,7 @@ class WriteTarget:
         url = self.options.url
         if url.name is None:
             url = replace(url, name=f"spark: {what}")
+        watch(url)
         open_one = partial(blocking.connect, url, call_timeout=timeout, background_heartbeats=True)
         if not in_turn:
             return open_one()
@@ -124,6 +144,7 @@ class WriteTarget:
         """
         requested = self.options.delivery
         need = needs.get(requested or default)
+        # Publishing at least once needs no class of Harebell.
         if need is None or need in connection.extensions:
             return requested or default
         if requested is None:
@@ -190,6 +211,7 @@ class TaskResult(WriterCommitMessage):
         dead_lettered: number of these that were published to the dead-letter exchange.
         examples: routes of the first of these.
         refused: number of rows that the broker answered with basic.nack.
+        bad: number of rows that could not become messages.
     """
 
     mode: str
@@ -199,3 +221,4 @@ class TaskResult(WriterCommitMessage):
     dead_lettered: int = 0
     examples: tuple[str, ...] = ()
     refused: int = 0
+    bad: int = 0

@@ -1,1 +1,1 @@
-"""The journal: what the store does to its data directory, as rows of a log elsewhere."""
+"""The journal: the changes of a data directory, as rows of a log in a database."""

@@ -24,7 +24,7 @@ Every change may be made twice, if all that follow are made again too. Numbers a
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from struct import Struct
+from struct import Struct, error
 from typing import NamedTuple
 
 from harebell.base.errors import StoreError
@@ -38,10 +38,16 @@ ALIVE, CLAIM, END = 9, 10, 11
 _VERSION = 1
 _ROW = Struct("<B3xI")
 _CHANGE = Struct("<BQHQ")
+HEAD_BYTES = _ROW.size
+"""Bytes of a row before its changes, which its checksum does not cover."""
+
+
+class RowDamage(StoreError):
+    """A row is not what was written."""
 
 
 class Change(NamedTuple):
-    """One change; the table above says what its parts mean."""
+    """One change; the table above explains its parts."""
 
     kind: int
     number: int = 0
@@ -72,7 +78,8 @@ def plain(content: bytes, where: str) -> bytes:
         where: what the row is, for errors.
 
     Raises:
-        StoreError: the row is damaged, or LZ4 is not installed.
+        RowDamage: the row is damaged.
+        StoreError: LZ4 is not installed.
     """
     if content[:1] != bytes((COMPRESSED,)):
         return content
@@ -90,31 +97,65 @@ def decode(content: bytes, where: str) -> Iterator[Change]:
         where: what the row is, for errors.
 
     Raises:
-        StoreError: a newer version wrote the row, or it is damaged.
+        RowDamage: the row is damaged.
+        StoreError: a newer version wrote the row.
     """
     if len(content) < _ROW.size:
         raise _damaged(where)
     version, crc = _ROW.unpack_from(content)
+    if crc32c(content[_ROW.size :]) != crc:
+        raise _damaged(where)
     if version != _VERSION:
+        # The checksum does not cover the version. If the rest is a whole row of this version, a
+        # flipped bit is more likely than a newer version with the same format.
+        if list(_whole_changes(content)) and content[1:4] == bytes(3):
+            raise _damaged(where)
         raise StoreError(
             f"{where} has format {version}, and this version of Harebell reads {_VERSION}: use the "
             "version that wrote it"
         )
-    if crc32c(content[_ROW.size :]) != crc:
-        raise _damaged(where)
-    return _changes(memoryview(content))
+    return changes_of(memoryview(content))
 
 
-def _changes(view: memoryview) -> Iterator[Change]:
-    at = _ROW.size
-    while at < len(view):
-        kind, number, name, size = _CHANGE.unpack_from(view, at)
-        at += _CHANGE.size
-        path = str(view[at : at + name], "utf-8")
-        at += name
-        yield Change(kind, number, path, view[at : at + size])
-        at += size
+def changes_of(view: memoryview) -> Iterator[Change]:
+    """Yield the changes of a row of this version, whose checksum is not compared.
+
+    Raises:
+        ValueError: the rest of the row is no change.
+    """
+    offset = _ROW.size
+    while offset < len(view):
+        try:
+            kind, number, name_size, size = _CHANGE.unpack_from(view, offset)
+        except error:
+            raise ValueError("a change is cut off") from None
+        offset += _CHANGE.size
+        if offset + name_size + size > len(view):
+            raise ValueError("a change is longer than its row")
+        name = str(view[offset : offset + name_size], "utf-8")
+        offset += name_size
+        yield Change(kind, number, name, view[offset : offset + size])
+        offset += size
 
 
-def _damaged(where: str) -> StoreError:
-    return StoreError(f"{where} is damaged: it is not what was written; restore it from a backup")
+def size_of(change: Change) -> int:
+    """Return the bytes of a change in a row."""
+    return _CHANGE.size + len(change.name.encode()) + len(change.data)
+
+
+def checksum_of(content: bytes) -> int:
+    """Return the checksum in the head of a row."""
+    crc: int = _ROW.unpack_from(content)[1]
+    return crc
+
+
+def _whole_changes(content: bytes) -> Iterator[Change]:
+    """Yield the changes of a row with another number of a version, if all of it are changes."""
+    try:
+        yield from list(changes_of(memoryview(content)))
+    except ValueError:
+        return
+
+
+def _damaged(where: str) -> RowDamage:
+    return RowDamage(f"{where} is damaged: it is not what was written")

@@ -1,8 +1,12 @@
-"""Know which generations of a log still have bytes that live, and how many.
+"""Count the live bytes of each generation of a log in a database.
 
-A log elsewhere has rows in generations, and a generation is removed as a whole. Before that, what
-still lives of it is recorded once more. A file is watched in pieces of 64 KiB: a piece belongs to
-every generation that has bytes of it, until it is recorded again as a whole.
+The rows of such a log are in generations, and a generation is removed as a whole. Before that, its
+live bytes are recorded once more in a newer one. A file is watched in pieces of 64 KiB: a piece
+belongs to every generation that has bytes of it, until it is recorded again as a whole.
+
+    generation 1    file a: piece 0, piece 1        file b: piece 0
+    generation 2            piece 1 (a part)        file b removed
+    live in 1       file a: piece 0, piece 1        piece 1 needs the bytes of both generations
 """
 
 from __future__ import annotations
@@ -129,6 +133,7 @@ class LivePieces:
     def _truncated(self, path: str, size: int) -> None:
         self._resize(path, size)
         pieces = self._files.get(path, {})
+        # A piece that is cut in its middle stays: it has bytes before the end.
         for number in [each for each in pieces if each * PIECE_BYTES >= size]:
             for holder in pieces.pop(number):
                 self._of[holder].discard((path, number))

@@ -1,15 +1,15 @@
 """Record the changes that a store makes to its directory and its definitions.
 
-The store works on ordinary files, which are a cache. The recorded changes are what lasts: after
-each batch the shell takes them and makes them durable as a whole, so nothing here syncs, and the
-redo file has nothing to do. Files that a start empties or that only this machine needs are not
-recorded.
+The store works on ordinary files, which are only a cache: the recorded changes are durable. After
+each batch the shell takes them and stores them as a whole, so nothing here syncs, and the redo file
+is not needed. Files that a start empties or that only this machine needs are not recorded.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import msgspec
@@ -76,6 +76,8 @@ class RecordedFile(File):
         done = self._file.write_at(data, offset)
         if done > 0:
             view = memoryview(data)[:done]
+            # A view of immutable bytes is kept without a copy; a buffer may be overwritten before
+            # the batch.
             kept = view if view.readonly else bytes(view)
             self._journal.add(Change(WRITE, offset, self._path, kept))
         return done
@@ -181,6 +183,14 @@ class RecordedDefinitions(Definitions):
         """Whether there are changes for the next commit."""
         return self._definitions.gathered
 
+    def check(self, resource: str, table: Mapping[str, Any]) -> int:
+        """Return the size of a table of arguments in bytes, or refuse it."""
+        return self._definitions.check(resource, table)
+
+    def whole(self) -> AbstractContextManager[None]:
+        """Return a block whose changes are all gathered, or none of them if it raises."""
+        return self._definitions.whole()
+
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
         """Add or replace a definition."""
         self._definitions.put(kind, key, fields)
@@ -199,6 +209,7 @@ class RecordedDefinitions(Definitions):
 
     def write(self, changes: list[Any]) -> None:
         """Write changes to the cache, and record them."""
+        # The cache first: if SQLite refuses a change, nothing is recorded.
         self._definitions.write(changes)
         for text, values in changes:
             kind, puts = _ROWS[text]

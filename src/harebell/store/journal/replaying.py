@@ -1,4 +1,4 @@
-"""Make recorded changes again in a directory, which becomes what it was where they were made."""
+"""Replay recorded changes in a directory, which becomes equal to the recorded one."""
 
 from __future__ import annotations
 
@@ -70,11 +70,36 @@ class Replica:
             except sqlite3.Error as error:
                 self._lose_image(error)
 
-    def check(self) -> None:
-        """Check that definitions were there to be changed, after everything was replayed.
+    @property
+    def has_image(self) -> bool:
+        """Whether there are definitions that can be changed."""
+        return self._has_image
+
+    def fill(self, change: Change) -> bool:
+        """Write bytes that may be damaged, unless there is something already where they go.
 
         Raises:
-            StoreError: they were not, or could not be changed.
+            OSError: the disk refuses.
+        """
+        file = self._file(change.name)
+        there = min(max(file.size() - change.number, 0), len(change.data))
+        if there and any(file.read_at(there, change.number)):
+            return False
+        self._make(change)
+        return True
+
+    def distrust(self) -> None:
+        """Have the start look at every record of the files: some are damaged or missing."""
+        if self._has_image:
+            self._execute("UPDATE meta SET clean = ?", (0,))
+        if self._link is not None and self._link.in_transaction:
+            self._link.execute("COMMIT")
+
+    def check(self) -> None:
+        """Check, after everything was replayed, that no change of the definitions was skipped.
+
+        Raises:
+            StoreError: changes were skipped, and no later image of the database has replaced them.
         """
         if self._skipped and not self._has_image:
             why = self._failure or "the log has no definitions: restore the database from a backup"
@@ -120,6 +145,8 @@ class Replica:
     def _file(self, path: str) -> File:
         file = self._open.get(path)
         if file is None:
+            # Not the one used last, but the one opened first: changes of a row are mostly for few
+            # files.
             if len(self._open) >= _OPEN_FILES:
                 self._open.pop(next(iter(self._open))).close()
             directory = path.rpartition("/")[0]
@@ -147,7 +174,7 @@ class Replica:
             self._files.remove_directory(directory)
 
     def _keep(self, alive: dict[str, int]) -> None:
-        """Remove what is not alive: the rows that said so were removed from the log."""
+        """Remove files that no longer exist: the rows of their removal are gone from the log."""
         for directory in ("queues", "quarantine"):
             for path in self._below(directory):
                 if path not in alive:
@@ -158,12 +185,12 @@ class Replica:
                 file.truncate(size)
 
     def _below(self, directory: str) -> list[str]:
-        found = []
+        paths = []
         for name in self._files.names(directory):
             path = f"{directory}/{name}"
             below = self._files.names(path) if directory == "queues" else []
-            found += [f"{path}/{each}" for each in below] if directory == "queues" else [path]
-        return found
+            paths += [f"{path}/{each}" for each in below] if directory == "queues" else [path]
+        return paths
 
     def _replace(self, image: bytes | memoryview) -> None:
         """Replace the database of definitions."""
@@ -198,15 +225,17 @@ class Replica:
             self._link = sqlite3.connect(
                 uri, uri=True, isolation_level=None, check_same_thread=False
             )
+            # Nothing is synced: the directory is a cache, which is filled again after a crash.
             self._link.execute("PRAGMA synchronous = OFF")
         if not self._link.in_transaction:
             self._link.execute("BEGIN")
         self._link.execute(statement, values)
 
     def _lose_image(self, error: sqlite3.Error) -> None:
-        """Skip changes up to the next image, as if this one was gone.
+        """Skip changes up to the next image, as if there was none.
 
-        It may be older than what these changed, of another version even, if that went first.
+        The image may be older than the one that the changes were for, if that one is gone with its
+        generation; it may even be of another version.
         """
         self._failure = f"cannot write {self._database}: {error}"
         self._has_image, self._skipped = False, True

@@ -16,13 +16,15 @@ from struct import Struct
 from typing import Any
 
 from harebell.base.errors import StoreError
-from harebell.base.limits import COMPRESS_MIN_BYTES, COMPRESS_SHARE, COMPRESS_SKIPPED_ROWS
 from harebell.kernels.records import crc32c
+from harebell.store.limits import COMPRESS_MIN_BYTES, COMPRESS_SHARE, COMPRESS_SKIPPED_ROWS
 
 COMPRESSED = 2
 """The version of a compressed row."""
 _HEAD = Struct("<B3xI")
 _SIZE = Struct("<I")
+_RATIO_MAX = 256
+"""How many times smaller LZ4 makes bytes at most."""
 _BLOCK_AT = _HEAD.size + _SIZE.size
 
 
@@ -66,6 +68,26 @@ class RowCompressor:
         size = _SIZE.pack(len(row))
         crc = crc32c(block, crc32c(size))
         return b"".join((_HEAD.pack(COMPRESSED, crc), size, block))
+
+
+def unchecked(row: bytes) -> bytes:
+    """Return a row as it was before compression, whose checksum is not compared; b"" if it is none.
+
+    Raises:
+        StoreError: LZ4 is not installed.
+    """
+    if len(row) < _BLOCK_AT:
+        return b""
+    (size,) = _SIZE.unpack_from(row, _HEAD.size)
+    # Checked before memory is allocated: a damaged size may be 4 GiB.
+    if size > len(row) * _RATIO_MAX:
+        return b""
+    module = lz4_block()
+    try:
+        plain: bytes = module.decompress(memoryview(row)[_BLOCK_AT:], uncompressed_size=size)
+    except module.LZ4BlockError:
+        return b""
+    return plain
 
 
 def decompressed(row: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from harebell.base.limits import READ_HELD_BYTES
+from harebell.store.limits import READ_HELD_BYTES
 
 
 class Rereadable(Protocol):
@@ -38,6 +38,8 @@ class BlockCache:
         self.remove(block)
         self._blocks[block] = byte_count
         self.byte_count += byte_count
+        # The block that was just added stays, even if it is larger than the limit: its reader needs
+        # it.
         while self.byte_count > self._limit and len(self._blocks) > 1:
             oldest = next(iter(self._blocks))
             self.remove(oldest)

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import LARGE_RECORD_BYTES, STAGE_UNSYNCED_SEGMENTS, WRITE_EARLY_BYTES
 from harebell.base.message import PERSISTENT, Message
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.records import STAGED
 from harebell.kernels.rows import Rows
 from harebell.store.commit import GroupCommit, Part, Write
+from harebell.store.limits import STAGE_UNSYNCED_SEGMENTS, WRITE_EARLY_BYTES
 from harebell.store.log.large_record import LargeRecord
 from harebell.store.log.segment import Segment, encode_header
 from harebell.store.log.segmented_log import SegmentedLog
@@ -19,7 +20,7 @@ from harebell.store.log.settlement_buffer import SettlementBuffer, write_all_of
 
 if TYPE_CHECKING:
     from harebell.store.log.log_host import LogHost
-    from harebell.store.recovery import Found
+    from harebell.store.recovery import RecoveredLog
 
 _PERSISTENT = PERSISTENT
 _EARLY = WRITE_EARLY_BYTES
@@ -33,7 +34,7 @@ class DurableLog(SegmentedLog):
     """A log whose records survive a restart.
 
     Args:
-        store: what it shares with the other logs: files, clock and limits.
+        store: files, clock and limits, which all logs share.
         identity: the identity of the log.
         keep_all: whether all its messages survive a restart, not only persistent ones.
         segment_bytes: the size of a segment.
@@ -57,7 +58,7 @@ class DurableLog(SegmentedLog):
         self._staging = 0
         # Bytes of its rows that no commit has taken, with the headers of segments between them.
         self._row_bytes = 0
-        # Whether such a header says of more positions that they may have been handed out.
+        # Whether such a header raises the mark of positions that may have been delivered.
         self._marks = False
         # Segments with rows that were not synced.
         self._unsynced: list[Segment] = []
@@ -117,6 +118,8 @@ class DurableLog(SegmentedLog):
             buffer = tail.buffer
             before = buffer.size
             limit = tail.limit - buffer.start
+            # Rows are encoded up to the next early write, and no further: a batch may have any
+            # size.
             if before < self._early_from:
                 limit = min(limit, self._early_from)
             count = buffer.rows(self._end, now, rows, first, end, keep, limit, tail.positions)
@@ -145,18 +148,19 @@ class DurableLog(SegmentedLog):
         tail = self._tail
         if tail is None or tail.positions.count:
             tail = self._next_segment()
+        # The next message begins another segment.
         tail.limit = 0
         return tail
 
     def _add_large(self, tail: Segment, now: int, message: Message, keep: int) -> None:
         """Append a large message to a segment of its own."""
-        at = tail.buffer.start + tail.buffer.size
-        # This may raise: what the buffer has must be there still.
-        large = LargeRecord(b"", at, self.seed, self._end, now, message, keep)
+        offset = tail.buffer.start + tail.buffer.size
+        # Encoding may raise, so the buffer is emptied only afterwards.
+        large = LargeRecord(b"", offset, self.seed, self._end, now, message, keep)
         large.before = tail.buffer.take()
-        tail.positions.add(at)
+        tail.positions.add(offset)
         tail.hold_large(large, self.seed)
-        # Other logs may have the same body.
+        # The gauge counts a body once that several logs share.
         self._gauge.hold(message)
         self.has_large = True
 
@@ -166,8 +170,8 @@ class DurableLog(SegmentedLog):
         if self._staging != commit.staging:
             self._staging = commit.staging
             commit.staged.append((self.identity, self._end))
-            # Committed with the first row: after a crash the rows could not be referred
-            # from other records otherwise.
+            # The note of the batch and its first row are committed together: a row on disk that no
+            # note mentions would be taken for a message after a crash.
             commit.joint = True
         return 1 | _STAGED
 
@@ -253,13 +257,14 @@ class DurableLog(SegmentedLog):
         self._near = None
         return 0
 
-    def adopt(self, found: Found) -> None:
-        """Take the segments and marks that recovery has found."""
-        self.segments = list(found.segments)
+    def adopt(self, recovered: RecoveredLog) -> None:
+        """Take the segments and marks that recovery has read."""
+        self.segments = list(recovered.segments)
+        # Any segment may have a large message: `is_spilled` looks for it.
         self.has_large = bool(self.segments)
-        self._seen = found.seen
-        self._settlements.adopt(found.seen)
-        self._counted = found.counts or None
+        self._seen = recovered.seen
+        self._settlements.adopt(recovered.seen)
+        self._counted = recovered.counts or None
         if not self.segments:
             return
         self._tail = self.segments[-1]
@@ -267,11 +272,15 @@ class DurableLog(SegmentedLog):
         self._end = self._tail.positions.end()
         self._live = sum(segment.positions.live for segment in self.segments)
         for segment in self.segments[:-1]:
+            # The last process died after the commit that settled them, and before it removed the
+            # file.
             if segment.positions.live == 0:
                 self._emptied(segment)
 
     def take_back(self, position: int) -> int:
         """Remove, after opening, the rows of an uncommitted batch from a position on."""
+        # The rows and the note of their batch are settled together. If only the note were settled,
+        # the remaining rows would become messages.
         self._commit.joint = True
         count = 0
         position = self.next(position)
@@ -300,8 +309,16 @@ class DurableLog(SegmentedLog):
 
     # --- batches --------------------------------------------------------------------------------
 
+    def written(self) -> list[tuple[str, int]]:
+        """Return the paths of its segments on disk, with how many bytes of each are written.
+
+        Segments whose removal is not committed are among them. No batch may be in progress.
+        """
+        files = [(segment.path, segment.on_disk()) for segment in [*self.segments, *self._leaving]]
+        return [(path, size) for path, size in files if size]
+
     def collect(self) -> Part | None:
-        """Return what is to be written; called when a commit is gathered."""
+        """Return the changes for the next batch; called when a commit is gathered."""
         self.dirty = False
         part = Part(self, self.directory)
         handles = self._store.handles
@@ -315,6 +332,7 @@ class DurableLog(SegmentedLog):
             return part
         tail = self._tail
         if tail is not None:
+            # Before the buffers are taken: both calls append records to the newest segment.
             self._write_settlements(tail)
             self._carry_over(tail)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
@@ -322,6 +340,7 @@ class DurableLog(SegmentedLog):
         for segment in part.removals:
             handles.close_reader(segment)
         for segment in self._sealed:
+            # A sealed segment may be settled completely before its last records are written.
             if segment in self.segments:
                 self._collect_large(segment, part)
                 start = segment.buffer.start
@@ -348,8 +367,8 @@ class DurableLog(SegmentedLog):
     def _collect_large(self, segment: Segment, part: Part) -> None:
         """Write the large message of a segment; it is read from memory until that is done."""
         if segment.large is not None:
-            for at, data in segment.large.pieces():
-                part.writes.append(Write(segment, at, data, True))
+            for offset, data in segment.large.pieces():
+                part.writes.append(Write(segment, offset, data, True))
             part.large.append(segment)
             segment.made = True
 
@@ -363,13 +382,14 @@ class DurableLog(SegmentedLog):
                 segment.stretching = False
                 segment.ahead = write.start + len(write.data) + write.ahead
             self.release(segment, min(segment.held, len(write.data)))
-            # The kernel tells of a failed write who has had the file open since.
+            # The kernel reports a failed write-back to descriptors that were open at that time,
+            # so a file with unsynced rows stays open until its sync.
             goes_on = write.goes_on or segment in self._unsynced
             handles.wrote(segment, goes_on and not self._gone)
         for segment in part.large:
             self._forget_large(segment)
         if self._unsynced:
-            # The next commit is to sync it.
+            # The next commit has to sync these segments.
             self._touch()
         for segment in part.early:
             segment.fresh = False
@@ -430,12 +450,14 @@ class DurableLog(SegmentedLog):
             # Not for a part of a transaction, which must not be on disk before the rest, not while
             # space is written ahead at the same place, and not for a large message, which blocks.
             return 0
-        at = segment.buffer.start
+        offset = segment.buffer.start
         data = segment.buffer.take()
         try:
-            self._store.write_now(segment, self.directory, data, at)
+            self._store.write_now(segment, self.directory, data, offset)
         except OSError:
-            segment.put_back(data, at, self.seed)
+            # The next commit meets the same error and blocks publishers. Until it runs, this is
+            # not tried again for every message.
+            segment.put_back(data, offset, self.seed)
             self._early_from = segment.buffer.size + _EARLY
             return 0
         self._early_from = _EARLY
@@ -469,7 +491,8 @@ class DurableLog(SegmentedLog):
                 if segment not in self._unsynced:
                     self._unsynced.append(segment)
         elif self._unsynced:
-            # Also if this commit writes to it: a redo file has only what the commit itself writes.
+            # Also segments that this commit writes to: the redo file has the writes of this commit
+            # only, and they would begin behind a gap if earlier rows were lost.
             for segment in self._unsynced:
                 self._add_early(segment)
             part.started = self._unsynced
@@ -509,6 +532,6 @@ class DurableLog(SegmentedLog):
 
 def _only_rows(writes: list[Write], row_bytes: int) -> bool:
     """True if there are writes, of these bytes only, and space behind them stays as it is."""
-    found = sum([len(write.data) for write in writes])
+    byte_count = sum([len(write.data) for write in writes])
     other = [write for write in writes if write.ahead or write.cuts]
-    return 0 < found == row_bytes and not other
+    return 0 < byte_count == row_bytes and not other

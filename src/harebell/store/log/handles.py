@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import errno
 
-from harebell.base.limits import OPEN_FILES
 from harebell.base.ports import File, Files
+from harebell.store.limits import OPEN_FILES
 from harebell.store.log.block_cache import BlockCache
 from harebell.store.log.segment import Segment
 
@@ -51,6 +51,8 @@ class Handles:
             except OSError as error:
                 if error.errno not in _FULL or not self._readers:
                     raise
+                # All readers, not one: they are opened again when needed, and sockets need
+                # descriptors too.
                 self._shrink_readers(0)
                 file = self._files.open(segment.path)
             segment.reader = file
@@ -66,23 +68,24 @@ class Handles:
         if not goes_on:
             self._close_writer(segment)
             return
+        # Inserted again at the end: the first of the dict is the one not used for longest.
         self._writers[segment] = None
         while len(self._writers) > self._limit:
             oldest = next(iter(self._writers))
             del self._writers[oldest]
             self._close_writer(oldest)
 
-    def let_writers_go(self) -> bool:
+    def close_idle_writers(self) -> bool:
         """Close the writers that no batch has used since they were synced; return False if none.
 
         A batch calls it when it cannot open more files. Its own writers are not closed: `wrote` is
         called for them afterwards.
         """
-        found = list(self._writers)
+        writers = list(self._writers)
         self._writers.clear()
-        for segment in found:
+        for segment in writers:
             self._close_writer(segment)
-        return bool(found)
+        return bool(writers)
 
     def close(self, segment: Segment) -> None:
         """Close the files of a removed segment."""

@@ -52,6 +52,7 @@ class LargeRecord:
         keep: int,
     ) -> None:
         buffer = RecordBuffer(0, seed)
+        # Encoded with an empty body, then size and checksum are replaced by those with the body.
         buffer.message(position, time, with_body(message, b""), keep)
         data = buffer.take()
         head = data[_COVERED : record_size(data, 0)]
@@ -67,13 +68,13 @@ class LargeRecord:
 
     def pieces(self) -> list[tuple[int, bytes]]:
         """Return the writes: offsets in the file, and data."""
-        found = []
-        at = self.offset - len(self.before)
+        pieces = []
+        offset = self.offset - len(self.before)
         for data in (self.before, self._prefix, self.message.body, self._padding):
             if data:
-                found.append((at, data))
-            at += len(data)
-        return found
+                pieces.append((offset, data))
+            offset += len(data)
+        return pieces
 
     def read(self) -> Message:
         """Return the message as it would be read from disk."""
@@ -95,7 +96,7 @@ class LargeReader:
         seed: the initial value of the checksum.
 
     Attributes:
-        left: bytes of the body that are not read yet.
+        remaining: bytes of the body that are not read yet.
 
     Raises:
         OSError: the file cannot be read.
@@ -112,8 +113,8 @@ class LargeReader:
         _, self._claimed = _SUM.unpack_from(data)
         self._head = data[_COVERED:start]
         self._sum = crc32c(self._head, seed)
-        self._at = offset + start
-        self.left = size - start
+        self._offset = offset + start
+        self.remaining = size - start
 
     def read(self, file: File, byte_count: int) -> bytes:
         """Read the next bytes of the body.
@@ -122,12 +123,12 @@ class LargeReader:
             OSError: the file cannot be read.
             ValueError: the file ends too early.
         """
-        piece = file.read_at(min(byte_count, self.left), self._at)
-        if not piece and self.left:
+        piece = file.read_at(min(byte_count, self.remaining), self._offset)
+        if not piece and self.remaining:
             raise ValueError("the body of a large record is cut off")
         self._sum = crc32c(piece, self._sum)
-        self._at += len(piece)
-        self.left -= len(piece)
+        self._offset += len(piece)
+        self.remaining -= len(piece)
         return piece
 
     def message(self, body: bytes) -> Message:
@@ -138,10 +139,10 @@ class LargeReader:
         """
         # The head alone is a record without a body.
         head = _SUM.pack(_COVERED + len(self._head), 0) + self._head
-        found = parse(head, 0) if self._sum == self._claimed else None
-        if found is None:
+        parsed = parse(head, 0) if self._sum == self._claimed else None
+        if parsed is None:
             raise ValueError("the checksum of a large record is wrong")
-        return with_body(found, body)
+        return with_body(parsed, body)
 
 
 def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
@@ -152,14 +153,17 @@ def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
     """
     try:
         reader = LargeReader(file, offset, size, seed)
-        body = reader.read(file, reader.left)
-        return reader.message(body) if not reader.left else None
+        body = reader.read(file, reader.remaining)
+        return reader.message(body) if not reader.remaining else None
     except ValueError:
         return None
 
 
 def with_body(message: Message, body: bytes) -> Message:
-    """Return a copy of a message with another body."""
+    """Return a copy of a message with another body.
+
+    Arrival time and expiry are kept, since a record has them; marks of a delivery are not.
+    """
     properties = Properties(
         message.raw,
         message.delivery_mode,

@@ -19,7 +19,13 @@ if TYPE_CHECKING:
 
 
 class LogHost(Protocol):
-    """The part of `DiskStore` that logs use."""
+    """The part of `DiskStore` that logs use.
+
+    Attributes:
+        pressed: whether memory is short, so that transient messages go to disk.
+    """
+
+    pressed: bool
 
     gauge: Gauge
     clock: Clock

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit, Definitions, Log, Store
 from harebell.base.sequence import Sequence
+from harebell.store.encoded import checked_table
 from harebell.store.memory_files import MemoryFiles
 
 
@@ -42,7 +44,7 @@ class MemoryLog(Log):
         record: Message | None = self._records.take(position)
         if record is not None:
             self._counts.pop(position, None)
-            self._gauge.let_go(record)
+            self._gauge.release(record)
         return 0
 
     def first(self) -> int:
@@ -139,21 +141,69 @@ class MemoryLog(Log):
         return 0
 
 
+Encode = Callable[[Mapping[str, Any]], bytes]
+
+
+def _unchecked(table: Mapping[str, Any]) -> bytes:
+    return b""
+
+
 class MemoryDefinitions(Definitions):
-    """Definitions in memory."""
+    """Definitions in memory.
 
-    __slots__ = ("_rows",)
+    Args:
+        encode: encodes a table of arguments, for a store that refuses what one on disk refuses.
+    """
 
-    def __init__(self) -> None:
+    __slots__ = ("_before", "_encode", "_rows")
+
+    def __init__(self, encode: Encode = _unchecked) -> None:
         self._rows: dict[str, dict[tuple[str, ...], dict[str, Any]]] = {}
+        self._encode = encode
+        # Replaced and removed rows of the block that `whole` has begun.
+        self._before: list[tuple[str, tuple[str, ...], dict[str, Any] | None]] | None = None
+
+    def check(self, resource: str, table: Mapping[str, Any]) -> int:
+        """Return the size of a table of arguments in bytes, or refuse it."""
+        return len(checked_table(self._encode, resource, table))
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Make all changes of a block, or none of them if it raises."""
+        # Blocks may be nested: the outer one undoes the changes of inner blocks, too, if it fails.
+        outer, self._before = self._before, []
+        try:
+            yield
+        except BaseException:
+            for kind, key, row in reversed(self._before):
+                rows = self._rows.setdefault(kind, {})
+                if row is None:
+                    rows.pop(key, None)
+                else:
+                    rows[key] = row
+            self._before = []
+            raise
+        finally:
+            if outer is not None:
+                outer += self._before
+            self._before = outer
 
     def put(self, kind: str, key: tuple[str, ...], fields: Mapping[str, Any]) -> None:
         """Add or replace a definition."""
+        for value in fields.values():
+            if isinstance(value, Mapping):
+                self.check(f"{kind} '{key[-1]}'", value)
+        self._note(kind, key)
         self._rows.setdefault(kind, {})[key] = dict(fields)
 
     def drop(self, kind: str, key: tuple[str, ...]) -> None:
         """Remove a definition; a missing one is no error."""
+        self._note(kind, key)
         self._rows.get(kind, {}).pop(key, None)
+
+    def _note(self, kind: str, key: tuple[str, ...]) -> None:
+        if self._before is not None:
+            self._before.append((kind, key, self._rows.get(kind, {}).get(key)))
 
     def load(self, kind: str) -> Iterable[tuple[tuple[str, ...], Mapping[str, Any]]]:
         """Return all definitions of a kind, in the order of creation."""
@@ -165,23 +215,29 @@ class MemoryStore(Store):
 
     Args:
         gauge: where every log counts its bytes.
+        encode: see `MemoryDefinitions`.
     """
 
     __slots__ = ("_gauge", "_made")
 
-    def __init__(self, gauge: Gauge) -> None:
+    def __init__(self, gauge: Gauge, encode: Encode = _unchecked) -> None:
         self._gauge = gauge
         self._made = 0
         self.commit = Commit()
         # No commit is needed: records in memory are never safer than now.
         self.commit.done = self.commit.ticket
-        self.definitions = MemoryDefinitions()
+        self.definitions = MemoryDefinitions(encode)
         self.files = MemoryFiles()
 
     def new_identity(self) -> str:
         """Return a new identity: a number is enough, as it is never stored."""
         self._made += 1
         return f"{self._made:032x}"
+
+    def new_era(self) -> str:
+        """Return a new name of an era."""
+        self._made += 1
+        return f"{self._made:016x}"
 
     def open_log(
         self, identity: str, *, durable: bool, keep_all: bool = False, segment_bytes: int = 0

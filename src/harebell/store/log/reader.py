@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import LARGE_RECORD_BYTES, READ_FIRST_BYTES, READ_MAX_BYTES, READ_PLACES
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.records import is_row, parse, pour, record_size
+from harebell.kernels.limits import LARGE_RECORD_BYTES
+from harebell.kernels.records import append_to, is_row, parse, record_size
+from harebell.store.limits import READ_FIRST_BYTES, READ_MAX_BYTES, READ_PLACES
 from harebell.store.log.handles import Handles
 from harebell.store.log.large_record import read_large
 from harebell.store.log.recall import Recalled
@@ -42,6 +43,8 @@ class Reader:
             OSError: the file cannot be read.
         """
         if offset >= segment.buffer.start:
+            # Bytes that never left memory need no checksum: only what comes from the disk is
+            # checked.
             return segment.buffer.read(offset)
         if segment.large is not None and offset == segment.large.offset:
             return segment.large.read()
@@ -59,14 +62,15 @@ class Reader:
     def _read_large(self, segment: Segment, offset: int, block: Block) -> Message | None:
         """Return a message that is larger than a block; the block has its head."""
         size = record_size(block.data, 0)
+        # A damaged head may claim any size; it must not allocate more than the segment has.
         if size > segment.buffer.start - offset:
             return None
-        found = read_large(self._handles.reader(segment), offset, size, self._seed)
-        if found is not None and segment.positions.count == 1:
-            # It may be read again before it is delivered.
-            segment.recalled = Recalled(segment, found)
+        message = read_large(self._handles.reader(segment), offset, size, self._seed)
+        if message is not None and segment.positions.count == 1:
+            # A queue may read a message again before it delivers it.
+            segment.recalled = Recalled(segment, message)
             self._handles.blocks.add(segment.recalled, size)
-        return found
+        return message
 
     def is_row(self, segment: Segment, offset: int) -> bool:
         """True if the record at an offset of the file is a row of a staged batch.
@@ -77,27 +81,27 @@ class Reader:
         block = self._block(segment, offset)
         return is_row(block.data, offset - block.base)
 
-    def pour(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
+    def append_to(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
         """Add the message at an offset to a batch as a row; return False if it is damaged.
 
         Raises:
             OSError: the file cannot be read.
         """
         if offset >= segment.buffer.start:
-            return segment.buffer.pour(offset, position, into)
+            return segment.buffer.append_to(offset, position, into)
         if segment.large is not None and offset == segment.large.offset:
             into.message(segment.large.read(), position)
             return True
         flying = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
-            return pour(flying, offset - segment.flying_at, position, -1, into)
+            return append_to(flying, offset - segment.flying_at, position, -1, into)
         block = self._block(segment, offset)
         if block.large:
             message = self._read_large(segment, offset, block)
             if message is not None:
                 into.message(message, position)
             return message is not None
-        return pour(block.data, offset - block.base, position, self._seed, into)
+        return append_to(block.data, offset - block.base, position, self._seed, into)
 
     def _block(self, segment: Segment, offset: int) -> Block:
         """Return a block with the record at an offset."""
@@ -125,14 +129,13 @@ class Reader:
         blocks = self._blocks
         for block in blocks:
             if block.has(segment, offset) or block.near(segment, offset):
-                found = block
                 blocks.remove(block)
                 break
         else:
-            found = blocks.pop(0) if len(blocks) >= _PLACES else Block()
+            block = blocks.pop(0) if len(blocks) >= _PLACES else Block()
         blocks.append(self._current)
-        self._current = found
-        return found
+        self._current = block
+        return block
 
 
 class Block:
@@ -160,9 +163,9 @@ class Block:
             return False
         if self.large:
             return offset == self.base
-        at = offset - self.base
-        size = record_size(self.data, at)
-        return size > 0 and at + size <= len(self.data)
+        index = offset - self.base
+        size = record_size(self.data, index)
+        return size > 0 and index + size <= len(self.data)
 
     def near(self, segment: Segment, offset: int) -> bool:
         """True if the record at an offset follows this block."""
@@ -174,15 +177,17 @@ class Block:
 
     def load(self, handles: Handles, segment: Segment, offset: int) -> int:
         """Read bytes that begin with a record; more of them if the segment is read in order."""
+        # Four times as much with each read in order: a few large reads where a backlog is
+        # delivered, and little waste where single messages are read.
         self._ahead = min(self._ahead * 4, _MAX) if self.near(segment, offset) else _FIRST
         file = handles.reader(segment)
         # Bytes that are being written may not be in the file yet, so a block ends before them.
         before = segment.flying is not None and offset < segment.flying_at
-        left = (segment.flying_at if before else segment.buffer.start) - offset
-        data = file.read_at(min(self._ahead, left), offset)
+        readable = (segment.flying_at if before else segment.buffer.start) - offset
+        data = file.read_at(min(self._ahead, readable), offset)
         size = record_size(data, 0)
         self.large = size >= _LARGE
-        if len(data) < size <= left and not self.large:
+        if len(data) < size <= readable and not self.large:
             data = file.read_at(size, offset)
         self.segment = segment
         self.base = offset

@@ -1,9 +1,9 @@
 """Read a large message back from disk, in slices.
 
-Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. A queue asks
-`Log.far` before it takes a message, and `Log.fetch` reads one that is far. The message then waits
-in its segment until it is taken. Waiting messages count in the block cache: the oldest is released,
-and fetched again when a consumer is ready for it.
+Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. So a queue asks
+`Log.is_spilled` before it takes a message, and `Log.load_spilled` loads a spilled one. The loaded
+message stays in its segment until it is taken. Loaded messages count in the block cache, which
+releases the oldest of them; a released message is loaded again when a consumer is ready for it.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.base.message import Message
 from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.records import record_size
+from harebell.store.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.store.log.large_record import LargeReader
 
 if TYPE_CHECKING:
@@ -66,6 +66,7 @@ class Recall:
     def go_on(self) -> bool:
         """Read as much as this turn has time for; return True at the end."""
         segment = self._segment
+        # The message may have been settled or purged between two slices.
         if segment.positions.live:
             try:
                 message = self._read()
@@ -92,14 +93,15 @@ class Recall:
         if reader is None:
             file = self._store.handles.reader(self._segment)
             size = record_size(file.read_at(_SIZE_BYTES, self._offset), 0)
+            # Checked before memory is allocated: damaged bytes may claim any size.
             if size > self._segment.buffer.start - self._offset:
                 raise ValueError("a large record claims more than its segment has")
             reader = self._reader = LargeReader(file, self._offset, size, self._seed)
-            self._body = GatheredBody(reader.left)
-        while reader.left:
+            self._body = GatheredBody(reader.remaining)
+        while reader.remaining:
             # Its file may have been closed meanwhile, to open others.
             file = self._store.handles.reader(self._segment)
             self._body.add(reader.read(file, TRANSIENT_SLICE_BYTES))
-            if self._store.work.charge(TRANSIENT_SLICE_UNITS) and reader.left:
+            if self._store.work.charge(TRANSIENT_SLICE_UNITS) and reader.remaining:
                 return None
         return reader.message(self._body.take())

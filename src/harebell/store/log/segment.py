@@ -1,5 +1,22 @@
 """A segment of a log: its file name, header, and the bytes that are not on disk yet.
 
+    <first position, 20 digits>.seg
+
+    0               8     12       16      24     32     40         56       64
+    | HBSEG 0 0 1   | crc | before | first | time | seen | identity | suffix | records ...
+
+    magic     8 bytes, "HBSEG" 0 0 and the version, 1
+    crc       u32, CRC-32C of the bytes 12 to 63
+    before    u32, the end of the records of the segment before this one, in units of 8 bytes
+    first     u64, the position of the first message
+    time      u64, when the segment was made, in milliseconds since 1970
+    seen      u64, every position below it may have been handed out
+    identity  16 bytes, of the log: its 32 hexadecimal digits
+    suffix    u64, the number behind the dash of the identity; 2^64-1 without one
+
+Numbers are little-endian. Records (`kernels/records.py`) begin at multiples of 8 bytes. While the
+segment is written, its bytes are in these places:
+
 | header | written | being written | written early | in the buffer | not used |
                    ^ flying_at                     ^ buffer.start  ^ end      ^ ahead
 
@@ -37,6 +54,7 @@ _UNUSED = b"not used"
 
 def unused(offset: int, byte_count: int) -> bytes:
     """Return the bytes for space written ahead at an offset."""
+    # The text is a function of the offset in the file, so any part of the space can be compared.
     phase = offset % len(_UNUSED)
     return (_UNUSED * (byte_count // len(_UNUSED) + 2))[phase : phase + byte_count]
 
@@ -73,6 +91,7 @@ def encode_header(identity: str, first: int, time: int, seen: int, before: int =
         before: where the records of the segment before it end; 0 without one.
     """
     digits, suffix = _identity_bytes(identity)
+    # In units of 8 bytes, so that 32 bits reach 32 GiB.
     checked = _CHECKED.pack(-(-before // _ALIGN), first, time, seen, digits, suffix)
     return _HEADER.pack(_MAGIC, crc32c(checked)) + checked
 
@@ -121,21 +140,21 @@ class Segment:
         seed: where checksums start from.
 
     Attributes:
-        ahead: up to where bytes are written that are not used; 0 when there are none.
-        stretching: such bytes are being written; no early write may happen meanwhile.
+        ahead: the offset where the space written ahead ends; 0 when there is none.
+        stretching: space ahead is being written; no early write may happen meanwhile.
         path: of the file.
         positions: where its messages stand, and which are settled.
         buffer: records that no batch has taken yet.
-        flying: bytes that are being written; None without any. All others before the buffer's
-            are there to be read.
-        flying_at: the offset of the first of them.
-        fresh: whether the file was made without its directory being synced since.
-        large: its only message, while that is large and not on disk; it ends where the buffer
-            begins.
-        held: bytes of it that the memory gauge counts.
-        recall: reads that message from the disk, in slices; None while it is not read.
-        recalled: it was read so, and not let go yet.
-        fetchable: whether that may be tried; not if the disk refused it, or it is damaged.
+        flying: bytes that a batch is writing; None without any. All other bytes before the
+            buffer's can be read from the file.
+        flying_at: the offset of the first flying byte.
+        fresh: whether the file was created and its directory not synced since.
+        large: the only message of the segment, while it is large and not on disk; it ends where
+            the buffer begins.
+        held: bytes of the segment that the memory gauge counts.
+        recall: reads the large message from the disk, in slices; None while it is not read.
+        recalled: the large message as read, until it is delivered or released.
+        fetchable: whether a recall may be tried; not if the disk refused it, or it is damaged.
         made: whether the file exists, or is being made.
         messages: objects by index, None for a settled one; None where messages are records.
         limit: the size from which the log goes on in another segment.
@@ -201,7 +220,7 @@ class Segment:
         self.large = large
         self.buffer = RecordBuffer(large.end, seed)
 
-    def goes_on(self, written: int, seed: int) -> None:
+    def continue_at(self, written: int, seed: int) -> None:
         """Continue an existing file of that size."""
         self.buffer = RecordBuffer(written, seed)
         self.made = True
@@ -212,14 +231,20 @@ class Segment:
         self.flying = self.buffer.take()
         return self.flying
 
-    def put_back(self, data: bytes, at: int, seed: int) -> None:
+    def put_back(self, data: bytes, offset: int, seed: int) -> None:
         """Return bytes to the buffer that could not be written."""
-        self.buffer = RecordBuffer(at, seed)
+        self.buffer = RecordBuffer(offset, seed)
         self.buffer.raw(data)
 
     def end(self) -> int:
         """Return the size that the file will have."""
         return self.buffer.start + self.buffer.size
+
+    def on_disk(self) -> int:
+        """Return how many bytes were written to the file, while no batch is on its way."""
+        if self.large is not None:
+            return self.large.offset - len(self.large.before)
+        return self.buffer.start
 
     def refer(self, first: int) -> None:
         """Note that records here refer to messages in the segment with this first position."""

@@ -26,7 +26,7 @@ cdef class SegmentedLog(Log):
     cdef object _counted
     cdef object _unreadable
 
-    @cython.locals(segment=Segment, found="long long")
+    @cython.locals(segment=Segment, live="long long")
     cpdef long long next(self, long long position) except -1
     cpdef long long first(self) except -1
     cpdef long long end(self) except -1
@@ -36,8 +36,8 @@ cdef class SegmentedLog(Log):
         reached="long long",
         count="long long",
         total="long long",
-        left="long long",
-        there="long long",
+        room="long long",
+        stop="long long",
         more="long long",
         size="long long",
     )
@@ -45,19 +45,21 @@ cdef class SegmentedLog(Log):
         self, long long position, long long end, long long messages, long long byte_count
     )
     cpdef long long byte_count(self) except -1
-    @cython.locals(near=Segment, found=Segment, index="long long", at=Py_ssize_t)
+    @cython.locals(near=Segment, segment=Segment, index="long long", nearest=Py_ssize_t)
     cdef Segment _find(self, long long position)
     cdef Py_ssize_t _index(self, long long position) except -1
 
     @cython.locals(segment=Segment, message=Message, offset="long long")
     cpdef Message read(self, long long position)
     @cython.locals(segment=Segment)
-    cpdef bint far(self, long long position) except -1
+    cpdef bint is_spilled(self, long long position) except -1
     @cython.locals(segment=Segment, builder=BatchBuilder, last="long long")
-    cpdef long long pour(self, long long position, long long end, object into) except -1
+    cpdef long long append_to(self, long long position, long long end, object into) except -1
     @cython.locals(well=bint)
-    cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
-    cdef bint _pour_record(
+    cdef bint _append_one_to(
+        self, Segment segment, long long position, BatchBuilder builder
+    ) except -1
+    cdef bint _append_record_to(
         self, Segment segment, long long position, BatchBuilder builder
     ) except -1
     cpdef int count(self, long long position) except -1
@@ -65,7 +67,7 @@ cdef class SegmentedLog(Log):
     cdef bint _set_count(self, long long position, int count) except -1
     cpdef long long time_of(self, long long position) except -1
     @cython.locals(
-        segment=Segment, low="long long", high="long long", middle="long long", there="long long"
+        segment=Segment, low="long long", high="long long", middle="long long", live="long long"
     )
     cpdef long long at_time(self, long long moment) except -1
     cpdef long long retain(

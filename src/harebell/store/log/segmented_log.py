@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
-from harebell.base.limits import LARGE_RECORD_BYTES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.store.log.reader import Reader
 from harebell.store.log.recall import Recall
 from harebell.store.log.segment import Segment, seed_of
@@ -29,7 +29,7 @@ class SegmentedLog(Log):
     """The segments of one log.
 
     Args:
-        store: what it shares with the other logs: files, clock and limits.
+        store: files, clock and limits, which all logs share.
         identity: the identity of the log.
         directory: the directory of its files.
 
@@ -69,15 +69,15 @@ class SegmentedLog(Log):
         """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         segment = self._find(position)
         if segment is not None:
-            found = segment.positions.next(position)
-            if found < segment.positions.end():
-                return found
+            live = segment.positions.next(position)
+            if live < segment.positions.end():
+                return live
             position = segment.positions.end()
         for segment in self.segments[self._index(position) :]:
             if segment.positions.live:
-                found = segment.positions.next(max(position, segment.first))
-                if found < segment.positions.end():
-                    return found
+                live = segment.positions.next(max(position, segment.first))
+                if live < segment.positions.end():
+                    return live
         return self._end
 
     def end(self) -> int:
@@ -98,19 +98,20 @@ class SegmentedLog(Log):
                 break
             if not segment.positions.live or segment.positions.end() <= position:
                 continue
-            left = -1 if byte_count < 0 else byte_count - total
-            there, more, size = segment.positions.reach(
-                max(position, segment.first), end, segment.end(), messages - count, left
+            room = -1 if byte_count < 0 else byte_count - total
+            stop, more, size = segment.positions.reach(
+                max(position, segment.first), end, segment.end(), messages - count, room
             )
             if more:
-                reached = there
+                reached = stop
                 count += more
                 total += size
             if (
                 count < messages
                 and byte_count >= 0
-                and segment.positions.next(there) < min(end, segment.positions.end())
+                and segment.positions.next(stop) < min(end, segment.positions.end())
             ):
+                # The next message of this segment does not fit: going on would skip it.
                 break
         return reached, count, total
 
@@ -137,7 +138,7 @@ class SegmentedLog(Log):
             message.deliveries = self._counted.get(position, 0)
         return message
 
-    def far(self, position: int) -> bool:
+    def is_spilled(self, position: int) -> bool:
         """True if a record is a large one on disk that was not fetched."""
         segment = self._find(position)
         return (
@@ -151,17 +152,17 @@ class SegmentedLog(Log):
             and segment.end() - segment.positions.offset(position) >= _LARGE
         )
 
-    def fetch(self, position: int, done: Callable[[], object]) -> None:
-        """Read a far record in slices; it is no longer far when `done` is called."""
+    def load_spilled(self, position: int, done: Callable[[], object]) -> None:
+        """Load a spilled record in slices; it is no longer spilled when `done` is called."""
         segment = self._find(position)
-        assert segment is not None, "it is far"
+        assert segment is not None, "the record is spilled"
         if segment.recall is None:
             segment.recall = Recall(self._store, segment, self.seed, done)
             self._store.go_on(segment.recall.go_on)
         elif done not in segment.recall.waiting:
             segment.recall.waiting.append(done)
 
-    def pour(self, position: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, position: int, end: int, into: BatchBuilder) -> int:
         """Make rows of records until the builder is full; return the position to continue from."""
         builder = into
         while position < end and not builder.full:
@@ -173,19 +174,21 @@ class SegmentedLog(Log):
             while position < last and not builder.full:
                 if self._counted is not None:
                     builder.count = self._counted.get(position, 0)
-                if not self._pour_one(segment, position, builder):
+                if not self._append_one_to(segment, position, builder):
                     return position
                 position = segment.positions.next(position + 1)
         return min(position, end)
 
-    def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_one_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a row of a message; False if it cannot be read and the builder stops."""
-        return self._pour_record(segment, position, builder)
+        return self._append_record_to(segment, position, builder)
 
-    def _pour_record(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_record_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
-            well = self._reader.pour(segment, segment.positions.offset(position), position, builder)
+            well = self._reader.append_to(
+                segment, segment.positions.offset(position), position, builder
+            )
             why = "its bytes are damaged"
         except OSError as error:
             well = False
@@ -230,9 +233,9 @@ class SegmentedLog(Log):
             while low < high:
                 middle = low + (high - low) // 2
                 # Settled messages have no time any more: the next live one decides.
-                there = self.next(middle)
-                if there <= high and self.time_of(there) < moment:
-                    low = there + 1
+                live = self.next(middle)
+                if live <= high and self.time_of(live) < moment:
+                    low = live + 1
                 else:
                     high = middle
             return self.next(low)
@@ -276,7 +279,7 @@ class SegmentedLog(Log):
     def _forget_large(self, segment: Segment) -> None:
         """Release the large message of a segment, which is on disk or settled."""
         if segment.large is not None:
-            self._gauge.let_go(segment.large.message)
+            self._gauge.release(segment.large.message)
             segment.large = None
 
     def release(self, segment: Segment, byte_count: int) -> int:
@@ -312,12 +315,12 @@ class SegmentedLog(Log):
             if 0 <= index < near.positions.count:
                 return near
         segments = self.segments
-        at = self._index(position)
-        if at < len(segments):
-            found = segments[at]
-            if found.first <= position < found.positions.end():
-                self._near = found
-                return found
+        nearest = self._index(position)
+        if nearest < len(segments):
+            segment = segments[nearest]
+            if segment.first <= position < segment.positions.end():
+                self._near = segment
+                return segment
         return None
 
     def _index(self, position: int) -> int:

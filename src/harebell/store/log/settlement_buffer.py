@@ -1,6 +1,11 @@
 """Settled positions, delivery counts and the hand-out mark of a log between two commits.
 
-A commit writes them as a few records (FORMAT.md, kinds 2 to 4).
+A commit writes them as a few records without messages. Their payloads, little-endian:
+
+    kind 2 settled    ranges, each: first position u64, number of positions u32
+    kind 3 seen       u64: every position below it may have been handed out
+    kind 4 count      each: position u64, delivery count u32 (see `features.retry_delays`)
+    kind 5 closed     u64: every position below it was handed out, and none above
 """
 
 from __future__ import annotations
@@ -8,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import pack
 
-from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer
+from harebell.store.limits import SEEN_AHEAD
 from harebell.store.log.segment import Segment
 
 _AHEAD = SEEN_AHEAD
@@ -44,6 +49,7 @@ class SettlementBuffer:
 
     def settled(self, first: int, end: int) -> int:
         """Note that the positions from `first` up to, not including, `end` are settled."""
+        # Mostly messages are settled in order: then one range grows, and nothing is allocated.
         if first == self._next:
             self._next = end
             return 0
@@ -59,6 +65,8 @@ class SettlementBuffer:
             # It was handed out before the log was opened, and is handed out again.
             return False
         self.handed = position
+        # The mark is raised when half of what it is ahead is used up: each record of it covers many
+        # deliveries, and there is time for the commit before the other half is used.
         if position + _AHEAD // 2 <= self.mark:
             return False
         self.mark = position + _AHEAD

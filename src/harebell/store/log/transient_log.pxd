@@ -2,7 +2,8 @@ cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.kernels.batches cimport BatchBuilder
 from harebell.kernels.prefetch cimport prefetch_after
-from harebell.kernels.records cimport message_size
+from harebell.kernels.records cimport RecordBuffer, message_size
+from harebell.kernels.settled_bitmap cimport SettledBitmap
 from harebell.store.log.segmented_log cimport SegmentedLog
 from harebell.store.log.segment cimport Segment
 
@@ -12,10 +13,12 @@ cdef long long _MEMORY
 cdef long long _RESET
 cdef Py_ssize_t _SHARED_BY
 cdef Py_ssize_t _LARGE
+cdef long long _SPILLED
 
 cdef class TransientSegment(Segment):
     cdef readonly long long size
     cdef public bint spills
+    cdef public bint written
     cdef object _since
     cdef object _times
 
@@ -36,9 +39,11 @@ cdef class TransientLog(SegmentedLog):
     cpdef int settle(self, long long position) except -1
     cpdef int see(self, long long position) except -1
     @cython.locals(messages=list, message=Message, index=Py_ssize_t, byte_count=Py_ssize_t)
-    cdef int _let_go(self, Segment segment, long long position) except -1
+    cdef int _release(self, Segment segment, long long position) except -1
     @cython.locals(message=Message)
-    cdef bint _pour_one(self, Segment segment, long long position, BatchBuilder builder) except -1
+    cdef bint _append_one_to(
+        self, Segment segment, long long position, BatchBuilder builder
+    ) except -1
     @cython.locals(segment=Segment, low="long long", high="long long",
                    position="long long")
     cpdef int settle_range(self, long long first, long long end) except -1
@@ -50,11 +55,15 @@ cdef class TransientLog(SegmentedLog):
     cpdef int sync_soon(self) except -1
     cpdef int delete(self) except -1
     cdef TransientSegment _own_segment(self, TransientSegment tail)
-    @cython.locals(tail=TransientSegment, objects=bint, fresh=TransientSegment)
+    @cython.locals(tail=TransientSegment, room=bint, objects=bint, fresh=TransientSegment)
     cdef TransientSegment _next_segment(self, bint large=*)
+    cpdef long long in_memory(self) except -1
+    @cython.locals(messages=list, message=Message, position="long long", gap="long long",
+                   byte_count=Py_ssize_t, buffer=RecordBuffer, positions=SettledBitmap)
+    cdef _to_records(self, TransientSegment segment)
     @cython.locals(messages=list, message=Message)
     cdef bint _is_shared(self, TransientSegment segment) except -1
-    cdef int _spill(self, TransientSegment segment) except -1
+    cdef bint _spill(self, TransientSegment segment) except -1
     @cython.locals(messages=list, index=Py_ssize_t)
     cdef int _emptied(self, Segment segment) except -1
 

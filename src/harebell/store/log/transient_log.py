@@ -1,7 +1,8 @@
 """The log of a transient queue: its messages are objects in memory.
 
 Above a memory limit, further messages become records like those of other logs, in segments that
-are written to disk when they are full. They are never synced, and every start removes them.
+are written to disk when they are full. They are never synced, and every start removes them. When
+the memory of the broker is short, objects become records too, and all of them go to disk.
 """
 
 from __future__ import annotations
@@ -10,17 +11,18 @@ from array import array
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import (
+from harebell.base.message import Message, copy_message
+from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.prefetch import prefetch_after
+from harebell.kernels.records import message_size
+from harebell.store.limits import (
     SHARED_BY_QUEUES,
     TRANSIENT_FIRST_BYTES,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_RESET_BYTES,
     TRANSIENT_SEGMENT_BYTES,
+    TRANSIENT_SPILL_BYTES,
 )
-from harebell.base.message import Message, copy_message
-from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.prefetch import prefetch_after
-from harebell.kernels.records import message_size
 from harebell.store.log.segment import Segment
 from harebell.store.log.segmented_log import SegmentedLog
 from harebell.store.log.spill import Spill
@@ -33,6 +35,7 @@ _LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
 _MEMORY = TRANSIENT_MEMORY_BYTES
 _RESET = TRANSIENT_RESET_BYTES
 _SHARED_BY = SHARED_BY_QUEUES
+_SPILLED = TRANSIENT_SPILL_BYTES
 _LARGE = TRANSIENT_SEGMENT_BYTES
 """Messages with a body of this size get a segment of their own, which is written in slices."""
 
@@ -53,9 +56,10 @@ class TransientSegment(Segment):
     Attributes:
         size: the size of its records in bytes, also while they are objects.
         spills: whether its only message is a large object that will be written to disk.
+        written: whether that write has begun.
     """
 
-    __slots__ = ("_since", "_times", "size", "spills")
+    __slots__ = ("_since", "_times", "size", "spills", "written")
 
     def __init__(self, directory: str, first: int, seed: int, now: int, objects: bool) -> None:
         super().__init__(directory, first, seed)
@@ -63,6 +67,7 @@ class TransientSegment(Segment):
             self.messages = []
         self.size = 0
         self.spills = False
+        self.written = False
         self.newest = now
         # Messages of the same millisecond share an entry: its first index, and its time.
         self._since = array("I", (0,))
@@ -89,7 +94,7 @@ class TransientLog(SegmentedLog):
     """The log of a transient queue.
 
     Args:
-        store: what it shares with the other logs: files, clock and limits.
+        store: files, clock and limits, which all logs share.
         identity: the identity of the log.
     """
 
@@ -123,6 +128,8 @@ class TransientLog(SegmentedLog):
                 or message.offset >= 0
                 or type(message) is not Message
             ):
+                # Other queues may hold the object with their own marks, and a record has none of
+                # them either.
                 message = _bare(message)
             if now != tail.newest:
                 tail.stamp(now)
@@ -148,6 +155,7 @@ class TransientLog(SegmentedLog):
         message: Message | None = messages[index]
         prefetch_after(messages, index)
         if self._counted is not None and message is not None and position in self._counted:
+            # The object is shared with other queues, which count their own deliveries.
             message = copy_message(message, message.exchange, message.routing_key)
             message.deliveries = self._counted[position]
         return message
@@ -161,7 +169,7 @@ class TransientLog(SegmentedLog):
         if self._counted is not None:
             self._counted.pop(position, None)
         if segment.messages is not None:
-            self._let_go(segment, position)
+            self._release(segment, position)
         if segment.positions.live == 0:
             self._emptied(segment)
         return 0
@@ -170,7 +178,7 @@ class TransientLog(SegmentedLog):
         """No-op: after a restart there is nothing that was handed out before."""
         return 0
 
-    def _let_go(self, segment: Segment, position: int) -> int:
+    def _release(self, segment: Segment, position: int) -> int:
         """Release a settled message that is an object."""
         messages = segment.messages
         index = position - segment.first
@@ -178,15 +186,15 @@ class TransientLog(SegmentedLog):
         prefetch_after(messages, index)
         message = messages[index]
         messages[index] = None
-        byte_count = self._gauge.let_go(message)
+        byte_count = self._gauge.release(message)
         segment.held -= byte_count
         self._held -= byte_count
         return 0
 
-    def _pour_one(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_one_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Add a message to a batch as a row; return False if it cannot be read."""
         if segment.messages is None:
-            return self._pour_record(segment, position, builder)
+            return self._append_record_to(segment, position, builder)
         message = segment.messages[position - segment.first]
         message = copy_message(message, message.exchange, message.routing_key)
         message.timestamp = self.time_of(position)
@@ -204,7 +212,7 @@ class TransientLog(SegmentedLog):
             if segment.messages is not None:
                 for position in range(low, high):
                     if not segment.positions.settled(position):
-                        self._let_go(segment, position)
+                        self._release(segment, position)
             self._live -= segment.positions.settle_range(low, high)
             if segment.positions.live == 0:
                 self._emptied(segment)
@@ -264,11 +272,15 @@ class TransientLog(SegmentedLog):
         """Return the segment for the next message: a new one, or the present one with more room."""
         tail = self._tail
         if tail is not None and not large:
+            # A segment is freed when all of it is settled. While most of it is live, a larger one
+            # means fewer of them; once most is settled, a new one lets this one be freed soon.
             crowded = tail.positions.live * 2 > tail.positions.count
             if crowded and tail.size < min(tail.limit * 4, _LAST_LIMIT):
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
-        objects = large or self._held <= _MEMORY or (tail is not None and self._is_shared(tail))
+        room = self._held <= _MEMORY and not self._store.pressed
+        # What many queues share stays an object: as a record each of them would have a copy.
+        objects = large or room or (tail is not None and self._is_shared(tail))
         fresh = TransientSegment(self.directory, self._end, self.seed, self._clock.ms, objects)
         fresh.limit = self._limit
         self._tail = fresh
@@ -278,8 +290,14 @@ class TransientLog(SegmentedLog):
         elif tail is not None and tail.messages is None and (large or not objects):
             self._spill(tail)
         elif tail is not None and tail.spills and not self._is_shared(tail):
-            self._store.go_on(Spill(self._store, self, tail).go_on)
+            self._write_large(tail)
         return fresh
+
+    def _write_large(self, segment: TransientSegment) -> None:
+        """Write a large object to disk, in several turns if necessary."""
+        if not segment.written:
+            segment.written = True
+            self._store.go_on(Spill(self._store, self, segment).go_on)
 
     def _is_shared(self, segment: TransientSegment) -> bool:
         """True if many other logs hold the last message: each of them would write a copy."""
@@ -287,8 +305,8 @@ class TransientLog(SegmentedLog):
         message = messages[-1] if messages else None
         return message is not None and self._gauge.sharing(message) >= _SHARED_BY
 
-    def _spill(self, segment: TransientSegment) -> int:
-        """Write a full segment of records to disk; on a full disk it stays in memory.
+    def _spill(self, segment: TransientSegment) -> bool:
+        """Write a full segment of records to disk; on a full disk it stays in memory: False.
 
         The event loop writes it and not a thread, so a publisher faster than the disk is slowed
         down here and does not fill the memory.
@@ -299,23 +317,75 @@ class TransientLog(SegmentedLog):
         except OSError as error:
             self._store.report("warning", f"{self.directory} stays in memory: {error}")
             segment.put_back(data, 0, self.seed)
-            return 0
+            return False
         segment.made = True
-        return self.release(segment, segment.held)
+        self.release(segment, segment.held)
+        return True
+
+    def in_memory(self) -> int:
+        """Return how many bytes of messages are in memory."""
+        return self._held
+
+    def spill_one(self) -> int:
+        """Write the oldest segment that is in memory to disk; return its size.
+
+        It is 0 if there is none, and -1 if the disk does not take it.
+        What many logs hold stays: each of them would write a copy of what is in memory once.
+        """
+        for segment in self.segments:
+            if segment.held < _SPILLED or not segment.positions.live:
+                continue
+            assert isinstance(segment, TransientSegment), "as made above"
+            if segment.written or self._is_shared(segment):
+                continue
+            if segment is self._tail:
+                # The next message begins another one.
+                self._tail = None
+            if segment.messages is not None and segment.limit == 0:
+                self._write_large(segment)
+                return 1
+            self._to_records(segment)
+            return segment.size if self._spill(segment) else -1
+        return 0
+
+    def _to_records(self, segment: TransientSegment) -> None:
+        """Make records of the objects of a segment, at the offsets that these have already."""
+        messages = segment.messages
+        if messages is None:
+            return
+        buffer, positions = segment.buffer, segment.positions
+        for index, message in enumerate(messages):
+            if message is None:
+                continue
+            position = segment.first + index
+            # A settled message leaves a gap: those behind it keep the offsets that `positions` has.
+            gap = positions.offset(position) - buffer.size
+            if gap:
+                buffer.raw(bytes(gap))
+            buffer.message(position, segment.time_of(position), message, False)
+            byte_count = self._gauge.release(message)
+            segment.held -= byte_count
+            self._held -= byte_count
+        buffer.raw(bytes(segment.size - buffer.size))
+        segment.messages = None
+        segment.held += segment.size
+        self._held += segment.size
+        self._gauge.add(segment.size)
 
     def spilled(self, segment: TransientSegment) -> None:
         """Release the object of a large message that is on disk now."""
         assert segment.messages is not None, "it was one"
-        byte_count = self._gauge.let_go(segment.messages[0])
+        byte_count = self._gauge.release(segment.messages[0])
         segment.held -= byte_count
         self._held -= byte_count
         segment.messages = None
         self.has_large = True
-        segment.goes_on(segment.size, self.seed)
+        segment.continue_at(segment.size, self.seed)
 
     def _emptied(self, segment: Segment) -> int:
         """Remove a segment without live messages, unless it is the newest one and still small."""
         if segment is self._tail:
+            # A queue that is empty after each message would make a segment per message otherwise.
             if segment.end() < _RESET:
                 return 0
             self._tail = None
@@ -324,7 +394,7 @@ class TransientLog(SegmentedLog):
             # Some are live if the queue is deleted or drops its oldest messages.
             for index in range(len(messages)):
                 if messages[index] is not None:
-                    self._let_go(segment, segment.first + index)
+                    self._release(segment, segment.first + index)
         self._leave(segment)
         segment.flying = None
         if segment.made:

@@ -73,7 +73,7 @@ class ArrowSelection:
     fields: tuple[str, ...] = ()
 
     def text(self) -> str:
-        """The selection as a list of names."""
+        """Return the selection as a list of names."""
         names: list[str] = []
         for column in self.columns:
             if column == PROPERTIES and self.fields != tuple(FIELDS):
@@ -83,7 +83,7 @@ class ArrowSelection:
         return ",".join(names)
 
     def schema(self) -> tuple[ArrowColumn, ...]:
-        """The columns with their types."""
+        """Return the columns with their types."""
         return tuple(self._column(name) for name in self.columns)
 
     def _column(self, name: str) -> ArrowColumn:
@@ -107,12 +107,13 @@ def selection(text: str) -> ArrowSelection:
         if head not in COLUMNS or (dot and (head != PROPERTIES or field not in FIELDS)):
             raise ValueError(_unknown(name))
         if head != PROPERTIES:
-            fresh: tuple[str, ...] = (head,) if head not in columns else ()
+            new: tuple[str, ...] = (head,) if head not in columns else ()
         else:
-            fresh = (field,) if dot else tuple(FIELDS)
-            fresh = () if any(each in fields for each in fresh) else fresh
-            fields += fresh
-        if not fresh:
+            # `properties` and one of its fields together would select the field twice.
+            new = (field,) if dot else tuple(FIELDS)
+            new = () if any(each in fields for each in new) else new
+            fields += new
+        if not new:
             raise ValueError(f"column {name} is asked for twice")
         if head not in columns:
             columns.append(head)

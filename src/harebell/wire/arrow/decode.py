@@ -55,6 +55,7 @@ def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) 
     if len(message) < _HEAD.size:
         raise BatchError(f"a record batch has more than {len(message)} octets")
     mark, size = _HEAD.unpack_from(message)
+    # Writers before Arrow 0.15 had no such mark: the size came first.
     if mark != _CONTINUATION:
         raise BatchError("the octets do not begin like a message of Arrow's IPC format")
     start = _HEAD.size + size
@@ -63,6 +64,7 @@ def decode_batch(message: bytes, columns: Sequence[str], fields: Sequence[str]) 
     head = root(message[_HEAD.size : start])
     table = _record_batch(head)
     body = head.number(3, _I64)
+    # Bytes behind the body are ignored, as a writer may pad the message.
     if not 0 <= body <= len(message) - start:
         raise BatchError(f"the buffers have {body} octets, and {len(message) - start} came")
     rows = table.number(0, _I64)
@@ -83,6 +85,7 @@ def _record_batch(head: ReadTable) -> ReadTable:
     if table is None:
         raise malformed("there is no record batch in it")
     if table.table(3) is not None:
+        # A few octets could become gigabytes, and the kernel reads the buffers where they are.
         raise BatchError("the record batch is compressed: send it without compression")
     return table
 
@@ -100,10 +103,12 @@ def _entries(
     for name in columns:
         lengths.append((name, True))
         if name == "properties":
+            # A struct has a validity buffer; a number validity and values; a text offsets too.
             count += 1
             lengths += [(f"{name}.{field}", True) for field in fields]
             count += sum(2 if field in _NUMBERS else _TEXT_BUFFERS for field in fields)
         elif name == "headers":
+            # A map: validity and offsets, then the validity of its entries, keys and values.
             lengths += [(name, False)] * 3
             count += 3 + 2 * _TEXT_BUFFERS
         else:
@@ -115,6 +120,7 @@ def _entries(
         )
     entries = -1
     for (name, by_row), (length, _) in zip(lengths, nodes, strict=True):
+        # The first array of the entries says how many there are; keys and values have as many.
         if not by_row and entries < 0:
             entries = length
         if length != (rows if by_row else entries) or length < 0:
@@ -123,14 +129,14 @@ def _entries(
 
 
 def _spans(table: ReadTable, count: int, start: int, body: int) -> tuple[int, ...]:
-    places = list(_PAIR.iter_unpack(table.structs(2, _PAIR.size)))
-    if len(places) != count:
-        raise BatchError(f"the batch has {len(places)} buffers, and {count} belong to its columns")
+    buffers = list(_PAIR.iter_unpack(table.structs(2, _PAIR.size)))
+    if len(buffers) != count:
+        raise BatchError(f"the batch has {len(buffers)} buffers, and {count} belong to its columns")
     spans: list[int] = []
-    for at, size in places:
-        if at < 0 or size < 0 or at > body or size > body - at:
+    for offset, size in buffers:
+        if offset < 0 or size < 0 or offset > body or size > body - offset:
             raise BatchError(
-                f"a buffer of {size} octets at {at} is outside of the {body} that came"
+                f"a buffer of {size} octets at {offset} is outside of the {body} that came"
             )
-        spans += (start + at, size)
+        spans += (start + offset, size)
     return tuple(spans)

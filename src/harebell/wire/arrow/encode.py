@@ -39,6 +39,7 @@ END_OF_STREAM = _HEAD.pack(_CONTINUATION, 0)
 
 
 def _message(kind: int, header: FlatTable, body: int) -> bytes:
+    # Fields of the table Message in Arrow's Message.fbs: version, header type, header, body length.
     fields: dict[int, Scalar | FlatNode] = {
         0: Scalar("h", _VERSION_5),
         1: Scalar("B", kind),
@@ -71,38 +72,41 @@ def record_batch_parts(
         buffers: of the arrays in the same order; None for a validity without nulls.
         compress: returns a frame of LZ4; None for no compression.
     """
-    places = bytearray()
+    spans = bytearray()
     body: list[bytes] = []
-    at = 0
-    # The last buffer of each size, and its place: columns without values have equal ones.
-    known: dict[int, tuple[bytes, bytes]] = {}
+    offset = 0
+    # The last buffer of each size, and its span: columns without values have equal ones.
+    written: dict[int, tuple[bytes, bytes]] = {}
     for buffer in buffers:
         data = buffer or b""
-        before = known.get(len(data))
+        before = written.get(len(data))
         if before is not None and before[0] == data:
-            places += before[1]
+            spans += before[1]
             continue
         size = len(data)
+        # An empty buffer stays empty: a size in front would make it a buffer of eight bytes.
         if compress is not None and data:
             data = _SIZE.pack(size) + compress(data)
-        place = _PAIR.pack(at, len(data))
-        places += place
+        # The size without the padding, which only aligns the next buffer.
+        span = _PAIR.pack(offset, len(data))
+        spans += span
         if buffer:
-            known[size] = (buffer, place)
+            written[size] = (buffer, span)
         padding = -len(data) % _ALIGN
         if data:
             body.append(data)
         if padding:
             body.append(bytes(padding))
-        at += len(data) + padding
+        offset += len(data) + padding
+    # Fields of the table RecordBatch: length, nodes, buffers, compression.
     fields: dict[int, Scalar | FlatNode] = {
         0: Scalar("q", rows),
         1: Structs(b"".join([_PAIR.pack(*node) for node in nodes]), len(nodes)),
-        2: Structs(bytes(places), len(buffers)),
+        2: Structs(bytes(spans), len(buffers)),
     }
     if compress is not None:
         fields[3] = FlatTable({0: Scalar("b", _LZ4_FRAME), 1: Scalar("b", 0)})
-    return [_message(_RECORD_BATCH, FlatTable(fields), at), *body]
+    return [_message(_RECORD_BATCH, FlatTable(fields), offset), *body]
 
 
 def compressor(name: str) -> Compress | None:
@@ -121,5 +125,6 @@ def compressor(name: str) -> Compress | None:
         raise ValueError(
             "compression 'lz4' needs the library lz4 where the broker runs: pip install lz4"
         ) from error
-    made: Compress = compress
-    return made
+    # A variable of its own, because the library has no types.
+    typed_compress: Compress = compress
+    return typed_compress

@@ -62,9 +62,9 @@ class FlatText:
 
     def write(self, out: bytearray, references: References) -> int:
         """Append its size, its bytes and a zero."""
-        at = _pad(out, 0, _REFERENCE)
+        offset = _pad(out, 0, _REFERENCE)
         out += _U32.pack(len(self._data)) + self._data + b"\0"
-        return at
+        return offset
 
 
 class Structs:
@@ -83,9 +83,9 @@ class Structs:
 
     def write(self, out: bytearray, references: References) -> int:
         """Append their number and the structs."""
-        at = _pad(out, _REFERENCE, _WIDEST)
+        offset = _pad(out, _REFERENCE, _WIDEST)
         out += _U32.pack(self._count) + self._data
-        return at
+        return offset
 
 
 class Vector:
@@ -102,12 +102,12 @@ class Vector:
 
     def write(self, out: bytearray, references: References) -> int:
         """Append their number and room for the offsets."""
-        at = _pad(out, 0, _REFERENCE)
+        offset = _pad(out, 0, _REFERENCE)
         out += _U32.pack(len(self._nodes))
         for node in self._nodes:
             references.append((len(out), node))
             out += bytes(_REFERENCE)
-        return at
+        return offset
 
 
 class FlatTable:
@@ -126,11 +126,13 @@ class FlatTable:
         """Append its vtable and itself."""
         slots = max(self._fields, default=-1) + 1
         sizes = {slot: _size(field) for slot, field in self._fields.items()}
+        # Its own size, the size of the table, and an offset per slot; 0 is a missing field.
         vtable = bytearray(2 * _U16.size + slots * _U16.size)
         # The distance to the vtable takes four bytes; the widest fields follow it, aligned.
-        at = _pad(out, len(vtable) + _REFERENCE, _WIDEST) + len(vtable)
+        offset = _pad(out, len(vtable) + _REFERENCE, _WIDEST) + len(vtable)
         body = bytearray(_I32.pack(len(vtable)))
         later: list[tuple[int, FlatNode]] = []
+        # The widest first: each is then aligned to its size without padding.
         for slot in sorted(sizes, key=lambda each: (-sizes[each], each)):
             field = self._fields[slot]
             _U16.pack_into(vtable, 2 * _U16.size + slot * _U16.size, len(body))
@@ -139,12 +141,12 @@ class FlatTable:
             if isinstance(field, Scalar):
                 pack_into("<" + field.form, body, start, field.value)
             else:
-                later.append((at + start, field))
+                later.append((offset + start, field))
         pack_into("<HH", vtable, 0, len(vtable), len(body))
         out += vtable
         out += body
         references.extend(later)
-        return at
+        return offset
 
 
 def _size(field: Scalar | FlatNode) -> int:
@@ -163,7 +165,7 @@ def flatbuffer(root: FlatTable) -> bytes:
     references: References = deque([(0, root)])
     while references:
         place, node = references.popleft()
-        at = node.write(out, references)
-        _U32.pack_into(out, place, at - place)
+        offset = node.write(out, references)
+        _U32.pack_into(out, place, offset - place)
     _pad(out, 0, _WIDEST)
     return bytes(out)

@@ -45,6 +45,7 @@ INT64 = ArrowType("int64")
 TIMESTAMP = ArrowType("timestamp")
 """Microseconds since 1970, UTC."""
 
+# The numbers of the union `Type` in Arrow's Schema.fbs; a width or unit is in the type's table.
 _NUMBERS = {"int32": 2, "int64": 2, "binary": 4, "utf8": 5, "bool": 6, "timestamp": 10}
 _NUMBERS |= {"struct": 13, "map": 17}
 
@@ -61,6 +62,7 @@ def text_map() -> ArrowType:
 
 
 def _type_table(kind: ArrowType) -> FlatTable:
+    # Fields of the table Int in Schema.fbs: 0 the width in bits, 1 whether it is signed.
     if kind.name in ("int32", "int64"):
         return FlatTable({0: Scalar("i", int(kind.name[3:])), 1: Scalar("B", 1)})
     if kind.name == "timestamp":
@@ -71,6 +73,7 @@ def _type_table(kind: ArrowType) -> FlatTable:
 def field_table(column: ArrowColumn) -> FlatTable:
     """Return a column for the metadata."""
     children: list[FlatNode] = [field_table(child) for child in column.type.children]
+    # Fields of the table Field in Schema.fbs; 4 is the dictionary, which no column has.
     return FlatTable(
         {
             0: FlatText(column.name),

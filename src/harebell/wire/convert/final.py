@@ -40,6 +40,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
+from harebell.wire.v09.edit import headers_span
 from harebell.wire.v09.fields import Timestamp, encode_table, entries, read_timestamp
 
 EXPIRATION = "x-amqp-expiration"
@@ -93,7 +94,6 @@ _Fields = tuple[tuple[str, int], ...]
 
 _EMPTY_TABLE = 4
 _HEADERS_FLAG = 1 << 13
-_BEFORE_HEADERS = (1 << 15, 1 << 14)
 
 
 # --- from 0-10 ----------------------------------------------------------------------------------
@@ -105,11 +105,11 @@ def to_basic(message: Message) -> Message:
         properties = parse_properties(_basic(message.raw))
     except (ValueError, IndexError, ProtocolError):
         # A malformed table of the publisher is kept in a header that peers need not parse.
-        found = BasicProperties(
+        basic_properties = BasicProperties(
             delivery_mode=message.delivery_mode or None,
             priority=message.priority if message.priority >= 0 else None,
         )
-        raw = _with_table(encode_properties(found), _entry(UNREADABLE, message.raw))
+        raw = _with_table(encode_properties(basic_properties), _entry(UNREADABLE, message.raw))
         properties = parse_properties(raw)
     return new_message(message.exchange, message.routing_key, properties, message.body)
 
@@ -129,21 +129,23 @@ def _basic(raw: bytes) -> bytes:
         elif code == _MESSAGE and not given:
             given = _read(raw, begin, end, _MESSAGE_FIELDS)
         else:
+            # With its size in front (`begin` is behind size and code): it is repeated as it is.
             others += raw[begin - _HEAD + 2 : end]
-    found = BasicProperties()
+    basic_properties = BasicProperties()
     table = to_table(given["application_headers"]) if given.get("application_headers") else b""
     kept, restored = _restored(table)
-    more = _from_delivery(delivery, restored, found)
-    more |= _from_message(given, found)
+    extra_headers = _from_delivery(delivery, restored, basic_properties)
+    extra_headers |= _from_message(given, basic_properties)
     for name in ("type", "cluster_id", "message_id"):
         text = restored.get(f"x-amqp-{name.replace('_', '-')}")
-        if text is not None and getattr(found, name) is None:
-            setattr(found, name, text)
+        if text is not None and getattr(basic_properties, name) is None:
+            setattr(basic_properties, name, text)
+    # The broker's own mark of a message without body segment is no struct of the publisher.
     others = others.removesuffix(NO_BODY)
     if others:
-        more[STRUCTS] = others
-    entry = b"".join(_entry(name, value) for name, value in more.items())
-    return _with_table(encode_properties(found), kept + entry)
+        extra_headers[STRUCTS] = others
+    entry = b"".join(_entry(name, value) for name, value in extra_headers.items())
+    return _with_table(encode_properties(basic_properties), kept + entry)
 
 
 def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
@@ -161,56 +163,59 @@ def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
     return kept, restored
 
 
-def _short_text(data: bytes, at: int, end: int) -> str | None:
+def _short_text(data: bytes, offset: int, end: int) -> str | None:
     """Return the text at a tag, if it fits basic."""
-    if data[at : at + 1] != b"S" or end - at - 5 > NAME_BYTES:
+    # Behind the tag is a size of four bytes; a short string of basic has 255 bytes at most.
+    if data[offset : offset + 1] != b"S" or end - offset - 5 > NAME_BYTES:
         return None
-    return data[at + 5 : end].decode(errors="surrogateescape")
+    return data[offset + 5 : end].decode(errors="surrogateescape")
 
 
 def _from_delivery(
-    delivery: Mapping[str, bytes], restored: Mapping[str, str], found: BasicProperties
+    delivery: Mapping[str, bytes], restored: Mapping[str, str], basic_properties: BasicProperties
 ) -> dict[str, Any]:
     """Copy the delivery properties; return what basic lacks, for its headers."""
-    more: dict[str, Any] = {}
+    extra_headers: dict[str, Any] = {}
     if "priority" in delivery:
-        found.priority = delivery["priority"][0]
+        basic_properties.priority = delivery["priority"][0]
     if "delivery_mode" in delivery:
-        found.delivery_mode = delivery["delivery_mode"][0]
+        basic_properties.delivery_mode = delivery["delivery_mode"][0]
     if "ttl" in delivery:
-        found.expiration = str(int.from_bytes(delivery["ttl"]))
-    found.expiration = restored.get(EXPIRATION, found.expiration)
+        basic_properties.expiration = str(int.from_bytes(delivery["ttl"]))
+    basic_properties.expiration = restored.get(EXPIRATION, basic_properties.expiration)
     if "timestamp" in delivery:
-        found.timestamp = read_timestamp(int.from_bytes(delivery["timestamp"]))
+        basic_properties.timestamp = read_timestamp(int.from_bytes(delivery["timestamp"]))
     if "expiration" in delivery:
-        more[EXPIRES_AT] = Timestamp(int.from_bytes(delivery["expiration"]))
+        extra_headers[EXPIRES_AT] = Timestamp(int.from_bytes(delivery["expiration"]))
     if "resume_id" in delivery:
-        more[RESUME_ID] = _text(delivery["resume_id"])
+        extra_headers[RESUME_ID] = _text(delivery["resume_id"])
     if "resume_ttl" in delivery:
         ttl = int.from_bytes(delivery["resume_ttl"])
-        more[RESUME_TTL] = ttl if ttl <= _INT64_MAX else str(ttl)
-    return more
+        # Tables have no unsigned type of 64 bits.
+        extra_headers[RESUME_TTL] = ttl if ttl <= _INT64_MAX else str(ttl)
+    return extra_headers
 
 
-def _from_message(given: Mapping[str, bytes], found: BasicProperties) -> dict[str, Any]:
-    more: dict[str, Any] = {}
+def _from_message(given: Mapping[str, bytes], basic_properties: BasicProperties) -> dict[str, Any]:
+    extra_headers: dict[str, Any] = {}
     for name in ("content_type", "content_encoding"):
         if name in given:
-            setattr(found, name, _text(given[name]))
+            setattr(basic_properties, name, _text(given[name]))
     for name, header in LONG.items():
         value = given.get(name)
         if value is not None and len(value) <= NAME_BYTES:
-            setattr(found, name, _text(value))
+            setattr(basic_properties, name, _text(value))
         elif value is not None:
-            more[header] = value
+            # str16 here, a short string in basic.
+            extra_headers[header] = value
     if "message_id" in given:
-        found.message_id = str(UUID(bytes=given["message_id"]))
+        basic_properties.message_id = str(UUID(bytes=given["message_id"]))
     if "reply_to" in given:
         reply_to = _read(given["reply_to"], 0, len(given["reply_to"]), _REPLY_TO_FIELDS)
-        found.reply_to = _text(reply_to.get("routing_key", b""))
+        basic_properties.reply_to = _text(reply_to.get("routing_key", b""))
         if reply_to.get("exchange"):
-            more[REPLY_EXCHANGE] = _text(reply_to["exchange"])
-    return more
+            extra_headers[REPLY_EXCHANGE] = _text(reply_to["exchange"])
+    return extra_headers
 
 
 def delivered_by(raw: bytes) -> tuple[str, str]:
@@ -218,10 +223,11 @@ def delivered_by(raw: bytes) -> tuple[str, str]:
     try:
         for code, begin, end in _structs(raw):
             if code == _DELIVERY:
-                found = _read(raw, begin, end, _DELIVERY_FIELDS)
-                names = (found.get("exchange", b""), found.get("routing_key", b""))
+                fields = _read(raw, begin, end, _DELIVERY_FIELDS)
+                names = (fields.get("exchange", b""), fields.get("routing_key", b""))
                 return names[0].decode(errors="replace"), names[1].decode(errors="replace")
     except (ValueError, IndexError):
+        # The names are for display only: a malformed header is reported where it is decoded.
         pass
     return "", ""
 
@@ -234,29 +240,32 @@ def from_basic(message: Message) -> Message:
     given = decode_properties(message.raw)
     headers = given.headers or {}
     unreadable = headers.get(UNREADABLE)
+    # A message that came from 0-10 and was malformed there: it goes back as it came.
     if isinstance(unreadable, bytes):
         properties = Properties(
             unreadable, message.delivery_mode, message.priority, family=FAMILY_010
         )
         return new_message(message.exchange, message.routing_key, properties, message.body)
     delivery: dict[str, bytes] = {}
-    found: dict[str, bytes] = {}
-    more: dict[str, Any] = {}
-    gone: set[str] = set()
-    _to_delivery(given, headers, delivery, more, gone)
-    _to_message(given, headers, found, more, gone)
-    table = b"".join(_entry(name, value) for name, value in more.items())
-    begin, end = _table_place(message.raw)
+    fields: dict[str, bytes] = {}
+    extra_headers: dict[str, Any] = {}
+    moved_headers: set[str] = set()
+    _to_delivery(given, headers, delivery, extra_headers, moved_headers)
+    _to_message(given, headers, fields, extra_headers, moved_headers)
+    table = b"".join(_entry(name, value) for name, value in extra_headers.items())
+    begin, end = headers_span(message.raw)
     if begin < end:
         kept = [
             message.raw[start:after]
             for name, start, after in entries(message.raw, begin)
-            if name.decode(errors="surrogateescape") not in gone
+            if name.decode(errors="surrogateescape") not in moved_headers
         ]
         table = b"".join(kept) + table
     if table:
-        found["application_headers"] = to_map(table)
-    raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) + _struct(_MESSAGE, found, _MESSAGE_FIELDS)
+        fields["application_headers"] = to_map(table)
+    raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) + _struct(
+        _MESSAGE, fields, _MESSAGE_FIELDS
+    )
     others = headers.get(STRUCTS)
     if isinstance(others, bytes):
         raw += others
@@ -270,74 +279,77 @@ def from_basic(message: Message) -> Message:
 def _to_delivery(
     given: BasicProperties,
     headers: Mapping[str, Any],
-    found: dict[str, bytes],
-    more: dict[str, Any],
-    gone: set[str],
+    fields: dict[str, bytes],
+    extra_headers: dict[str, Any],
+    moved_headers: set[str],
 ) -> None:
     if given.priority is not None:
-        found["priority"] = given.priority.to_bytes(1)
+        fields["priority"] = given.priority.to_bytes(1)
     if given.delivery_mode is not None:
-        found["delivery_mode"] = given.delivery_mode.to_bytes(1)
+        fields["delivery_mode"] = given.delivery_mode.to_bytes(1)
     if given.timestamp is not None:
-        found["timestamp"] = _seconds(given.timestamp).to_bytes(8)
+        fields["timestamp"] = _seconds(given.timestamp).to_bytes(8)
     if given.expiration is not None:
         ttl = _number(given.expiration)
         if ttl is None:
-            more[EXPIRATION] = given.expiration
+            extra_headers[EXPIRATION] = given.expiration
         else:
-            found["ttl"] = ttl.to_bytes(8)
+            fields["ttl"] = ttl.to_bytes(8)
+            # Such as "007" or " 7": the way back restores the text of the publisher.
             if str(ttl) != given.expiration:
-                more[EXPIRATION] = given.expiration
+                extra_headers[EXPIRATION] = given.expiration
     moment = headers.get(EXPIRES_AT)
     if isinstance(moment, datetime | Timestamp):
-        found["expiration"] = _seconds(moment).to_bytes(8)
-        gone.add(EXPIRES_AT)
+        fields["expiration"] = _seconds(moment).to_bytes(8)
+        moved_headers.add(EXPIRES_AT)
     resume_id = headers.get(RESUME_ID)
     if isinstance(resume_id, str):
-        found["resume_id"] = resume_id.encode(errors="surrogateescape")
-        gone.add(RESUME_ID)
+        fields["resume_id"] = resume_id.encode(errors="surrogateescape")
+        moved_headers.add(RESUME_ID)
     resume_ttl = headers.get(RESUME_TTL)
     if isinstance(resume_ttl, str | int) and not isinstance(resume_ttl, bool | Timestamp):
         ttl = _number(str(resume_ttl))
         if ttl is not None:
-            found["resume_ttl"] = ttl.to_bytes(8)
-            gone.add(RESUME_TTL)
+            fields["resume_ttl"] = ttl.to_bytes(8)
+            moved_headers.add(RESUME_TTL)
 
 
 def _to_message(
     given: BasicProperties,
     headers: Mapping[str, Any],
-    found: dict[str, bytes],
-    more: dict[str, Any],
-    gone: set[str],
+    fields: dict[str, bytes],
+    extra_headers: dict[str, Any],
+    moved_headers: set[str],
 ) -> None:
     for name in ("content_type", "content_encoding", *LONG):
         text = getattr(given, name)
         if text is not None:
-            found[name] = text.encode(errors="surrogateescape")
+            fields[name] = text.encode(errors="surrogateescape")
     for name, header in LONG.items():
         value = headers.get(header)
-        if isinstance(value, bytes) and name not in found:
-            found[name] = value
-            gone.add(header)
+        if isinstance(value, bytes) and name not in fields:
+            fields[name] = value
+            moved_headers.add(header)
     if given.message_id is not None:
         uuid = _uuid(given.message_id)
+        # 0-10 has room for 16 bytes only.
         if uuid is None:
-            more[MESSAGE_ID] = given.message_id
+            extra_headers[MESSAGE_ID] = given.message_id
         else:
-            found["message_id"] = uuid.bytes
+            fields["message_id"] = uuid.bytes
     for name, header in (("type", TYPE), ("cluster_id", CLUSTER_ID)):
         if getattr(given, name) is not None:
-            more[header] = getattr(given, name)
+            extra_headers[header] = getattr(given, name)
     if given.reply_to is not None:
         reply_to = {"routing_key": given.reply_to.encode(errors="surrogateescape")}
         exchange = headers.get(REPLY_EXCHANGE)
         if isinstance(exchange, str) and len(exchange.encode()) <= NAME_BYTES:
             reply_to["exchange"] = exchange.encode()
-            gone.add(REPLY_EXCHANGE)
-        found["reply_to"] = _fields(reply_to, _REPLY_TO_FIELDS)
-    gone.add(STRUCTS)
-    gone.update(more)
+            moved_headers.add(REPLY_EXCHANGE)
+        fields["reply_to"] = _fields(reply_to, _REPLY_TO_FIELDS)
+    moved_headers.add(STRUCTS)
+    # A header of the same name must not come before the one that stands for the property.
+    moved_headers.update(extra_headers)
 
 
 def _number(text: str) -> int | None:
@@ -368,45 +380,46 @@ def _seconds(timestamp: datetime | int) -> int:
 
 def _structs(raw: bytes) -> Iterator[tuple[bytes, int, int]]:
     """Yield code, begin of the packing flags and end of each struct."""
-    at = 0
-    while at < len(raw):
-        end = at + 4 + int.from_bytes(raw[at : at + 4])
-        if at + _HEAD > end or end > len(raw):
+    offset = 0
+    while offset < len(raw):
+        end = offset + 4 + int.from_bytes(raw[offset : offset + 4])
+        if offset + _HEAD > end or end > len(raw):
             raise ValueError("a struct is cut off")
-        yield raw[at + 4 : at + 6], at + 6, end
-        at = end
+        yield raw[offset + 4 : offset + 6], offset + 6, end
+        offset = end
 
 
-def _read(raw: bytes, at: int, end: int, fields: _Fields) -> dict[str, bytes]:
+def _read(raw: bytes, offset: int, end: int, fields: _Fields) -> dict[str, bytes]:
     """Return the bytes of the present fields."""
-    flags = int.from_bytes(raw[at : at + 2], "little")
-    at += 2
-    found: dict[str, bytes] = {}
+    flags = int.from_bytes(raw[offset : offset + 2], "little")
+    offset += 2
+    values: dict[str, bytes] = {}
     for place, (name, width) in enumerate(fields):
         if not flags >> place & 1:
             continue
+        # Both sides use the negative width of the table: minus the bytes of the length.
         if width < 0:
-            width, at = int.from_bytes(raw[at : at - width]), at - width
-        found[name] = raw[at : at + width]
-        at += width
-        if at > end:
+            width, offset = int.from_bytes(raw[offset : offset - width]), offset - width
+        values[name] = raw[offset : offset + width]
+        offset += width
+        if offset > end:
             raise ValueError(f"{name} is cut off")
-    return found
+    return values
 
 
-def _fields(found: Mapping[str, bytes], fields: _Fields) -> bytes:
+def _fields(values: Mapping[str, bytes], fields: _Fields) -> bytes:
     """Return packing flags and fields."""
     flags = 0
     out = b""
     for place, (name, width) in enumerate(fields):
-        if name in found:
+        if name in values:
             flags |= 1 << place
-            out += found[name] if width >= 0 else len(found[name]).to_bytes(-width) + found[name]
+            out += values[name] if width >= 0 else len(values[name]).to_bytes(-width) + values[name]
     return flags.to_bytes(2, "little") + out
 
 
-def _struct(code: bytes, found: Mapping[str, bytes], fields: _Fields) -> bytes:
-    content = code + _fields(found, fields)
+def _struct(code: bytes, values: Mapping[str, bytes], fields: _Fields) -> bytes:
+    content = code + _fields(values, fields)
     return len(content).to_bytes(4) + content
 
 
@@ -418,22 +431,10 @@ def _entry(name: str, value: Any) -> bytes:
     return encode_table({name: value})[_EMPTY_TABLE:]
 
 
-def _table_place(raw: bytes) -> tuple[int, int]:
-    """Return where the headers of a property list of basic begin and end; empty for none."""
-    flags = int.from_bytes(raw[:2])
-    at = 2
-    for flag in _BEFORE_HEADERS:
-        if flags & flag:
-            at += 1 + raw[at]
-    if not flags & _HEADERS_FLAG:
-        return at, at
-    return at, at + 4 + int.from_bytes(raw[at : at + 4])
-
-
 def _with_table(raw: bytes, table: bytes) -> bytes:
     """Insert headers into a property list without headers."""
     if not table:
         return raw
     flags = int.from_bytes(raw[:2]) | _HEADERS_FLAG
-    at, _ = _table_place(raw)
-    return flags.to_bytes(2) + raw[2:at] + len(table).to_bytes(4) + table + raw[at:]
+    offset, _ = headers_span(raw)
+    return flags.to_bytes(2) + raw[2:offset] + len(table).to_bytes(4) + table + raw[offset:]

@@ -33,17 +33,18 @@ def to_struct(listed: PropertyList, raw: bytes) -> bytes:
         ValueError: it is not a property list.
     """
     flags = int.from_bytes(raw[:_FLAGS])
-    at, given, out = _FLAGS, 0, b""
-    for place, name in enumerate(listed.kind.__struct_fields__):
-        if not flags >> (_HIGHEST - place) & 1:
+    offset, packing_flags, out = _FLAGS, 0, b""
+    for index, name in enumerate(listed.kind.__struct_fields__):
+        if not flags >> (_HIGHEST - index) & 1:
             continue
-        given |= 1 << place
-        value, at = _piece(raw, at, name)
+        packing_flags |= 1 << index
+        value, offset = _piece(raw, offset, name)
         if name == _TABLE:
             value = to_map(value[_SIZE:])
             value = len(value).to_bytes(_SIZE) + value
         out += value
-    octets = CODES[listed.class_id] + given.to_bytes(_FLAGS, "little") + out
+    # Little-endian: the flag of the first field is the lowest bit of the first octet.
+    octets = CODES[listed.class_id] + packing_flags.to_bytes(_FLAGS, "little") + out
     return len(octets).to_bytes(_SIZE) + octets
 
 
@@ -57,20 +58,21 @@ def to_list(listed: PropertyList, raw: bytes) -> bytes:
     code = raw[_SIZE : _SIZE + _CODE]
     if code != CODES[listed.class_id]:
         raise ValueError(f"the header holds no {listed.name}-properties")
+    # A property list has no room for the fields of another struct.
     if len(raw) != _SIZE + size:
         raise ValueError(f"the header holds more than {listed.name}-properties")
-    at = _SIZE + _CODE
-    given = int.from_bytes(raw[at : at + _FLAGS], "little")
-    at += _FLAGS
+    offset = _SIZE + _CODE
+    packing_flags = int.from_bytes(raw[offset : offset + _FLAGS], "little")
+    offset += _FLAGS
     flags, out = 0, b""
     fields = listed.kind.__struct_fields__
-    if given >> len(fields):
+    if packing_flags >> len(fields):
         raise ValueError(f"{listed.name}-properties has no such field")
-    for place, name in enumerate(fields):
-        if not given >> place & 1:
+    for index, name in enumerate(fields):
+        if not packing_flags >> index & 1:
             continue
-        flags |= 1 << (_HIGHEST - place)
-        value, at = _piece(raw, at, name)
+        flags |= 1 << (_HIGHEST - index)
+        value, offset = _piece(raw, offset, name)
         if name == _TABLE:
             try:
                 value = to_table(value[_SIZE:])
@@ -78,19 +80,19 @@ def to_list(listed: PropertyList, raw: bytes) -> bytes:
                 raise ValueError(f"headers: {error}") from None
             value = len(value).to_bytes(_SIZE) + value
         out += value
-    if at != len(raw):
+    if offset != len(raw):
         raise ValueError(f"octets after the last field of {listed.name}-properties")
     return flags.to_bytes(_FLAGS) + out
 
 
-def _piece(raw: bytes, at: int, name: str) -> tuple[bytes, int]:
+def _piece(raw: bytes, offset: int, name: str) -> tuple[bytes, int]:
     """Return the bytes of a property with its length, and its end."""
     if name == _TABLE:
-        end = at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
+        end = offset + _SIZE + int.from_bytes(raw[offset : offset + _SIZE])
     elif name in _FIXED:
-        end = at + _FIXED[name]
+        end = offset + _FIXED[name]
     else:
-        end = at + 1 + int.from_bytes(raw[at : at + 1])
-    if end > len(raw) or end == at:
+        end = offset + 1 + int.from_bytes(raw[offset : offset + 1])
+    if end > len(raw):
         raise ValueError(f"{name.replace('_', '-')} runs over the end")
-    return raw[at:end], end
+    return raw[offset:end], end

@@ -66,52 +66,53 @@ def to_map(table: bytes, depth: int = 1) -> bytes:
     _check(depth)
     count = 0
     out = bytearray()
-    at = 0
-    while at < len(table):
-        start = at + 1 + table[at]
+    offset = 0
+    while offset < len(table):
+        start = offset + 1 + table[offset]
         if start >= len(table):
             raise ValueError("a name runs over the end of its table")
         code, value, after = _to_value(table, start, depth)
-        out += table[at:start]
+        out += table[offset:start]
         out.append(code)
         out += value
-        at = after
+        offset = after
         count += 1
     return count.to_bytes(_SIZE) + bytes(out)
 
 
-def _to_value(data: bytes, at: int, depth: int) -> tuple[int, bytes, int]:
+def _to_value(data: bytes, offset: int, depth: int) -> tuple[int, bytes, int]:
     """Convert the value at a tag: return its code and bytes, and its end."""
-    tag = data[at]
-    at += 1
+    tag = data[offset]
+    offset += 1
     number = _NUMBERS.get(tag)
     if number is not None:
         code, width = number
-        return code, _piece(data, at, width), at + width
-    size = int.from_bytes(_piece(data, at, _SIZE))
-    at += _SIZE
-    value = _piece(data, at, size)
-    at += size
+        return code, _piece(data, offset, width), offset + width
+    size = int.from_bytes(_piece(data, offset, _SIZE))
+    offset += _SIZE
+    value = _piece(data, offset, size)
+    offset += size
     if tag == _TABLE:
-        return types.MAP, _sized(to_map(value, depth + 1)), at
+        return types.MAP, _sized(to_map(value, depth + 1)), offset
     if tag == _ARRAY:
-        return types.LIST, _sized(_to_list(value, depth + 1)), at
+        return types.LIST, _sized(_to_list(value, depth + 1)), offset
     if tag == _TEXT and size <= _STR16_MAX and _is_utf8(value):
-        return types.STR16, size.to_bytes(2) + value, at
+        return types.STR16, size.to_bytes(2) + value, offset
     if tag not in (_TEXT, _OCTETS):
         raise ValueError(f"no value has the tag {tag:#04x}")
+    # Octets, and texts that are no UTF-8 or too long for str16: 0-10 has no longer text.
     if size <= _STR16_MAX:
-        return types.VBIN16, size.to_bytes(2) + value, at
-    return types.VBIN32, _sized(value), at
+        return types.VBIN16, size.to_bytes(2) + value, offset
+    return types.VBIN32, _sized(value), offset
 
 
 def _to_list(data: bytes, depth: int) -> bytes:
     _check(depth)
     count = 0
     out = bytearray()
-    at = 0
-    while at < len(data):
-        code, value, at = _to_value(data, at, depth)
+    offset = 0
+    while offset < len(data):
+        code, value, offset = _to_value(data, offset, depth)
         out.append(code)
         out += value
         count += 1
@@ -126,22 +127,23 @@ def to_table(data: bytes, depth: int = 1) -> bytes:
     """
     _check(depth)
     out = bytearray()
-    at = _SIZE
-    while at < len(data):
-        start = at + 1 + data[at]
+    # Behind the count, which tables do not have: the end of the bytes is the end of the entries.
+    offset = _SIZE
+    while offset < len(data):
+        start = offset + 1 + data[offset]
         if start >= len(data):
             raise ValueError("a name runs over the end of its map")
         tag, value, after = _from_value(data, data[start], start + 1, depth)
-        out += data[at:start]
+        out += data[offset:start]
         out.append(tag)
         out += value
-        at = after
+        offset = after
     return bytes(out)
 
 
-def _from_value(data: bytes, code: int, at: int, depth: int) -> tuple[int, bytes, int]:
+def _from_value(data: bytes, code: int, offset: int, depth: int) -> tuple[int, bytes, int]:
     """Convert a value of a type: return its tag and bytes, and its end."""
-    start, after = types.extent(data, code, at, len(data))
+    start, after = types.extent(data, code, offset, len(data))
     value = data[start:after]
     tag = _TAGS.get(code)
     if tag is not None:
@@ -158,18 +160,19 @@ def _from_value(data: bytes, code: int, at: int, depth: int) -> tuple[int, bytes
     if special is not None:
         tag, value = special(value)
         return tag, value, after
-    read, _ = types.read_value(data, code, at, len(data))
-    if isinstance(read, str):
-        return _TEXT, _sized(read.encode(errors="surrogateescape")), after
+    # Any other type: texts of other character sets become UTF-8, and the rest stays octets.
+    decoded, _ = types.read_value(data, code, offset, len(data))
+    if isinstance(decoded, str):
+        return _TEXT, _sized(decoded.encode(errors="surrogateescape")), after
     return _OCTETS, _sized(value), after
 
 
 def _from_list(data: bytes, depth: int) -> bytes:
     _check(depth)
     out = bytearray()
-    at = _SIZE
-    while at < len(data):
-        tag, value, at = _from_value(data, data[at], at + 1, depth)
+    offset = _SIZE
+    while offset < len(data):
+        tag, value, offset = _from_value(data, data[offset], offset + 1, depth)
         out.append(tag)
         out += value
     return bytes(out)
@@ -178,9 +181,10 @@ def _from_list(data: bytes, depth: int) -> bytes:
 def _from_array(data: bytes, depth: int) -> bytes:
     _check(depth)
     out = bytearray()
-    at = 1 + _SIZE
-    while at < len(data):
-        tag, value, at = _from_value(data, data[0], at, depth)
+    # Behind the code, which all values share, and the count.
+    offset = 1 + _SIZE
+    while offset < len(data):
+        tag, value, offset = _from_value(data, data[0], offset, depth)
         out.append(tag)
         out += value
     return bytes(out)
@@ -216,10 +220,10 @@ def _check(depth: int) -> None:
         raise ValueError(f"tables are nested deeper than {TABLE_DEPTH}")
 
 
-def _piece(data: bytes, at: int, size: int) -> bytes:
-    if at + size > len(data):
+def _piece(data: bytes, offset: int, size: int) -> bytes:
+    if offset + size > len(data):
         raise ValueError("a value runs over the end of its table")
-    return data[at : at + size]
+    return data[offset : offset + size]
 
 
 def _sized(value: bytes) -> bytes:

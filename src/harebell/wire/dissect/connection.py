@@ -78,6 +78,7 @@ class Dissector:
         """Handle the bytes of the client until the server has answered."""
         data = self._begun[True]
         if not self._header:
+            # It may still become a header: the rest is in another packet.
             if len(data) < _HEADER and _MAGIC.startswith(data[: len(_MAGIC)]):
                 return
             header = data[:_HEADER]
@@ -88,6 +89,7 @@ class Dissector:
             self._header = header
             self._begun[True] = data[_HEADER:]
             yield _header_event(True, header, version)
+            # The header of final 0-10 may be the transitional one: the server's answer decides.
             if version != FINAL:
                 self.version = version
         if self.version:
@@ -120,6 +122,7 @@ class Dissector:
                 return
             self.version = FINAL
         elif not self.version and self._header:
+            # No header came back, so the server has begun with connection.start at once.
             self.version = TRANSITIONAL
         yield from self._catch_up(False)
         yield from self._catch_up(True)

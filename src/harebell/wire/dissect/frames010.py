@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import DUMP_FRAME_BYTES
 from harebell.kernels.segments import BODY, COMMAND, CONTROL, FIRST_FRAME, HEADER, LAST_FRAME
 from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event, masked
+from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Composite
+from harebell.wire.v010.composites import Composite
 
 VERSION = "0-10"
 
@@ -60,6 +60,7 @@ class Frames010:
             return None
         flags, kind, size = data[0], data[1], int.from_bytes(data[2:4])
         channel = int.from_bytes(data[6:8])
+        # The upper half of the flags is the frame version, which is 0 (AMQP 0-10 4.2).
         if flags & 0xF0 or kind not in _KINDS or size < _HEAD:
             return self._lose(f"no frame begins with {bytes(data[:_HEAD]).hex()}")
         if len(data) < size:
@@ -82,6 +83,7 @@ class Frames010:
         key = (channel, kind)
         if not flags & FIRST_FRAME or not flags & LAST_FRAME:
             gathered = self._segments.setdefault(key, bytearray())
+            # The rest of an earlier segment that a peer has broken off.
             if flags & FIRST_FRAME:
                 gathered.clear()
             gathered += payload
@@ -112,7 +114,7 @@ class Frames010:
                 if isinstance(struct, Composite):
                     fields[_short(struct)] = _fields(struct)
                 else:
-                    fields[f"struct-{struct.octets[:2].hex()}"] = struct.octets[2:]
+                    fields[f"struct-{struct.data[:2].hex()}"] = struct.data[2:]
             return self._made(
                 kinds.CONTENT, channel, frame, name="message", fields=fields, raw=frame
             )
@@ -136,12 +138,12 @@ def _short(struct: Composite) -> str:
 
 def _fields(value: Composite) -> dict[str, Any]:
     """Return the present fields, by their names in the specification."""
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for field in AMQP_0_10.spec_of(value).fields:
         item = getattr(value, field.attribute)
         if item is not None:
-            found[field.name] = _plain(item)
-    return found
+            fields[field.name] = _plain(item)
+    return fields
 
 
 def _plain(item: Any) -> Any:

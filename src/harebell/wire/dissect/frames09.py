@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import DUMP_FRAME_BYTES
 from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event, masked
+from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v09.content import decode_properties
 from harebell.wire.v09.property_list import FILE, STREAM, TUNNEL
 from harebell.wire.v09.spec import ProtocolSpec
@@ -81,9 +81,9 @@ class Frames09:
     def _next(self) -> Event | None:
         data = self._data
         if self._skip:
-            gone = min(self._skip, len(data))
-            del data[:gone]
-            self._skip -= gone
+            skipped = min(self._skip, len(data))
+            del data[:skipped]
+            self._skip -= skipped
             return None if not data else self._next()
         if data[0] not in self._readers:
             return self._lose(f"no frame begins with octet {data[0]:#04x}")
@@ -94,6 +94,7 @@ class Frames09:
         if size > DUMP_FRAME_BYTES:
             return self._large(kind, channel, size)
         end = _HEAD + size
+        # Not `<`: the frame-end octet has to be there too (4.2.3).
         if len(data) <= end:
             return None
         frame = bytes(data[: end + 1])
@@ -104,6 +105,7 @@ class Frames09:
 
     def _large(self, kind: int, channel: int, size: int) -> Event:
         """Skip a frame that is too large to buffer, and count it."""
+        # Such a method or header is no AMQP in practice: more likely frame boundaries are lost.
         if kind != _BODY:
             return self._lose(f"a frame of type {kind} announces {size} octets")
         self._skip = _HEAD + size + 1
@@ -176,9 +178,9 @@ def _properties(class_id: int, raw: bytes) -> dict[str, Any]:
         ProtocolError: the list is malformed.
     """
     if class_id == _BASIC:
-        found = msgspec.structs.asdict(decode_properties(raw))
+        values = msgspec.structs.asdict(decode_properties(raw))
     elif class_id in _LISTS:
-        found = msgspec.structs.asdict(_LISTS[class_id].decode(raw))
+        values = msgspec.structs.asdict(_LISTS[class_id].decode(raw))
     else:
         return {}
-    return {name.replace("_", "-"): value for name, value in found.items() if value is not None}
+    return {name.replace("_", "-"): value for name, value in values.items() if value is not None}

@@ -14,6 +14,7 @@ _HALF = 1 << 31
 
 def near(number: int, known: int) -> int:
     """Return the number with those lowest 32 bits that is nearest to a known one."""
+    # RFC 1982: of two serial numbers the later is less than half the circle ahead.
     return known + ((number - known + _HALF) % _WRAP) - _HALF
 
 
@@ -38,8 +39,8 @@ class RangeSet:
     def __contains__(self, number: int) -> bool:
         if number < self.floor:
             return True
-        place = bisect_right(self._firsts, number) - 1
-        return place >= 0 and number <= self._lasts[place]
+        index = bisect_right(self._firsts, number) - 1
+        return index >= 0 and number <= self._lasts[index]
 
     @property
     def ranges(self) -> list[tuple[int, int]]:
@@ -51,21 +52,23 @@ class RangeSet:
         first = max(first, self.floor)
         if last < first:
             return []
+        # The ranges from `low` to `high`, the latter excluded, touch the new one and are merged.
         low = bisect_right(self._firsts, first) - 1
         if low < 0 or self._lasts[low] < first - 1:
             low += 1
         high = low
         added = []
-        at, end = first, last
+        offset, end = first, last
         while high < len(self._firsts) and self._firsts[high] <= last + 1:
-            if at < self._firsts[high]:
-                added.append((at, self._firsts[high] - 1))
-            at = max(at, self._lasts[high] + 1)
+            if offset < self._firsts[high]:
+                added.append((offset, self._firsts[high] - 1))
+            offset = max(offset, self._lasts[high] + 1)
             first = min(first, self._firsts[high])
             end = max(end, self._lasts[high])
             high += 1
-        if at <= last:
-            added.append((at, last))
+        if offset <= last:
+            added.append((offset, last))
+        # Peers complete in order, so mostly the floor rises and no range is kept.
         if first <= self.floor:
             self.floor = end + 1
             del self._firsts[:high], self._lasts[:high]

@@ -1,7 +1,7 @@
-"""The table of AMQP 0-10: its format, and the codec generated from it.
+"""The table of AMQP 0-10: its format, and the typed values and the codec made from it.
 
 A table has a line per class and, indented, one per struct, control or command; deeper indentation
-continues a line:
+continues a line, and its end in quotation marks says what it is for:
 
     queue 8                                     class and class code
       struct queue-query-result 1 4 2 : ...     name, code, octets of its size, of its packing flags
@@ -24,18 +24,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
+import msgspec
+
 from harebell.base.errors import ProtocolError
+from harebell.base.values import Typed
 from harebell.wire.table_lines import table_lines
 from harebell.wire.v010 import types
+from harebell.wire.v010.composites import Command, Composite, Control
 from harebell.wire.v010.domains import DOMAINS, Domain
-from harebell.wire.v010.structs import COMPOSITES, Command, Composite, Control
-from harebell.wire.v010.types import Malformed, Typed
+from harebell.wire.v010.types import Malformed
 
 FRAMING_ERROR = 501
 COMMAND_INVALID = 503
 ILLEGAL_ARGUMENT = 531
 
 _CONTROL_CLASSES = ("connection", "session")
+_MODULES = {Composite: "structs", Control: "controls", Command: "commands"}
+"""Where the types of each base are found."""
 _HEAD = 2
 _SESSION_HEADER = 2
 _SYNC = 1
@@ -58,6 +63,16 @@ class Field(NamedTuple):
     kind: str
     required: bool
 
+    def typed(self) -> tuple[str, Any, Any]:
+        """Return name, type and default of its attribute."""
+        if self.domain is None:
+            return self.attribute, bool, False
+        annotation = self.domain.annotation
+        # An empty map, array or set is not sent, so it needs no None beside it.
+        if self.required or self.domain.empty:
+            return self.attribute, annotation, self.domain.zero
+        return self.attribute, annotation | None, None
+
 
 class CompositeSpec:
     """The specification of one struct, control or command.
@@ -68,6 +83,8 @@ class CompositeSpec:
         size: octets of the size before a struct.
         pack: octets of the packing flags.
         fields: in order.
+        base: of its type.
+        purpose: the docstring of its type.
         senders: "C", "S" or "CS".
         replies: names of the controls or commands that reply to it.
         result: the struct in its execution.result.
@@ -81,6 +98,8 @@ class CompositeSpec:
         size: int,
         pack: int,
         fields: tuple[Field, ...],
+        base: type[Composite],
+        purpose: str,
         *,
         senders: str = "",
         replies: tuple[str, ...] = (),
@@ -97,11 +116,7 @@ class CompositeSpec:
         self.replies = replies
         self.result = result
         self.header = header
-        self.type = _class_of(name)
-        self.type.NAME = name
-        missing = {field.attribute for field in fields} ^ set(self.type.__struct_fields__)
-        if missing:
-            raise ValueError(f"{name}: {self.type.__name__} and the table differ in {missing}")
+        self.type = _type_of(name, base, fields, purpose)
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.code:#06x}>"
@@ -124,45 +139,47 @@ class CompositeSpec:
         """
         flags = 0
         out = bytearray()
-        for place, field in enumerate(self.fields):
+        for index, field in enumerate(self.fields):
             item = getattr(value, field.attribute)
+            # AMQP 0-10 4.3: the packing flag of a bit is its value, and no byte follows.
             if field.domain is None:
-                flags |= bool(item) << place
+                flags |= bool(item) << index
                 continue
             if not field.required and (item is None or item in field.domain.empty):
                 continue
-            flags |= 1 << place
+            flags |= 1 << index
             try:
                 out += field.domain.write(item, field.name)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"{self.name}: {error}") from None
         return flags.to_bytes(self.pack, "little") + bytes(out)
 
-    def read(self, data: bytes, at: int, end: int) -> Composite:
+    def read(self, data: bytes, offset: int, end: int) -> Composite:
         """Parse a value from its packing flags to its end.
 
         Raises:
             Malformed: it is truncated, too long, or a value does not fit its field.
         """
-        start = at + self.pack
+        start = offset + self.pack
         if start > end:
             raise Malformed(f"{self.name}: its packing flags are cut off")
-        flags = int.from_bytes(data[at:start], "little")
+        flags = int.from_bytes(data[offset:start], "little")
         if flags >> len(self.fields):
             raise Malformed(f"{self.name}: packing flags {flags:#x} for {len(self.fields)} fields")
-        at = start
+        offset = start
         values: dict[str, Any] = {}
-        for place, field in enumerate(self.fields):
-            present = flags >> place & 1 if self.pack else True
+        for index, field in enumerate(self.fields):
+            # A struct without packing flags has all its fields.
+            present = flags >> index & 1 if self.pack else True
             if field.domain is None:
                 values[field.attribute] = bool(present)
             elif present:
                 try:
-                    values[field.attribute], at = field.domain.read(data, at, end)
+                    values[field.attribute], offset = field.domain.read(data, offset, end)
                 except Malformed as malformed:
                     raise Malformed(f"{self.name}: field '{field.name}': {malformed}") from None
-        if at != end:
-            raise Malformed(f"{self.name}: {end - at} octets after the last field")
+        if offset != end:
+            raise Malformed(f"{self.name}: {end - offset} octets after the last field")
         return self.type(**values)
 
 
@@ -193,9 +210,9 @@ class ProtocolSpec:
         self.structs: dict[str, CompositeSpec] = {}
         self.controls: dict[str, CompositeSpec] = {}
         self.commands: dict[str, CompositeSpec] = {}
-        for name, code, line in table_lines(table):
+        for name, code, line, purpose in table_lines(table):
             self.classes[code] = name
-            self._take(name, code, line)
+            self._take(name, code, line, purpose)
         self._by_code = {
             spec.code: spec for spec in (*self.controls.values(), *self.commands.values())
         }
@@ -206,27 +223,31 @@ class ProtocolSpec:
             for spec in group.values()
         }
 
-    def _take(self, class_name: str, class_code: int, line: str) -> None:
+    def _take(self, class_name: str, class_code: int, line: str, purpose: str) -> None:
         head, _, tail = line.partition(" : ")
         words = head.split()
         fields = tuple(self._fields(tail))
         if words[0] == "struct":
             name = f"{class_name}.{words[1]}"
             code = -1 if words[2] == "-" else class_code << 8 | int(words[2])
-            spec = CompositeSpec(name, code, int(words[3]), int(words[4]), fields)
-            self.structs[name] = spec
+            size, pack = int(words[3]), int(words[4])
+            self.structs[name] = CompositeSpec(name, code, size, pack, fields, Composite, purpose)
             return
         name, own, senders, *rest = words
+        # Their numbers are disjoint, as the classes are: one dictionary finds both by code.
+        is_control = class_name in _CONTROL_CLASSES
         spec = CompositeSpec(
             f"{class_name}.{name}",
             class_code << 8 | int(own),
             0,
             2,
             fields,
+            Control if is_control else Command,
+            purpose,
             senders=senders,
             **_outcome(class_name, rest),
         )
-        group = self.controls if class_name in _CONTROL_CLASSES else self.commands
+        group = self.controls if is_control else self.commands
         group[spec.name] = spec
 
     def _fields(self, text: str) -> Iterator[Field]:
@@ -243,7 +264,7 @@ class ProtocolSpec:
         if kind == "bit":
             return None
         if kind == "struct32":
-            return Domain(self.read_struct32, self._write_struct32)
+            return Domain(self.read_struct32, self._write_struct32, Any, None)
         if kind in self.structs:
             return self._struct_domain(self.structs[kind])
         domain = DOMAINS.get(kind)
@@ -253,8 +274,8 @@ class ProtocolSpec:
 
     @staticmethod
     def _struct_domain(spec: CompositeSpec) -> Domain:
-        def read(data: bytes, at: int, end: int) -> tuple[Any, int]:
-            start, after = _struct_extent(spec, data, at, end)
+        def read(data: bytes, offset: int, end: int) -> tuple[Any, int]:
+            start, after = _struct_extent(spec, data, offset, end)
             return spec.read(data, start, after), after
 
         def write(value: Any, key: str) -> bytes:
@@ -263,7 +284,7 @@ class ProtocolSpec:
             code = b"" if spec.code < 0 else spec.code.to_bytes(2)
             return types.sized(spec.size, code + spec.write(value), key)
 
-        return Domain(read, write)
+        return Domain(read, write, spec.type, msgspec.field(default_factory=spec.type))
 
     # --- writing --------------------------------------------------------------------------------
 
@@ -284,8 +305,9 @@ class ProtocolSpec:
         return self._write_struct32(value, "struct")
 
     def _write_struct32(self, value: Any, key: str) -> bytes:
+        # A struct that was not decoded, with its code in the data.
         if isinstance(value, Typed):
-            return types.sized(4, value.octets, key)
+            return types.sized(4, value.data, key)
         spec = self._by_type.get(type(value))
         if spec is None or spec.code < 0:
             raise TypeError(f"{key!r}: {value!r} is no struct with a code")
@@ -323,8 +345,9 @@ class ProtocolSpec:
             ProtocolError: 503 for an unknown one, 531 for fields that do not fit; both end the
                 session, not the connection. 501 if even the session header is missing.
         """
-        at = _HEAD + _SESSION_HEADER
-        if len(payload) < at or payload[_HEAD] != 1 or payload[_HEAD + 1] > _SYNC:
+        offset = _HEAD + _SESSION_HEADER
+        # The session header is a struct of one bit: its size in flags, 1, then the flags.
+        if len(payload) < offset or payload[_HEAD] != 1 or payload[_HEAD + 1] > _SYNC:
             raise ProtocolError(FRAMING_ERROR, "a command has no session header")
         class_code, own = payload[0], payload[1]
         spec = self._by_code.get(class_code << 8 | own)
@@ -334,7 +357,7 @@ class ProtocolSpec:
             text = what if name is None else f"{what} in class {name}"
             raise ProtocolError(COMMAND_INVALID, text, class_code, own, hard=False)
         try:
-            command = spec.read(payload, at, len(payload))
+            command = spec.read(payload, offset, len(payload))
         except Malformed as malformed:
             text = str(malformed)
             raise ProtocolError(ILLEGAL_ARGUMENT, text, class_code, own, hard=False) from None
@@ -347,22 +370,23 @@ class ProtocolSpec:
             ProtocolError: 531.
         """
         result: list[Composite | Typed] = []
-        at = 0
+        offset = 0
         try:
-            while at < len(raw):
-                value, at = self.read_struct32(raw, at, len(raw))
+            while offset < len(raw):
+                value, offset = self.read_struct32(raw, offset, len(raw))
                 result.append(value)
         except Malformed as malformed:
             text = f"message header: {malformed}"
             raise ProtocolError(ILLEGAL_ARGUMENT, text, 4, 1, hard=False) from None
         return result
 
-    def read_struct32(self, data: bytes, at: int, end: int) -> tuple[Any, int]:
+    def read_struct32(self, data: bytes, offset: int, end: int) -> tuple[Any, int]:
         """Decode a struct with its size and code; return it and its end."""
-        start, after = types.extent(data, types.STRUCT32, at, end)
+        start, after = types.extent(data, types.STRUCT32, offset, end)
         if after - start < _HEAD:
             raise Malformed("a struct is too short for its code")
         spec = self._struct_codes.get(int.from_bytes(data[start : start + _HEAD]))
+        # Of another application of the protocol: it is passed on as it came.
         if spec is None:
             return Typed(types.STRUCT32, data[start:after]), after
         return spec.read(data, start + _HEAD, after), after
@@ -374,7 +398,7 @@ class ProtocolSpec:
         return self._by_type[value if isinstance(value, type) else type(value)]
 
 
-def _struct_extent(spec: CompositeSpec, data: bytes, at: int, end: int) -> tuple[int, int]:
+def _struct_extent(spec: CompositeSpec, data: bytes, offset: int, end: int) -> tuple[int, int]:
     """Return where the flags of a struct in a field begin, and where it ends.
 
     The first print of 0-10 gave `dtx.xid` a size of two octets and no code, the errata four and
@@ -382,12 +406,12 @@ def _struct_extent(spec: CompositeSpec, data: bytes, at: int, end: int) -> tuple
     """
     size = spec.size
     coded = spec.code >= 0
-    if coded and data[at : at + 2] != b"\0\0":
+    if coded and data[offset : offset + 2] != b"\0\0":
         size, coded = 2, False
-    start = at + size
+    start = offset + size
     if start > end:
-        raise types.cut_off(size, end - at)
-    after = start + int.from_bytes(data[at:start])
+        raise types.cut_off(size, end - offset)
+    after = start + int.from_bytes(data[offset:start])
     if after > end:
         raise types.cut_off(after - start, end - start)
     if coded:
@@ -397,14 +421,21 @@ def _struct_extent(spec: CompositeSpec, data: bytes, at: int, end: int) -> tuple
     return start, after
 
 
-def _class_of(name: str) -> type[Composite]:
+def _type_of(
+    name: str, base: type[Composite], fields: tuple[Field, ...], purpose: str
+) -> type[Composite]:
+    """Make the class of a struct, control or command: `QueueDeclare` for queue.declare."""
     class_name, _, own = name.partition(".")
-    parts = own.split("-")
-    for words in ((class_name, *parts), tuple(parts)):
-        kind = COMPOSITES.get("".join(word.capitalize() for word in words))
-        if kind is not None:
-            return kind
-    raise ValueError(f"there is no class for {name}")
+    # A struct has its class in its own name where it needs one: message.message-properties.
+    words = own.split("-") if base is Composite else [class_name, *own.split("-")]
+    made = msgspec.defstruct(
+        "".join([word.capitalize() for word in words]),
+        [field.typed() for field in fields],
+        bases=(base,),
+        namespace={"NAME": name, "__doc__": purpose},
+        module=f"harebell.wire.v010.{_MODULES[base]}",
+    )
+    return cast(type[Composite], made)
 
 
 def _outcome(class_name: str, words: list[str]) -> dict[str, Any]:

@@ -24,10 +24,11 @@ import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 from harebell.base.limits import TABLE_DEPTH
+from harebell.base.values import Typed
 from harebell.wire.v09.fields import Timestamp
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -88,18 +89,6 @@ class Malformed(ValueError):
     """Bytes that are not a value of the expected type."""
 
 
-class Typed(NamedTuple):
-    """A value without an equivalent in Python.
-
-    Args:
-        code: the code of its type.
-        octets: the encoded value, without its length.
-    """
-
-    code: int
-    octets: bytes
-
-
 class Array(list[Any]):
     """A list whose items are all of one type.
 
@@ -116,12 +105,12 @@ class Array(list[Any]):
         return f"Array({self.code:#04x}, {list(self)!r})"
 
 
-def cut_off(wanted: int, there: int) -> Malformed:
+def cut_off(announced: int, available: int) -> Malformed:
     """Return the error for a value that exceeds its container."""
-    return Malformed(f"{wanted} octets are announced, {max(there, 0)} are there")
+    return Malformed(f"{announced} octets are announced, {max(available, 0)} are there")
 
 
-def extent(data: bytes, code: int, at: int, end: int) -> tuple[int, int]:
+def extent(data: bytes, code: int, offset: int, end: int) -> tuple[int, int]:
     """Return where the bytes of a value of that type begin and end, without its length."""
     group = code & 0xF0
     width = _FIXED.get(group)
@@ -129,25 +118,25 @@ def extent(data: bytes, code: int, at: int, end: int) -> tuple[int, int]:
         prefix = _VARIABLE.get(group)
         if prefix is None:
             raise Malformed(f"unknown type code {code:#04x}")
-        if at + prefix > end:
-            raise cut_off(prefix, end - at)
-        width = int.from_bytes(data[at : at + prefix])
-        at += prefix
-    if at + width > end:
-        raise cut_off(width, end - at)
-    return at, at + width
+        if offset + prefix > end:
+            raise cut_off(prefix, end - offset)
+        width = int.from_bytes(data[offset : offset + prefix])
+        offset += prefix
+    if offset + width > end:
+        raise cut_off(width, end - offset)
+    return offset, offset + width
 
 
 # --- reading ------------------------------------------------------------------------------------
 
 
-def read_value(data: bytes, code: int, at: int, end: int, depth: int = 1) -> tuple[Any, int]:
+def read_value(data: bytes, code: int, offset: int, end: int, depth: int = 1) -> tuple[Any, int]:
     """Decode a value of that type; return it and its end.
 
     Raises:
         Malformed: the bytes do not fit the type.
     """
-    start, after = extent(data, code, at, end)
+    start, after = extent(data, code, offset, end)
     number = _NUMBERS.get(code)
     if number is not None:
         return number.unpack_from(data, start)[0], after
@@ -155,6 +144,7 @@ def read_value(data: bytes, code: int, at: int, end: int, depth: int = 1) -> tup
         try:
             return data[start:after].decode(_TEXTS[code]), after
         except UnicodeDecodeError:
+            # A value in a map is the application's: it is passed on as it came.
             return Typed(code, data[start:after]), after
     if code in _OCTETS:
         return data[start:after], after
@@ -174,81 +164,84 @@ def read_text(octets: bytes, encoding: str = "utf-8") -> str:
         raise Malformed(f"a text is no {encoding.upper()}") from None
 
 
-def read_map(data: bytes, at: int, end: int, depth: int = 1) -> dict[str, Any]:
+def read_map(data: bytes, offset: int, end: int, depth: int = 1) -> dict[str, Any]:
     """Decode a map, from its count on. Some peers encode an empty map as zero bytes."""
-    if at == end:
+    if offset == end:
         return {}
-    count, at = _count(data, at, end, depth)
+    count, offset = _count(data, offset, end, depth)
     result: dict[str, Any] = {}
     for _ in range(count):
-        if at >= end or at + 2 + data[at] > end:
+        # 2: the length of the name, and the code of the value behind it.
+        if offset >= end or offset + 2 + data[offset] > end:
             raise Malformed("a name runs over the end of its map")
-        name_end = at + 1 + data[at]
-        name = data[at + 1 : name_end].decode(errors="surrogateescape")
+        name_end = offset + 1 + data[offset]
+        name = data[offset + 1 : name_end].decode(errors="surrogateescape")
         try:
-            result[name], at = read_value(data, data[name_end], name_end + 1, end, depth + 1)
+            result[name], offset = read_value(data, data[name_end], name_end + 1, end, depth + 1)
         except Malformed as malformed:
             raise Malformed(f"{name!a}: {malformed}") from None
-    _check_end(at, end, "map")
+    _check_end(offset, end, "map")
     return result
 
 
-def read_list(data: bytes, at: int, end: int, depth: int = 1) -> list[Any]:
+def read_list(data: bytes, offset: int, end: int, depth: int = 1) -> list[Any]:
     """Decode a list, from its count on."""
-    if at == end:
+    if offset == end:
         return []
-    count, at = _count(data, at, end, depth)
+    count, offset = _count(data, offset, end, depth)
     result = []
     for _ in range(count):
-        if at >= end:
+        if offset >= end:
             raise Malformed("a list has fewer values than it says")
-        value, at = read_value(data, data[at], at + 1, end, depth + 1)
+        value, offset = read_value(data, data[offset], offset + 1, end, depth + 1)
         result.append(value)
-    _check_end(at, end, "list")
+    _check_end(offset, end, "list")
     return result
 
 
-def read_array(data: bytes, at: int, end: int, depth: int = 1) -> Array:
+def read_array(data: bytes, offset: int, end: int, depth: int = 1) -> Array:
     """Decode an array, from its type code on."""
-    if at == end:
+    if offset == end:
         return Array(VOID)
-    code = data[at]
-    count, at = _count(data, at + 1, end, depth)
+    code = data[offset]
+    count, offset = _count(data, offset + 1, end, depth)
     result = Array(code)
+    # A count of four billion would take no input, and all memory.
     if code & 0xF0 == VOID and count > 0:
         raise Malformed("an array of values that take no octets")
     for _ in range(count):
-        value, at = read_value(data, code, at, end, depth + 1)
+        value, offset = read_value(data, code, offset, end, depth + 1)
         result.append(value)
-    _check_end(at, end, "array")
+    _check_end(offset, end, "array")
     return result
 
 
-def _count(data: bytes, at: int, end: int, depth: int) -> tuple[int, int]:
+def _count(data: bytes, offset: int, end: int, depth: int) -> tuple[int, int]:
     if depth > TABLE_DEPTH:
         raise Malformed(f"maps, lists and arrays are nested deeper than {TABLE_DEPTH}")
-    after = at + _SIZE
+    after = offset + _SIZE
     if after > end:
-        raise cut_off(_SIZE, end - at)
-    return int.from_bytes(data[at:after]), after
+        raise cut_off(_SIZE, end - offset)
+    return int.from_bytes(data[offset:after]), after
 
 
-def _check_end(at: int, end: int, what: str) -> None:
-    if at != end:
-        raise Malformed(f"{end - at} octets after the last value of a {what}")
+def _check_end(offset: int, end: int, what: str) -> None:
+    if offset != end:
+        raise Malformed(f"{end - offset} octets after the last value of a {what}")
 
 
 def read_datetime(seconds: int) -> datetime | Timestamp:
     """Return a time as a datetime in UTC, or unchanged if it is out of range."""
+    # Some peers send milliseconds: they would be a year after 9999.
     if seconds > _LAST_DATETIME:
         return Timestamp(seconds)
     return _EPOCH + timedelta(seconds=seconds)
 
 
-def _read_decimal(data: bytes, at: int, end: int, depth: int) -> Decimal:
-    digits = int.from_bytes(data[at + 1 : end], signed=True)
+def _read_decimal(data: bytes, offset: int, end: int, depth: int) -> Decimal:
+    digits = int.from_bytes(data[offset + 1 : end], signed=True)
     parts = tuple(int(digit) for digit in str(abs(digits)))
-    return Decimal((int(digits < 0), parts, -data[at]))
+    return Decimal((int(digits < 0), parts, -data[offset]))
 
 
 _READERS: dict[int, Callable[[bytes, int, int, int], Any]] = {
@@ -281,6 +274,7 @@ def write_typed(value: Any, key: str = "", depth: int = 1) -> bytes:
 
 def code_of(value: Any, key: str = "") -> int:
     """Return the code of the type for a Python value."""
+    # A bool and a Timestamp are ints in Python, with types of their own in AMQP.
     if isinstance(value, int) and not isinstance(value, bool | Timestamp):
         if -_INT32 <= value < _INT32:
             return INT32
@@ -319,8 +313,9 @@ _CODES: tuple[tuple[type, int], ...] = (
 
 def write_value(code: int, value: Any, key: str = "", depth: int = 1) -> bytes:
     """Encode a value of a type, without the code."""
+    # Of a type that this module does not know: the code alone says whether a length is needed.
     if isinstance(value, Typed):
-        octets = value.octets
+        octets = value.data
         prefix = _VARIABLE.get(code & 0xF0)
         return octets if prefix is None else sized(prefix, octets, key)
     if code == MAP:
@@ -352,6 +347,7 @@ def write_map(value: Mapping[str, Any], key: str = "", depth: int = 1) -> bytes:
 def write_array(value: list[Any], key: str = "", depth: int = 1) -> bytes:
     """Encode an array; the items of a plain list determine its type."""
     _check_depth(depth, key)
+    # An empty list has no item to say its type: any is right.
     code = code_of(value[0], key) if value else STR16
     if isinstance(value, Array):
         code = value.code
@@ -396,6 +392,7 @@ def _check_depth(depth: int, key: str) -> None:
 
 def _digits(value: Decimal, key: str) -> int:
     sign, digits, exponent = value.as_tuple()
+    # The exponent of NaN and infinity is a letter; the scale on the wire has one octet.
     if not isinstance(exponent, int) or exponent > 0 or exponent < -_STR8_MAX:
         raise ValueError(f"{key!r}: {value} has no decimal form that can be sent")
     number = int("".join(map(str, digits)))
@@ -432,6 +429,7 @@ def _write_plain(code: int, value: Any, key: str) -> bytes:
     else:
         raise TypeError(f"{key!r}: cannot write {value!r} as type {code:#04x}")
     prefix = _VARIABLE.get(code & 0xF0)
+    # The upper half of a code says how its values are delimited, for every type.
     if prefix is None:
         if len(octets) != _FIXED.get(code & 0xF0):
             raise ValueError(f"{key!r}: {octets!r} has not the width of type {code:#04x}")

@@ -9,6 +9,7 @@ class `message` of the document is not served.
 
 from __future__ import annotations
 
+from harebell.wire.v09.amqp_0_8 import METHODS_OLDER
 from harebell.wire.v09.amqp_0_8 import PUBLISHED as PUBLISHED_0_8
 from harebell.wire.v09.rabbitmq import EXTENSIONS
 from harebell.wire.v09.spec import ProtocolSpec
@@ -25,9 +26,13 @@ connection 10
 channel 20
   open-ok          11  S  : longstr _
   resume           50  C  -> ok: longstr channel-id
+    "Resume a channel of a connection that broke (0-9)."
   ping             60  CS -> ok
+    "Ask for a pong (0-9)."
   pong             70  CS -> ok
+    "Answer a ping (0-9)."
   ok               80  CS
+    "The answer to resume, ping and pong (0-9)."
   - alert
 
 queue 50
@@ -59,7 +64,9 @@ basic 60
   consume          20  C  -> consume-ok: short ticket, shortstr queue consumer-tag,
                           bit no-local no-ack exclusive nowait, plain-table? arguments
   recover-sync    102  C  -> recover-sync-ok: bit requeue
+    "Deliver unacknowledged messages again, with a reply (Qpid's 0-9)."
   recover-sync-ok 101  S
+    "Unacknowledged messages are delivered again from now on (Qpid's 0-9)."
 """
 
 LATER = """
@@ -73,8 +80,8 @@ basic 60
 """
 """What 0-9-1 has and RabbitMQ takes from 0-9 clients."""
 
-PUBLISHED = ProtocolSpec("0-9", PUBLISHED_0_8, DIFFERENCES)
+PUBLISHED = ProtocolSpec("0-9", PUBLISHED_0_8, DIFFERENCES, module=METHODS_OLDER)
 """The document alone. Transitional 0-10 is written as its differences from it."""
 
-AMQP_0_9 = ProtocolSpec("0-9", PUBLISHED, EXTENSIONS, QPID, LATER)
+AMQP_0_9 = ProtocolSpec("0-9", PUBLISHED, EXTENSIONS, QPID, LATER, module=METHODS_OLDER)
 """What Harebell speaks as 0-9."""

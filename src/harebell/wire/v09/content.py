@@ -2,10 +2,10 @@
 
     class-id(2) weight(2) body-size(8) | property-flags(2) value value ...
 
-The flags tell, from the highest bit down, which of the fourteen properties are there. Bits 1 and 0
-are not used by this class: it has no further properties that a second flag word could name.
+The flags say, from the highest bit down, which of the fourteen properties the list has. Bits 1 and
+0 are not used by this class: it has no further properties that a second flag word could name.
 
-What applications write here is their own affair: texts that are no UTF-8 keep their octets by
+The broker does not judge the values of applications: texts that are no UTF-8 keep their octets by
 `surrogateescape`, and a timestamp that no datetime can hold stays a number.
 """
 
@@ -52,45 +52,45 @@ _KINDS = {
     "timestamp": "timestamp",
 }
 _PROPERTIES = tuple(
-    (name, 1 << _FIRST_BIT - place, _KINDS.get(name, "shortstr"))
-    for place, name in enumerate(BasicProperties.__struct_fields__)
+    (name, 1 << _FIRST_BIT - index, _KINDS.get(name, "shortstr"))
+    for index, name in enumerate(BasicProperties.__struct_fields__)
 )
 
 
 def decode_properties(raw: bytes) -> BasicProperties:
-    """The properties of an encoded list.
+    """Return the properties of an encoded list.
 
     Raises:
         ProtocolError: 505, the list is malformed.
     """
-    # Once this has checked that every value is there, nothing below can run over the end.
+    # It checks that every value is complete, so nothing below can run over the end.
     parse_properties(raw)
     flags = int.from_bytes(raw[:2])
-    at = 2
-    found = BasicProperties()
+    offset = 2
+    properties = BasicProperties()
     for name, flag, kind in _PROPERTIES:
         if flags & flag:
-            value, at = _read(raw, at, kind)
-            setattr(found, name, value)
-    return found
+            value, offset = _read(raw, offset, kind)
+            setattr(properties, name, value)
+    return properties
 
 
-def _read(raw: bytes, at: int, kind: str) -> tuple[Any, int]:
+def _read(raw: bytes, offset: int, kind: str) -> tuple[Any, int]:
     if kind == "octet":
-        return raw[at], at + 1
+        return raw[offset], offset + 1
     if kind == "timestamp":
-        return read_timestamp(int.from_bytes(raw[at : at + 8])), at + 8
+        return read_timestamp(int.from_bytes(raw[offset : offset + 8])), offset + 8
     if kind == "table":
         try:
-            return decode_table(raw, at)
+            return decode_table(raw, offset)
         except ProtocolError as error:
             raise ProtocolError(505, f"malformed content header: {error.text}", 60) from None
-    end = at + 1 + raw[at]
-    return raw[at + 1 : end].decode(errors="surrogateescape"), end
+    end = offset + 1 + raw[offset]
+    return raw[offset + 1 : end].decode(errors="surrogateescape"), end
 
 
 def encode_properties(properties: BasicProperties) -> bytes:
-    """Property flags and values: what follows the body size in a content header.
+    """Return property flags and values, which follow the body size in a content header.
 
     Raises:
         ValueError: a value does not fit; the text names the property.

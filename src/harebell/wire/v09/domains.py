@@ -7,7 +7,7 @@
     timestamp                      longlong, seconds since 1970              4.2.5.4
     table                          see `harebell.wire.v09.fields`            4.2.5.5
     plain-table                    see `harebell.wire.v09.plain_fields`      0-8, 0-9
-    plain-table?                   the same, or nothing, at the end of a method
+    plain-table?                   a plain-table, or nothing, at the end of a method
 
 Readers raise `ProtocolError` without naming the field and writers raise `ValueError` or
 `TypeError`; the caller, who knows the method and the field, puts the names in front.
@@ -21,12 +21,13 @@ from typing import Any, NamedTuple
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
 from harebell.wire.v09.fields import decode_table, encode_table
+from harebell.wire.v09.method import Table
 from harebell.wire.v09.plain_fields import encode_plain
 
 BIT = "bit"
 
 ABSENT: dict[str, Any] = {}
-"""The value of an optional table that is not there."""
+"""The value of an optional table that a peer has not sent; compared by identity."""
 
 
 class Domain(NamedTuple):
@@ -35,27 +36,29 @@ class Domain(NamedTuple):
     Args:
         read: (data, offset) -> (value, offset after it).
         write: value -> octets.
-        zero: what a reserved field of this type is written as.
+        zero: what a reserved field of this type is written as, and the default of others.
+        annotation: the Python type of its values.
     """
 
     read: Callable[[bytes, int], tuple[Any, int]]
     write: Callable[[Any], bytes]
     zero: Any
+    annotation: Any
 
 
 def overrun() -> ProtocolError:
-    """The error for a field that needs more octets than there are."""
+    """Return the error for a field that needs more octets than are left."""
     return ProtocolError(502, "it runs over the end of the frame")
 
 
 def _unsigned(size: int) -> Domain:
     maximum = (1 << 8 * size) - 1
 
-    def read(data: bytes, at: int) -> tuple[int, int]:
-        end = at + size
+    def read(data: bytes, offset: int) -> tuple[int, int]:
+        end = offset + size
         if end > len(data):
             raise overrun()
-        return int.from_bytes(data[at:end]), end
+        return int.from_bytes(data[offset:end]), end
 
     def write(value: int) -> bytes:
         if not isinstance(value, int):
@@ -64,18 +67,19 @@ def _unsigned(size: int) -> Domain:
             raise ValueError(f"{value} is not between 0 and {maximum}")
         return value.to_bytes(size)
 
-    return Domain(read, write, 0)
+    return Domain(read, write, 0, int)
 
 
-def _read_shortstr(data: bytes, at: int) -> tuple[str, int]:
-    if at >= len(data):
+def _read_shortstr(data: bytes, offset: int) -> tuple[str, int]:
+    if offset >= len(data):
         raise overrun()
-    end = at + 1 + data[at]
+    end = offset + 1 + data[offset]
     if end > len(data):
         raise overrun()
     try:
-        return data[at + 1 : end].decode(), end
+        return data[offset + 1 : end].decode(), end
     except UnicodeDecodeError:
+        # RabbitMQ's code and text; AMQP 0-9-1 4.2.5.3 has UTF-8 in short strings.
         raise ProtocolError(501, "Malformed UTF-8 in shortstr") from None
 
 
@@ -91,9 +95,9 @@ def _write_shortstr(value: str) -> bytes:
     return bytes((len(octets),)) + octets
 
 
-def _read_longstr(data: bytes, at: int) -> tuple[bytes, int]:
-    start = at + 4
-    end = start + int.from_bytes(data[at:start])
+def _read_longstr(data: bytes, offset: int) -> tuple[bytes, int]:
+    start = offset + 4
+    end = start + int.from_bytes(data[offset:start])
     if start > len(data) or end > len(data):
         raise overrun()
     return data[start:end], end
@@ -106,8 +110,9 @@ def _write_longstr(value: bytes) -> bytes:
     return len(octets).to_bytes(4) + octets
 
 
-def _read_optional(data: bytes, at: int) -> tuple[dict[str, Any], int]:
-    return (ABSENT, at) if at == len(data) else decode_table(data, at)
+def _read_optional(data: bytes, offset: int) -> tuple[dict[str, Any], int]:
+    # Some clients of 0-8 send basic.consume with arguments, which 0-9 added, and others do not.
+    return (ABSENT, offset) if offset == len(data) else decode_table(data, offset)
 
 
 def _write_optional(value: dict[str, Any]) -> bytes:
@@ -120,10 +125,10 @@ DOMAINS: dict[str, Domain] = {
     "long": _unsigned(4),
     "longlong": _unsigned(8),
     "timestamp": _unsigned(8),
-    "shortstr": Domain(_read_shortstr, _write_shortstr, ""),
-    "longstr": Domain(_read_longstr, _write_longstr, b""),
-    "table": Domain(decode_table, encode_table, {}),
-    "plain-table": Domain(decode_table, encode_plain, {}),
-    "plain-table?": Domain(_read_optional, _write_optional, ABSENT),
+    "shortstr": Domain(_read_shortstr, _write_shortstr, "", str),
+    "longstr": Domain(_read_longstr, _write_longstr, b"", bytes),
+    "table": Domain(decode_table, encode_table, {}, Table),
+    "plain-table": Domain(decode_table, encode_plain, {}, Table),
+    "plain-table?": Domain(_read_optional, _write_optional, ABSENT, Table),
 }
-"""Every data type but `bit`."""
+"""The data types by name; `bit` is none of them, as it has no bytes of its own."""

@@ -25,42 +25,63 @@ _LAST_BIT = 2
 
 
 def _parts(raw: bytes) -> Iterator[tuple[int, int, int]]:
-    """The properties of a well-formed list: the bit in the flags, begin and end."""
+    """Yield the properties of a well-formed list: the bit in the flags, begin and end."""
     flags = int.from_bytes(raw[:2])
-    at = 2
+    offset = 2
     for bit in range(_FIRST_BIT, _LAST_BIT - 1, -1):
         if not flags >> bit & 1:
             continue
         if bit == _HEADERS:
-            end = at + _SIZE + int.from_bytes(raw[at : at + _SIZE])
+            end = offset + _SIZE + int.from_bytes(raw[offset : offset + _SIZE])
         elif bit in _FIXED:
-            end = at + _FIXED[bit]
+            end = offset + _FIXED[bit]
         else:
-            end = at + 1 + raw[at]
-        yield bit, at, end
-        at = end
+            end = offset + 1 + raw[offset]
+        yield bit, offset, end
+        offset = end
 
 
 def _table(raw: bytes, begin: int, end: int, changes: Mapping[str, Any]) -> bytes:
-    """A table without the entries that change, and with their new values at its end."""
+    """Return a table without the entries that change, and with their new values at its end."""
     names = {name.encode(errors="surrogateescape") for name in changes}
-    kept = b""
+    unchanged = b""
+    # Equal for a list that has no table yet.
     if begin < end:
-        kept = b"".join(raw[at:to] for name, at, to in entries(raw, begin) if name not in names)
+        unchanged = b"".join(
+            raw[offset:to] for name, offset, to in entries(raw, begin) if name not in names
+        )
     added = b"".join(
         encode_entry(name, value) for name, value in changes.items() if value is not None
     )
-    return (len(kept) + len(added)).to_bytes(_SIZE) + kept + added
+    return (len(unchanged) + len(added)).to_bytes(_SIZE) + unchanged + added
+
+
+def headers_span(raw: bytes) -> tuple[int, int]:
+    """Return begin and end of the header table in a well-formed list, its size included.
+
+    Both are the offset where a table would be inserted if the list has none. The classes file and
+    stream have the same properties before their headers.
+    """
+    begin = end = 2
+    # It stops at the headers: what follows differs between the classes.
+    for bit, _, after in _parts(raw):
+        if bit > _HEADERS:
+            begin = end = after
+        elif bit == _HEADERS:
+            end = after
+        else:
+            break
+    return begin, end
 
 
 def header_octets(raw: bytes) -> bytes:
-    """The entries of the header table in a well-formed list, without the size of the table."""
-    found = (raw[begin + _SIZE : end] for bit, begin, end in _parts(raw) if bit == _HEADERS)
-    return next(found, b"")
+    """Return the entries of the header table in a well-formed list, without their size."""
+    header_parts = (raw[begin + _SIZE : end] for bit, begin, end in _parts(raw) if bit == _HEADERS)
+    return next(header_parts, b"")
 
 
 def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = True) -> bytes:
-    """A property list with some headers set or removed.
+    """Return a property list with some headers set or removed.
 
     Args:
         raw: a well-formed list, as it was published.
@@ -82,6 +103,7 @@ def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = Tr
             before += raw[begin:end]
         else:
             after += raw[begin:end]
+    # The list has no table: one is added, unless headers are only removed.
     if not table and any(value is not None for value in changes.values()):
         table = _table(raw, 0, 0, changes)
         flags |= 1 << _HEADERS
@@ -89,7 +111,7 @@ def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = Tr
 
 
 def stamped(raw: bytes, seconds: int) -> bytes:
-    """A property list with this timestamp, in seconds since 1970.
+    """Return a property list with this timestamp, in seconds since 1970.
 
     Args:
         raw: a well-formed list.
@@ -107,11 +129,11 @@ def stamped(raw: bytes, seconds: int) -> bytes:
 
 
 def answered_at(raw: bytes, name: str) -> bytes:
-    """A property list with another reply-to.
+    """Return a property list with another reply-to.
 
     Args:
-        raw: a well-formed list that has one.
-        name: the new one, at most 255 octets.
+        raw: a well-formed list that has a reply-to.
+        name: the new value, at most 255 octets.
     """
     octets = name.encode()
     for bit, begin, end in _parts(raw):

@@ -1,8 +1,8 @@
 """Harebell's own classes of AMQP 0-9-1, in the range that is left to implementations.
 
-Each stands in a file of its own, as a table with its typed methods, and is laid over the version
-here. The broker says which it has in the server property `harebell`, a table of names and
-versions; a peer that never asks for them never sees one of their methods.
+Each class has a file of its own with its table, which is laid over the version here. The broker
+announces them in the server property `harebell`, a table of names and versions; a peer that does
+not use them never gets one of their methods.
 
     id       class       file
     0xF000   lease       durable claims on a queue's messages
@@ -10,6 +10,7 @@ versions; a peer that never asks for them never sees one of their methods.
     0xF002   stage       batches that are published together, once
     0xF003   publisher   publishers whose repeats are dropped
     0xF004   query       what queries report about themselves
+    0xF005   history     which eras positions and claim numbers belong to
 """
 
 from __future__ import annotations
@@ -17,21 +18,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from harebell.wire.v09 import bulk, lease, publisher, query, stage
+from harebell.wire.v09 import bulk, history, lease, publisher, query, stage
 
 FIRST_CLASS = 0xF000
 """Classes from here on belong to implementations; the standard's own are far below."""
 
 PROPERTY = "harebell"
-"""The server property that names them."""
+"""The server property that announces the classes."""
 
 
 class Extension(NamedTuple):
-    """One class.
+    """One class of Harebell's own.
 
     Args:
-        name: as its methods are called: `lease` for lease.open.
-        version: which of its versions; it rises when a method changes its meaning or fields.
+        name: the name of the class: `lease` for lease.open.
+        version: its version, which rises when a method changes its meaning or fields.
         table: its methods, see `harebell.wire.v09.spec`.
     """
 
@@ -46,13 +47,14 @@ EXTENSIONS: tuple[Extension, ...] = (
     Extension(stage.NAME, stage.VERSION, stage.TABLE),
     Extension(publisher.NAME, publisher.VERSION, publisher.TABLE),
     Extension(query.NAME, query.VERSION, query.TABLE),
+    Extension(history.NAME, history.VERSION, history.TABLE),
 )
-"""Those that Harebell has."""
+"""All classes of Harebell's own."""
 
 TABLES = tuple(extension.table for extension in EXTENSIONS)
 
 VERSIONS: Mapping[str, int] = {extension.name: extension.version for extension in EXTENSIONS}
-"""Their versions by name, as the server property has them."""
+"""The versions of the classes by name, as the server property has them."""
 
 
 def announced(server_properties: Mapping[str, Any]) -> dict[str, int]:

@@ -26,9 +26,9 @@ as the published errata have it. Nothing is lost in reading: a timestamp after t
 that is no UTF-8 keeps its octets by `surrogateescape`. Of equal names the last one counts. A
 datetime's fractions of a second are dropped.
 
-Whatever the octets are, reading them returns or raises `ProtocolError` 502; nesting is limited,
-and no size is believed before it was compared with what is there. What fits here is what
-`harebell.kernels.frames` lets pass in a content header, which it checks without building values.
+Whatever the octets are, reading them returns or raises `ProtocolError` 502. Nesting is limited, and
+every size is compared with the octets that are left before it is used. These checks accept the same
+tables as those of `harebell.kernels.frames` in a content header, which build no values.
 """
 
 from __future__ import annotations
@@ -77,11 +77,11 @@ class LongString(bytes):
 
 
 class EncodedTable:
-    """A table that is encoded already, to stand in another as it is.
+    """A table that is encoded already, as a value in another table.
 
     Args:
         octets: its entries, without the size.
-        depth: how deep tables and arrays are nested in it; 1 when it holds none.
+        depth: how deep tables and arrays are nested in it; 1 if it holds none.
     """
 
     def __init__(self, octets: bytes, depth: int) -> None:
@@ -90,7 +90,7 @@ class EncodedTable:
 
 
 class Malformed(Exception):
-    """What is wrong with a table, and under which names it stands, the innermost first."""
+    """A table is malformed; `path` has the names of the bad value, the innermost first."""
 
     def __init__(self, why: str) -> None:
         super().__init__(why)
@@ -98,7 +98,7 @@ class Malformed(Exception):
         self.path: list[str] = []
 
     def error(self) -> ProtocolError:
-        """The same as the peer shall see it."""
+        """Return the error that the peer gets."""
         path = "".join(f"{name!a}: " for name in reversed(self.path))
         return ProtocolError(502, f"malformed field table: {path}{self.why}")
 
@@ -109,18 +109,19 @@ class Malformed(Exception):
 def decode_table(
     data: bytes | bytearray | memoryview, offset: int = 0
 ) -> tuple[dict[str, Any], int]:
-    """Read a table with its size in front.
+    """Decode a table with its size in front.
 
     Args:
-        data: the octets.
-        offset: where the size begins.
+        data: octets that contain it.
+        offset: of the size.
 
     Returns:
         The table, and the offset after it.
 
     Raises:
-        ProtocolError: 502, whatever is wrong.
+        ProtocolError: 502, the table is malformed.
     """
+    # No copy of bytes. A slice of a memoryview has no `decode`, so one is copied here.
     data = bytes(data)
     start = offset + _SIZE
     if start > len(data):
@@ -139,27 +140,27 @@ def decode_table(
 
 
 def entries(data: bytes, offset: int) -> Iterator[tuple[bytes, int, int]]:
-    """The entries of a well-formed table with its size in front, without reading the values.
+    """Yield the entries of a well-formed table with its size in front, values not decoded.
 
     Yields:
-        The name, and where the entry, name included, begins and ends.
+        The name, and the offsets of the entry, name included, and of the one after it.
     """
-    at = offset + _SIZE
-    end = at + int.from_bytes(data[offset:at])
-    while at < end:
-        value = at + 1 + data[at]
+    begin = offset + _SIZE
+    end = begin + int.from_bytes(data[offset:begin])
+    while begin < end:
+        value = begin + 1 + data[begin]
         tag = data[value]
         after = value + 1
         if tag in _SIZED:
             after += _SIZE + int.from_bytes(data[after : after + _SIZE])
         else:
             after += _WIDTHS[tag]
-        yield data[at + 1 : value], at, after
-        at = after
+        yield data[begin + 1 : value], begin, after
+        begin = after
 
 
 def encode_entry(name: str, value: Any) -> bytes:
-    """One entry of a table.
+    """Encode one entry of a table.
 
     Raises:
         TypeError, ValueError: as `encode_table`.
@@ -167,62 +168,67 @@ def encode_entry(name: str, value: Any) -> bytes:
     return encode_table({name: value})[_SIZE:]
 
 
-def _read_table(data: bytes, at: int, end: int, depth: int) -> dict[str, Any]:
+def _read_table(data: bytes, offset: int, end: int, depth: int) -> dict[str, Any]:
     table: dict[str, Any] = {}
-    while at < end:
-        name_end = at + 1 + data[at]
+    while offset < end:
+        name_end = offset + 1 + data[offset]
+        # Not `>`: the octet of the type has to follow (4.2.5.5).
         if name_end >= end:
             raise Malformed("a name runs over the end of its table")
-        name = data[at + 1 : name_end].decode(errors="surrogateescape")
+        name = data[offset + 1 : name_end].decode(errors="surrogateescape")
         try:
-            table[name], at = read_value(data, name_end, end, depth)
+            table[name], offset = read_value(data, name_end, end, depth)
         except Malformed as malformed:
             malformed.path.append(name)
             raise
     return table
 
 
-def _read_array(data: bytes, at: int, end: int, depth: int) -> list[Any]:
+def _read_array(data: bytes, offset: int, end: int, depth: int) -> list[Any]:
     array: list[Any] = []
-    while at < end:
-        value, at = read_value(data, at, end, depth)
+    while offset < end:
+        value, offset = read_value(data, offset, end, depth)
         array.append(value)
     return array
 
 
-def read_value(data: bytes, at: int, end: int, depth: int) -> tuple[Any, int]:
-    """A value with its type octet in front; raises `Malformed`."""
-    tag = data[at]
-    at += 1
+def read_value(data: bytes, offset: int, end: int, depth: int) -> tuple[Any, int]:
+    """Decode a value with its type octet in front; raises `Malformed`."""
+    # It exists: callers have compared `offset` with the end of the table or array.
+    tag = data[offset]
+    offset += 1
     if tag in _SIZED:
-        return _read_sized(data, tag, at, end, depth)
+        return _read_sized(data, tag, offset, end, depth)
     width = _WIDTHS.get(tag)
     if width is None:
         raise Malformed(f"unknown type octet {tag:#04x} ({chr(tag)!a})")
-    after = at + width
+    after = offset + width
     if after > end:
         raise Malformed("a value runs over the end of its table")
     if tag == _VOID:
         return None, after
     if tag == _TIME:
-        return read_timestamp(int.from_bytes(data[at:after])), after
+        return read_timestamp(int.from_bytes(data[offset:after])), after
     if tag == _DECIMAL:
-        digits = int.from_bytes(data[at + 1 : after], signed=True)
+        digits = int.from_bytes(data[offset + 1 : after], signed=True)
         sign = 1 if digits < 0 else 0
+        # From its digits: arithmetic would round to the precision of the decimal context.
         parts = tuple(int(digit) for digit in str(abs(digits)))
-        return Decimal((sign, parts, -data[at])), after
-    return _NUMBERS[tag].unpack_from(data, at)[0], after
+        return Decimal((sign, parts, -data[offset])), after
+    return _NUMBERS[tag].unpack_from(data, offset)[0], after
 
 
-def _read_sized(data: bytes, tag: int, at: int, end: int, depth: int) -> tuple[Any, int]:
-    start = at + _SIZE
-    after = start + int.from_bytes(data[at:start])
+def _read_sized(data: bytes, tag: int, offset: int, end: int, depth: int) -> tuple[Any, int]:
+    start = offset + _SIZE
+    after = start + int.from_bytes(data[offset:start])
+    # Compared with the end of the innermost table: a value must not reach into what follows it.
     if start > end or after > end:
         raise Malformed("a value runs over the end of its table")
     if tag == _OCTETS:
         return data[start:after], after
     if tag == _STRING:
         octets = data[start:after]
+        # A long string is octets (4.2.5.3): text is only what most peers put in.
         try:
             return octets.decode(), after
         except UnicodeDecodeError:
@@ -234,7 +240,7 @@ def _read_sized(data: bytes, tag: int, at: int, end: int, depth: int) -> tuple[A
 
 
 def read_timestamp(seconds: int) -> datetime | Timestamp:
-    """A time on the wire as a datetime in UTC, or as it is when that cannot hold it."""
+    """Return a time on the wire as a datetime in UTC, or as a number if it is too late for one."""
     if seconds > _LAST_DATETIME:
         return Timestamp(seconds)
     return _EPOCH + timedelta(seconds=seconds)
@@ -244,7 +250,7 @@ def read_timestamp(seconds: int) -> datetime | Timestamp:
 
 
 def encode_table(table: Mapping[str, Any]) -> bytes:
-    """A table with its size in front.
+    """Encode a table, with its size in front.
 
     Raises:
         TypeError: a value of a type that tables do not have; the text names its key.
@@ -254,7 +260,7 @@ def encode_table(table: Mapping[str, Any]) -> bytes:
 
 
 def write_timestamp(value: datetime | int, key: str) -> bytes:
-    """A time as it travels; `key` names it in errors."""
+    """Encode a time; `key` names it in errors."""
     if isinstance(value, datetime):
         if value.tzinfo is None:
             raise ValueError(
@@ -299,6 +305,7 @@ def _check_depth(key: str, depth: int) -> None:
 
 def _write_value(value: Any, key: str, depth: int) -> bytes:
     write = _WRITERS.get(type(value))
+    # A subclass of an application: the search is too slow for the usual types.
     if write is None:
         write = next((_WRITERS[kind] for kind in _WRITERS if isinstance(value, kind)), None)
     if write is not None:
@@ -319,6 +326,7 @@ def _write_value(value: Any, key: str, depth: int) -> bytes:
 
 
 def _write_int(value: int, key: str) -> bytes:
+    # `I` where it fits: 0-8 and 0-9 have no type of 64 bits. `int` because of IntEnum and others.
     if -_INT32 <= value < _INT32:
         return b"I" + int(value).to_bytes(4, signed=True)
     return _write_long(value, key)

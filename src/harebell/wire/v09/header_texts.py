@@ -42,7 +42,7 @@ _JSON: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow
 
 
 def headers_of(table: bytes) -> list[tuple[bytes, bytes | None]]:
-    """Names and texts of a header table (without its size in front), the last of equal names.
+    """Return names and texts of a header table without its size; the last of equal names counts.
 
     Raises:
         ProtocolError: it is no table.
@@ -54,7 +54,7 @@ def headers_of(table: bytes) -> list[tuple[bytes, bytes | None]]:
 
 
 def json_of(table: bytes) -> bytes:
-    """A header table (without its size in front) as JSON that keeps the types.
+    """Return a header table, given without its size, as JSON that keeps the types.
 
     Raises:
         ProtocolError: it is no table.
@@ -63,12 +63,13 @@ def json_of(table: bytes) -> bytes:
 
 
 def count_of(table: bytes, redelivered: bool) -> int:
-    """How often a message was delivered before, as its header or else the flag says."""
+    """Return how often a message was delivered before, by its header or else by the flag."""
     return bounded_count(_decoded(table), redelivered=redelivered)
 
 
 def bounded_count(headers: Mapping[str, Any], *, redelivered: bool) -> int:
     """Return the count of a decoded header table; 0 or 1 if it has none."""
+    # A publisher can write anything into the header; the column has 32 bits.
     count = headers.get(_COUNT)
     if isinstance(count, bool) or not isinstance(count, int):
         return int(redelivered)
@@ -76,11 +77,12 @@ def bounded_count(headers: Mapping[str, Any], *, redelivered: bool) -> int:
 
 
 def text_of(value: Any) -> str:
-    """One header as text."""
+    """Return one header as text."""
     if isinstance(value, str):
         return value
     if isinstance(value, dict | list):
         return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"))
+    # Before numbers, as a bool is an int in Python.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, bytes):
@@ -96,7 +98,7 @@ def text_of(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """The same in what JSON can say."""
+    """Return a header as a value of JSON; types that JSON lacks become their text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, dict):
@@ -115,13 +117,14 @@ def _members(table: dict[str, Any]) -> dict[str, Any]:
 
 
 def _typed(value: Any) -> Any:
-    """A header in what JSON can say, types kept."""
+    """Return a header as a value of JSON that shows its type."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, dict):
         members = _members(value)
-        alone = len(members) == 1 and next(iter(members)).startswith("$")
-        return {"$table": members} if alone else members
+        # Such a table would look like one of the objects that stand for a type.
+        ambiguous = len(members) == 1 and next(iter(members)).startswith("$")
+        return {"$table": members} if ambiguous else members
     if isinstance(value, list):
         return [_typed(inner) for inner in value]
     if isinstance(value, str):
@@ -144,7 +147,7 @@ def _decoded(table: bytes) -> dict[str, Any]:
 
 
 def _octets(text: str) -> bytes:
-    """UTF-8; a name with other octets in it is shown in base64."""
+    """Return a text in UTF-8; one with octets that are no UTF-8 in base64."""
     try:
         return text.encode()
     except UnicodeEncodeError:

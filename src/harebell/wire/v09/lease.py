@@ -13,7 +13,6 @@ from struct import Struct
 from typing import NamedTuple
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.v09.method import Method
 
 NAME = "lease"
 VERSION = 1
@@ -22,120 +21,34 @@ CLASS_ID = 0xF000
 TABLE = """
 lease 61440
   open            10  C   -> open-ok: shortstr queue group, long timeout
+    "Open a group in a new epoch, which fences all older ones."
   open-ok         11  S   : longlong epoch, shortstr generation, longlong committed last lost,
                           long timeout, longstr claims
+    "The new epoch, and the state of the group."
   claim           20  C   -> claim-ok: shortstr queue group, longlong epoch, long messages,
                           longlong octets
+    "Claim ready messages."
   claim-ok        21  S   : longlong number messages octets first end
+    "The claim; number 0 if no message was ready."
   commit          30  C   -> commit-ok: shortstr queue group, longlong epoch number
+    "Acknowledge all messages up to a claim."
   commit-ok       31  S   : longlong committed messages
+    "The last committed claim, and the number of messages that this commit acknowledged."
   release         40  C   -> release-ok: shortstr queue group, longlong epoch number
+    "Requeue the messages of all claims from a number on; 0 for all."
   release-ok      41  S   : longlong messages
+    "The number of requeued messages."
   renew           50  C   -> renew-ok: shortstr queue group, longlong epoch
+    "Let this connection hold the group, in its present epoch."
   renew-ok        51  S
+    "The connection holds the group."
   close           60  C   -> close-ok: shortstr queue group, longlong epoch, bit forget
+    "Let go of the group; with `forget` delete it and requeue its claims."
   close-ok        61  S   : longlong messages
+    "The number of requeued messages."
 """
 
 _CLAIM = Struct(">QQQQQ")
-
-
-class LeaseOpen(Method):
-    """Open a group in a new epoch, which fences all older ones."""
-
-    queue: str = ""
-    group: str = ""
-    timeout: int = 0
-
-
-class LeaseOpenOk(Method):
-    """The new epoch, and the state of the group."""
-
-    epoch: int = 0
-    generation: str = ""
-    committed: int = 0
-    last: int = 0
-    lost: int = 0
-    timeout: int = 0
-    claims: bytes = b""
-
-
-class LeaseClaim(Method):
-    """Claim ready messages."""
-
-    queue: str = ""
-    group: str = ""
-    epoch: int = 0
-    messages: int = 0
-    octets: int = 0
-
-
-class LeaseClaimOk(Method):
-    """The claim; number 0 if no message was ready."""
-
-    number: int = 0
-    messages: int = 0
-    octets: int = 0
-    first: int = 0
-    end: int = 0
-
-
-class LeaseCommit(Method):
-    """Acknowledge all messages up to a claim."""
-
-    queue: str = ""
-    group: str = ""
-    epoch: int = 0
-    number: int = 0
-
-
-class LeaseCommitOk(Method):
-    """The last committed claim, and the number of messages that this commit acknowledged."""
-
-    committed: int = 0
-    messages: int = 0
-
-
-class LeaseRelease(Method):
-    """Requeue the messages of all claims from a number on; 0 for all."""
-
-    queue: str = ""
-    group: str = ""
-    epoch: int = 0
-    number: int = 0
-
-
-class LeaseReleaseOk(Method):
-    """The number of requeued messages."""
-
-    messages: int = 0
-
-
-class LeaseRenew(Method):
-    """Let this connection hold the group, in its present epoch."""
-
-    queue: str = ""
-    group: str = ""
-    epoch: int = 0
-
-
-class LeaseRenewOk(Method):
-    """The connection holds the group."""
-
-
-class LeaseClose(Method):
-    """Let go of the group; with `forget` delete it and requeue its claims."""
-
-    queue: str = ""
-    group: str = ""
-    epoch: int = 0
-    forget: bool = False
-
-
-class LeaseCloseOk(Method):
-    """The number of requeued messages."""
-
-    messages: int = 0
 
 
 class ClaimInfo(NamedTuple):
@@ -167,7 +80,8 @@ def decode_claims(octets: bytes) -> list[ClaimInfo]:
     Raises:
         ProtocolError: 502, it is cut short.
     """
+    # It has no count: its length is that of the field.
     if len(octets) % _CLAIM.size:
         text = f"lease.open-ok: field 'claims' has {len(octets)} octets, not 40 for each claim"
         raise ProtocolError(502, text, CLASS_ID, 11)
-    return [ClaimInfo(*found) for found in _CLAIM.iter_unpack(octets)]
+    return [ClaimInfo(*claim) for claim in _CLAIM.iter_unpack(octets)]

@@ -1,7 +1,7 @@
 """Field tables for peers that know five types of value: those of 0-8 and 0-9.
 
-Such a peer does not skip a type that it does not know, it fails: it cannot tell where the value
-ends. What the five types cannot say is written so that a reader of the text finds it again:
+Such a peer fails at a type that it does not know, because it cannot find the end of the value.
+Values of other types are written in one of the five, so that a reader of the text can restore them:
 
     S I D T F                as they are          bool       I 0 or 1
     int of more than 32 bits S, its digits        float      S, as written in Python
@@ -25,7 +25,7 @@ _SIZE = 4
 
 
 def plain(value: Any) -> Any:
-    """A value that the five types can carry."""
+    """Convert a value to one that the five types can carry."""
     if isinstance(value, bool):
         return int(value)
     if isinstance(value, str | Timestamp | LongString | Decimal | datetime):
@@ -42,7 +42,7 @@ def plain(value: Any) -> Any:
 
 
 def encode_plain(table: Mapping[str, Any]) -> bytes:
-    """A table with its size in front, in the five types.
+    """Encode a table, with its size in front, in the five types.
 
     Raises:
         TypeError, ValueError: as `encode_table`.
@@ -53,40 +53,42 @@ def encode_plain(table: Mapping[str, Any]) -> bytes:
 
 
 def tags_of(data: bytes, offset: int = 0) -> frozenset[int]:
-    """The types of the values of a well-formed encoded table, and of the tables in it."""
-    found: set[int] = set()
-    for name, at, _ in entries(data, offset):
-        tag = at + 1 + len(name)
-        found.add(data[tag])
+    """Return the types of all values of a well-formed encoded table, nested tables included."""
+    tags: set[int] = set()
+    for name, begin, _ in entries(data, offset):
+        tag = begin + 1 + len(name)
+        tags.add(data[tag])
         if data[tag] == _TABLE:
-            found |= tags_of(data, tag + 1)
-    return frozenset(found)
+            tags |= tags_of(data, tag + 1)
+    return frozenset(tags)
 
 
 def is_plain(data: bytes, offset: int = 0, known: frozenset[int] = PLAIN_TAGS) -> bool:
-    """Whether a well-formed encoded table has only types that a peer knows."""
+    """True if a well-formed encoded table has only types that a peer knows."""
     return tags_of(data, offset) <= known
 
 
 def made_plain(
     data: bytes, offset: int = 0, known: frozenset[int] = PLAIN_TAGS
 ) -> tuple[bytes, int]:
-    """An encoded table in types that a peer knows, and the offset after the old one.
+    """Convert an encoded table to types that a peer knows; also return the offset after the old.
 
     Args:
-        data: where the table is.
-        offset: where it begins.
-        known: the types that are left as they are.
+        data: octets that contain the table.
+        offset: of the table.
+        known: the types that are not converted.
     """
     out = b""
-    for name, at, end in entries(data, offset):
-        tag = at + 1 + len(name)
+    for name, begin, end in entries(data, offset):
+        tag = begin + 1 + len(name)
+        # The values of a table inside are converted one by one as well.
         if data[tag] == _TABLE:
-            out += data[at : tag + 1] + made_plain(data, tag + 1, known)[0]
+            out += data[begin : tag + 1] + made_plain(data, tag + 1, known)[0]
         elif data[tag] in known:
-            out += data[at:end]
+            out += data[begin:end]
         else:
-            entry, _ = decode_table((end - at).to_bytes(_SIZE) + data[at:end], 0)
+            # Entry by entry: decoding the whole table would drop second entries of one name.
+            entry, _ = decode_table((end - begin).to_bytes(_SIZE) + data[begin:end], 0)
             out += encode_plain(entry)[_SIZE:]
     after = offset + _SIZE + int.from_bytes(data[offset : offset + _SIZE])
     return len(out).to_bytes(_SIZE) + out, after

@@ -2,8 +2,8 @@
 
     class-id(2) weight(2) body-size(8) | property-flags(2) value value ...
 
-As in `harebell.wire.v09.content` the flags tell from the highest bit down which properties are
-there; only what the properties are differs from class to class.
+As in `harebell.wire.v09.content` the flags say from the highest bit down which properties the list
+has; only the properties differ from class to class.
 
     file     70   content-type content-encoding headers priority reply-to message-id filename
                   timestamp cluster-id
@@ -11,8 +11,7 @@ there; only what the properties are differs from class to class.
     tunnel  110   headers proxy-name data-name durable broadcast
     test    120   none
 
-A file is kept on disk wherever its queue is, and a packet of a stream never needs to be: that is
-all that the classes themselves say of durability.
+These classes have no delivery-mode: a file is persistent, and a packet of a stream is transient.
 """
 
 from __future__ import annotations
@@ -108,8 +107,8 @@ class PropertyList:
         self.empty = Properties(b"\0\0", delivery_mode, family=family)
         self._mode = delivery_mode
         self._properties = tuple(
-            (field, 1 << _FIRST_BIT - place, _KINDS.get(field, "shortstr"))
-            for place, field in enumerate(kind.__struct_fields__)
+            (field, 1 << _FIRST_BIT - index, _KINDS.get(field, "shortstr"))
+            for index, field in enumerate(kind.__struct_fields__)
         )
         self._known = sum(flag for _, flag, _ in self._properties)
 
@@ -117,7 +116,7 @@ class PropertyList:
         return f"<properties of {self.name}>"
 
     def decode(self, raw: bytes) -> Any:
-        """The properties of an encoded list.
+        """Return the properties of an encoded list.
 
         Raises:
             ProtocolError: 505, the list is malformed.
@@ -125,35 +124,36 @@ class PropertyList:
         if len(raw) < 2:
             raise self._malformed("property flags are missing")
         flags = int.from_bytes(raw[:2])
+        # The type of an unknown property is unknown too, so nothing after it could be read.
         if flags & ~self._known:
             raise self._malformed("unknown property flags")
-        at = 2
-        found = {}
+        offset = 2
+        properties = {}
         for field, flag, kind in self._properties:
             if flags & flag:
-                found[field], at = self._read(raw, at, field, kind)
-        if at != len(raw):
+                properties[field], offset = self._read(raw, offset, field, kind)
+        if offset != len(raw):
             raise self._malformed("octets after the last property")
-        return self.kind(**found)
+        return self.kind(**properties)
 
     def parse(self, raw: bytes) -> Properties:
-        """Check an encoded list, and pick out what the broker itself needs.
+        """Check an encoded list, and return the properties that the broker itself needs.
 
         Raises:
             ProtocolError: 505, the list is malformed.
         """
-        found = self.decode(raw)
-        priority = getattr(found, "priority", None)
+        text = self.decode(raw)
+        priority = getattr(text, "priority", None)
         return Properties(
             raw,
             self._mode,
             -1 if priority is None else priority,
-            getattr(found, "headers", None) is not None,
+            getattr(text, "headers", None) is not None,
             family=self.family,
         )
 
     def encode(self, properties: Struct) -> bytes:
-        """Property flags and values: what follows the body size in a content header.
+        """Return property flags and values, which follow the body size in a content header.
 
         Raises:
             ValueError: a value does not fit; the text names the property.
@@ -174,32 +174,33 @@ class PropertyList:
         return bytes(out)
 
     def made(self, properties: Struct) -> Properties:
-        """The same, as the properties of a message."""
+        """Return properties in the form that messages have."""
         return self.parse(self.encode(properties))
 
     def header(self, size: int, raw: bytes) -> bytes:
-        """The payload of a content header for a body of that size."""
+        """Return the payload of a content header for a body of that size."""
         return self.class_id.to_bytes(2) + b"\0\0" + size.to_bytes(8) + raw
 
     def _malformed(self, why: str) -> ProtocolError:
         return ProtocolError(505, f"malformed content header: {why}", self.class_id)
 
-    def _read(self, raw: bytes, at: int, field: str, kind: str) -> tuple[Any, int]:
+    def _read(self, raw: bytes, offset: int, field: str, kind: str) -> tuple[Any, int]:
         if kind == "table":
             try:
-                return decode_table(raw, at)
+                return decode_table(raw, offset)
             except ProtocolError as error:
                 raise self._malformed(error.text) from None
-        end = at + (8 if kind == "timestamp" else 1)
-        if kind == "shortstr" and at < len(raw):
-            end += raw[at]
+        end = offset + (8 if kind == "timestamp" else 1)
+        # Without the length octet the comparison below fails, as `end` is behind it.
+        if kind == "shortstr" and offset < len(raw):
+            end += raw[offset]
         if end > len(raw):
             raise self._malformed(f"{field.replace('_', '-')} runs over the end")
         if kind == "octet":
-            return raw[at], end
+            return raw[offset], end
         if kind == "timestamp":
-            return read_timestamp(int.from_bytes(raw[at:end])), end
-        return raw[at + 1 : end].decode(errors="surrogateescape"), end
+            return read_timestamp(int.from_bytes(raw[offset:end])), end
+        return raw[offset + 1 : end].decode(errors="surrogateescape"), end
 
 
 FILE = PropertyList(70, "file", FileProperties, FAMILY_FILE, PERSISTENT)
@@ -208,4 +209,4 @@ TUNNEL = PropertyList(110, "tunnel", TunnelProperties, FAMILY_09, 0)
 TEST = PropertyList(120, "test", NoProperties, FAMILY_09, 0)
 
 OTHER_LISTS = {each.class_id: each for each in (FILE, STREAM, TUNNEL, TEST)}
-"""Every one by its class."""
+"""The property lists by the numbers of their classes."""

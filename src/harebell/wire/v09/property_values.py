@@ -1,4 +1,8 @@
-"""How the value of one property is written, whatever the class of the content."""
+"""Encode the value of one property, for all classes of contents.
+
+octet       one byte                    timestamp   8 bytes, seconds since 1970
+shortstr    length(1) UTF-8             table       size(4) entries
+"""
 
 from __future__ import annotations
 
@@ -12,12 +16,12 @@ _OCTET_MAX = 255
 
 
 def write_value(name: str, kind: str, value: Any) -> bytes:
-    """The octets of a property.
+    """Encode the value of a property.
 
     Args:
         name: of the property, for errors.
         kind: its data type: octet, timestamp, table or shortstr.
-        value: what is to be written.
+        value: the value, not None.
 
     Raises:
         ValueError: the value does not fit.
@@ -51,5 +55,5 @@ def write_value(name: str, kind: str, value: Any) -> bytes:
 def _check_type(name: str, value: Any, *kinds: type) -> None:
     # A bool is an int to Python, but True as a priority is a mistake.
     if not isinstance(value, kinds) or isinstance(value, bool):
-        wanted = " or ".join(kind.__name__ for kind in kinds)
-        raise TypeError(f"{name}: must be {wanted}, not {type(value).__name__}")
+        expected = " or ".join(kind.__name__ for kind in kinds)
+        raise TypeError(f"{name}: must be {expected}, not {type(value).__name__}")

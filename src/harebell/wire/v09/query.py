@@ -5,8 +5,6 @@ docs/protocols/extensions.md explains it.
 
 from __future__ import annotations
 
-from harebell.wire.v09.method import Method, Table
-
 NAME = "query"
 VERSION = 1
 CLASS_ID = 0xF004
@@ -14,16 +12,7 @@ CLASS_ID = 0xF004
 TABLE = """
 query 61444
   report          10  C   -> report-ok: shortstr query, table facts
+    "Report how far a query is."
   report-ok       11  S
+    "The report replaces the previous one of this user about the query."
 """
-
-
-class QueryReport(Method):
-    """Report how far a query is."""
-
-    query: str = ""
-    facts: Table = {}
-
-
-class QueryReportOk(Method):
-    """The report replaces the previous one of this user about the query."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from harebell.base.limits import REPLY_TEXT_BYTES
+from harebell.wire.limits import REPLY_TEXT_BYTES
 
 REPLY_SUCCESS = 200
 
@@ -45,7 +45,7 @@ _CUT = "..."
 
 
 def reply_text(code: int, text: str, names: Mapping[int, str] = NAMES) -> str:
-    """`NAME - text`, cut between characters so that it fits a shortstr; dots show the cut.
+    """Return `NAME - text`, cut between characters to fit a shortstr; dots show the cut.
 
     Raises:
         ValueError: the version has no such reply code.
@@ -53,6 +53,7 @@ def reply_text(code: int, text: str, names: Mapping[int, str] = NAMES) -> str:
     name = names.get(code)
     if name is None:
         raise ValueError(f"{code} is no reply code; they are {', '.join(map(str, names))}")
+    # A text may quote octets of a peer that are no UTF-8.
     octets = f"{name} - {text}".encode(errors="replace")
     if len(octets) <= REPLY_TEXT_BYTES:
         return octets.decode()

@@ -1,4 +1,4 @@
-"""The tables of the protocol versions: how they are written, and the codec made from them.
+"""The tables of the protocol versions: their format, and the types and the codec made from them.
 
 A table has a line per class and, indented, a line per method; deeper indentation continues a line:
 
@@ -9,8 +9,14 @@ A table has a line per class and, indented, a line per method; deeper indentatio
       method     id  |  replies       fields: a data type, then the fields of that type in a row
                      C the client sends it, S the server, CS both
 
-`+content` before them says that a content follows. The field `_` is reserved: it is written
-as zero or empty, and ignored when read. `#` begins a comment.
+`+content` before them says that a content follows. `#` begins a comment. The entry of a method in
+the first version that has it ends in quotation marks with what the method is for, and names the
+attributes of all versions, from which the type of the method is made:
+
+    short reply-code=200       an attribute with a default that is not zero or empty
+    short _ticket, bit _       reserved fields: written as zero or empty, and ignored when read;
+                               `_ticket` is an attribute nonetheless, as other versions have it
+    shortstr* alternate-exchange     an attribute that only other versions have as a field
 
 A version may be written as its differences from another. Its table is then laid over the other
 version: a method that stands in both replaces the one below, and lines with `-` remove:
@@ -26,17 +32,22 @@ octets, eight to an octet from the lowest bit up (4.2.5.2).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
+
+import msgspec
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.table_lines import REMOVE, table_lines
+from harebell.wire.table_lines import REMOVE, Entry, table_lines
 from harebell.wire.v09.domains import BIT, DOMAINS, Domain, overrun
-from harebell.wire.v09.methods import METHODS, Method
+from harebell.wire.v09.method import METHODS, Method
 
 RESERVED = ""
-"""Attribute of a reserved field."""
+"""The attribute name of a reserved field: it has none."""
 
 _HEAD = 4
+_KNOWN_PAYLOADS = 256
+_KNOWN_BYTES = 64
+_SECRETS = ("start-ok", "secure-ok", "update-secret")
 _ATTRIBUTES = {
     "_": RESERVED,
     "global": "global_",
@@ -50,13 +61,21 @@ class Field(NamedTuple):
 
     Args:
         name: the name in the specification, "_" when reserved.
-        attribute: the name in the method's class, "" when reserved.
+        attribute: the name in the method's type, "" when reserved.
         domain: the data type.
     """
 
     name: str
     attribute: str
     domain: str
+
+
+class Attribute(NamedTuple):
+    """An attribute of the type of a method, as `msgspec.defstruct` takes it."""
+
+    name: str
+    annotation: Any
+    default: Any
 
 
 class MethodSpec:
@@ -70,10 +89,15 @@ class MethodSpec:
         responses: names of the methods that may answer it; it is synchronous when there are any.
         has_content: whether a content follows.
         fields: its fields in order, reserved ones included.
+        kind: the type of the method.
         types: the data types of fields, by name.
 
+    Attributes:
+        constant: the payload of a method without a field that has a value; None for others.
+        repeats: whether many peers send the same payload, without anything that is secret.
+
     Raises:
-        ValueError: no class for the method was imported that it fits.
+        ValueError: the type, which another version has made, lacks an attribute.
     """
 
     def __init__(
@@ -85,11 +109,10 @@ class MethodSpec:
         responses: tuple[str, ...],
         has_content: bool,
         fields: tuple[Field, ...],
+        kind: type[Method],
         types: Mapping[str, Domain],
     ) -> None:
-        kind = METHODS.get(name)
-        if kind is None:
-            raise ValueError(f"harebell.wire.v09.methods has no class for {name}")
+        # The first version that has a method makes its type; later ones use its attributes only.
         for field in fields:
             if field.attribute and field.attribute not in kind.__struct_fields__:
                 raise ValueError(f"{name}: {kind.__name__} has no attribute {field.attribute}")
@@ -102,15 +125,19 @@ class MethodSpec:
         self.synchronous = bool(responses)
         self.has_content = has_content
         self.fields = fields
-        self.type: type[Method] = kind
+        self.type = kind
         self.head = class_id.to_bytes(2) + method_id.to_bytes(2)
         self._runs = tuple(_runs(fields, types))
+        valued = any(field.attribute for field in fields)
+        self.constant = None if valued else self.encode(kind())
+        owner, _, own = name.partition(".")
+        self.repeats = owner in ("connection", "channel") and own not in _SECRETS
 
     def __repr__(self) -> str:
         return f"<{self.name} {self.class_id}.{self.method_id}>"
 
     def encode(self, method: Method) -> bytes:
-        """The payload of a method frame.
+        """Return the payload of a method frame.
 
         Raises:
             ValueError: a value does not fit its field.
@@ -132,25 +159,26 @@ class MethodSpec:
         return bytes(out)
 
     def decode(self, payload: bytes) -> Method:
-        """The method in a method frame's payload, which begins with this method's ids.
+        """Decode a method frame's payload, which begins with the ids of this method.
 
         Raises:
             ProtocolError: 502 for fields that do not fill the frame exactly, 501 for bad text.
         """
-        at = _HEAD
+        offset = _HEAD
         values: dict[str, Any] = {}
         for fields, domain in self._runs:
             try:
                 if domain is None:
-                    at = _unpack_bits(payload, at, fields, values)
+                    offset = _unpack_bits(payload, offset, fields, values)
                     continue
-                value, at = domain.read(payload, at)
+                value, offset = domain.read(payload, offset)
             except ProtocolError as error:
                 raise self._error(error, fields[0]) from None
             if fields[0].attribute:
                 values[fields[0].attribute] = value
-        if at != len(payload):
-            text = f"{self.name}: {len(payload) - at} octets of garbage after the last field"
+        # The frame has a size of its own: bytes that no field explains are a fault of the peer.
+        if offset != len(payload):
+            text = f"{self.name}: {len(payload) - offset} octets of garbage after the last field"
             raise ProtocolError(502, text, self.class_id, self.method_id)
         return self.type(**values)
 
@@ -163,23 +191,26 @@ class MethodSpec:
 
     def _pack_bits(self, method: Method, fields: tuple[Field, ...]) -> bytes:
         octets = 0
-        for place, field in enumerate(fields):
+        for index, field in enumerate(fields):
             if field.attribute:
                 value = getattr(method, field.attribute)
                 if value not in (False, True):
                     raise TypeError(f"{self.name}: {field.name}: must be a bool, not {value!r}")
-                octets |= int(value) << place
+                octets |= int(value) << index
+        # AMQP 0-9-1 4.2.5.2: from the low bit of each octet, and so little-endian as a number.
         return octets.to_bytes((len(fields) + 7) // 8, "little")
 
 
-def _unpack_bits(payload: bytes, at: int, fields: tuple[Field, ...], values: dict[str, Any]) -> int:
-    end = at + (len(fields) + 7) // 8
+def _unpack_bits(
+    payload: bytes, offset: int, fields: tuple[Field, ...], values: dict[str, Any]
+) -> int:
+    end = offset + (len(fields) + 7) // 8
     if end > len(payload):
         raise overrun()
-    octets = int.from_bytes(payload[at:end], "little")
-    for place, field in enumerate(fields):
+    octets = int.from_bytes(payload[offset:end], "little")
+    for index, field in enumerate(fields):
         if field.attribute:
-            values[field.attribute] = bool(octets >> place & 1)
+            values[field.attribute] = bool(octets >> index & 1)
     return end
 
 
@@ -207,37 +238,77 @@ class ProtocolSpec:
         version: for example "0-9-1".
         layers: a table or the version to begin with, and the tables laid over it.
         types: what the tables may use as data types, by name.
+        module: where the types of methods are found that no version before has.
 
     Raises:
         ValueError: a table that cannot be read.
     """
 
     def __init__(
-        self, version: str, *layers: ProtocolSpec | str, types: Mapping[str, Domain] = DOMAINS
+        self,
+        version: str,
+        *layers: ProtocolSpec | str,
+        types: Mapping[str, Domain] = DOMAINS,
+        module: str = "harebell.wire.v09.methods",
     ) -> None:
         self.version = version
+        self._types = types
+        self._module = module
         self._by_name: dict[str, MethodSpec] = {}
         for layer in layers:
             if isinstance(layer, ProtocolSpec):
                 self._by_name |= {spec.name: spec for spec in layer.methods}
             else:
-                self._lay(layer, types)
+                self._lay(layer)
         specs = self._by_name.values()
         self._classes = {spec.class_id: spec.name.partition(".")[0] for spec in specs}
         self._by_head = {spec.head: spec for spec in specs}
         self._by_type = {spec.type: spec for spec in specs}
+        self._known: dict[bytes, Method] = {}
+        # A layer could number a method like one below that it does not remove.
         if len(self._by_head) != len(self._by_name):
             raise ValueError(f"the tables of {version} give one number to two methods")
 
-    def _lay(self, table: str, types: Mapping[str, Domain]) -> None:
+    def _lay(self, table: str) -> None:
         """Add, replace and remove what a table says."""
-        for class_name, class_id, line in table_lines(table):
-            if line.startswith(REMOVE):
-                for name in line.removeprefix(REMOVE).split():
-                    self._remove(f"{class_name}.{name}" if class_name else f"{name}.")
+        for entry in table_lines(table):
+            if entry.line.startswith(REMOVE):
+                for name in entry.line.removeprefix(REMOVE).split():
+                    self._remove(f"{entry.class_name}.{name}" if entry.class_name else f"{name}.")
             else:
-                spec = _read_method(class_name, class_id, line, types)
+                spec = self._read_method(entry)
                 self._by_name[spec.name] = spec
+
+    def _read_method(self, entry: Entry) -> MethodSpec:
+        head, _, tail = entry.line.partition(":")
+        own, number, senders, *rest = head.split()
+        name = f"{entry.class_name}.{own}"
+        has_content = rest[:1] == ["+content"]
+        rest = rest[has_content:]
+        responses: tuple[str, ...] = ()
+        if rest[:1] == ["->"]:
+            responses = tuple(f"{entry.class_name}.{reply}" for reply in rest[1:])
+        elif rest:
+            raise ValueError(f"{name}: cannot read {' '.join(rest)!r}")
+        read = list(_read_fields(tail, self._types))
+        kind = METHODS.get(name) or _type_of(
+            name,
+            [attribute for _, attribute in read if attribute],
+            entry.purpose,
+            self._module,
+        )
+        fields = tuple(field for field, _ in read if field)
+        return MethodSpec(
+            name,
+            entry.class_id,
+            int(number),
+            senders,
+            responses,
+            has_content,
+            fields,
+            kind,
+            self._types,
+        )
 
     def _remove(self, removed: str) -> None:
         """Remove one method, or all methods of a class if it ends in a dot."""
@@ -256,35 +327,48 @@ class ProtocolSpec:
 
     @property
     def methods(self) -> tuple[MethodSpec, ...]:
-        """Every method, in order of class and method id."""
+        """All methods, in order of class and method id."""
         return tuple(self._by_head[head] for head in sorted(self._by_head))
 
     def encode(self, method: Method) -> bytes:
-        """The payload of a method frame.
+        """Return the payload of a method frame.
 
         Raises:
             ValueError: a value does not fit its field; the text names method and field.
             TypeError: a value of a wrong type, or a method that this version does not have.
         """
-        return self.spec_of(method).encode(method)
+        spec = self.spec_of(method)
+        return spec.encode(method) if spec.constant is None else spec.constant
 
     def decode(self, payload: bytes) -> Method:
-        """The method in a method frame's payload.
+        """Decode a method frame's payload.
+
+        Methods that open and close connections and channels are the same objects for the same
+        payloads, as clients of one kind send the same; handlers change no method of these classes.
 
         Raises:
             ProtocolError: 502 for fields that do not fit, 501 for text that is no UTF-8, and
                 as `method` for a method that this version does not have.
         """
+        known = self._known.get(payload)
+        if known is not None:
+            return known
         spec = self._by_head.get(payload[:_HEAD])
+        # One look-up for a known method; which error it is matters only for others.
         if spec is None:
             if len(payload) < _HEAD:
                 text = f"a method frame of {len(payload)} octets has no class and method id"
                 raise ProtocolError(502, text)
             spec = self.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_HEAD]))
-        return spec.decode(payload)
+        method = spec.decode(payload)
+        if spec.repeats and len(payload) <= _KNOWN_BYTES:
+            if len(self._known) >= _KNOWN_PAYLOADS:
+                self._known.clear()
+            self._known[payload] = method
+        return method
 
     def method(self, class_id: int, method_id: int) -> MethodSpec:
-        """A method by its numbers.
+        """Return a method by its numbers.
 
         Raises:
             ProtocolError: 503 for an unknown class, 540 for an unknown method of a known class.
@@ -298,51 +382,78 @@ class ProtocolSpec:
         text = f"unknown method id {method_id} in class {name}"
         raise ProtocolError(540, text, class_id, method_id)
 
+    def headed(self, head: bytes) -> MethodSpec:
+        """Return a method by its numbers as the first four octets of a payload have them.
+
+        Raises:
+            ProtocolError: as `method`.
+        """
+        spec = self._by_head.get(head)
+        if spec is not None:
+            return spec
+        return self.method(int.from_bytes(head[:2]), int.from_bytes(head[2:]))
+
     def named(self, name: str) -> MethodSpec:
-        """A method by its name, for example "queue.declare"; KeyError when there is none."""
+        """Return a method by its name, for example "queue.declare"; KeyError without one."""
         return self._by_name[name]
 
     def knows(self, method: Method) -> bool:
-        """Whether this version has the method."""
+        """True if this version has the method."""
         return type(method) in self._by_type
 
     def spec_of(self, method: Method) -> MethodSpec:
-        """What this version says about a method; TypeError when it does not have it."""
+        """Return the specification of a method; TypeError if this version does not have it."""
         spec = self._by_type.get(type(method))
         if spec is None:
             raise TypeError(f"AMQP {self.version} has no method {method!r}")
         return spec
 
 
-def _read_method(
-    class_name: str, class_id: int, line: str, types: Mapping[str, Domain]
-) -> MethodSpec:
-    head, _, tail = line.partition(":")
-    name, number, senders, *rest = head.split()
-    has_content = rest[:1] == ["+content"]
-    rest = rest[has_content:]
-    responses: tuple[str, ...] = ()
-    if rest[:1] == ["->"]:
-        responses = tuple(f"{class_name}.{reply}" for reply in rest[1:])
-    elif rest:
-        raise ValueError(f"{class_name}.{name}: cannot read {' '.join(rest)!r}")
-    return MethodSpec(
-        f"{class_name}.{name}",
-        class_id,
-        int(number),
-        senders,
-        responses,
-        has_content,
-        tuple(_read_fields(tail, types)),
-        types,
-    )
-
-
-def _read_fields(text: str, types: Mapping[str, Domain]) -> Iterator[Field]:
+def _read_fields(
+    text: str, types: Mapping[str, Domain]
+) -> Iterator[tuple[Field | None, Attribute | None]]:
+    """Yield each name of a list of fields as what is on the wire, and as what is in the type."""
     for group in text.split(","):
-        domain, *names = group.split() or [BIT]
+        kind, *names = group.split() or [BIT]
+        domain = kind.removesuffix("*")
         if domain != BIT and domain not in types:
             known = ", ".join((BIT, *types))
             raise ValueError(f"unknown data type {domain!r} in a table; there are {known}")
-        for name in names:
-            yield Field(name, _ATTRIBUTES.get(name, name.replace("-", "_")), domain)
+        for each in names:
+            name, _, default = each.partition("=")
+            bare = name.removeprefix("_")
+            attribute = _ATTRIBUTES.get(bare, bare.replace("-", "_"))
+            field = Field("_", RESERVED, domain) if bare != name else Field(bare, attribute, domain)
+            yield (
+                None if domain != kind else field,
+                _attribute(attribute, types.get(domain), default) if bare else None,
+            )
+
+
+def _attribute(name: str, domain: Domain | None, default: str) -> Attribute:
+    if domain is None:
+        return Attribute(name, bool, bool(default))
+    if not default:
+        return Attribute(name, domain.annotation, domain.zero)
+    return Attribute(name, domain.annotation, type(domain.zero)(default))
+
+
+def _type_of(name: str, attributes: list[Attribute], purpose: str, module: str) -> type[Method]:
+    """Make the type of a method: `QueueDeclareOk` for queue.declare-ok."""
+    # The ticket, first on the wire, is last: callers give the other attributes by position.
+    attributes.sort(key=lambda attribute: attribute.name == "ticket")
+    struct = msgspec.defstruct(
+        "".join([word.capitalize() for word in name.replace(".", "-").split("-")]),
+        attributes,
+        bases=(Method,),
+        namespace={"NAME": name, "__doc__": purpose},
+        module=module,
+    )
+    kind = METHODS[name] = cast(type[Method], struct)
+    return kind
+
+
+def own_types(module: str, *versions: ProtocolSpec) -> dict[str, type[Method]]:
+    """Return the types of the versions' methods that belong in a module, by name."""
+    kinds = [spec.type for version in versions for spec in version.methods]
+    return {kind.__name__: kind for kind in kinds if kind.__module__ == module}

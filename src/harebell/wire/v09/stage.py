@@ -1,6 +1,6 @@
 """The class stage: batches that are published together, once.
 
-docs/protocols/extensions.md explains it.
+docs/protocols/extensions-publishing.md explains it.
 
     commit    parts      20 octets each, all numbers are unsigned and big-endian:
                          u32 part | u64 attempt | u64 rows
@@ -17,7 +17,6 @@ from struct import Struct
 from typing import NamedTuple
 
 from harebell.base.errors import ProtocolError
-from harebell.wire.v09.method import Method
 
 NAME = "stage"
 VERSION = 1
@@ -27,106 +26,32 @@ COMMIT_ID = 30
 TABLE = """
 stage 61442
   open            10  C   -> open-ok: shortstr publisher run
+    "Begin or continue a run of a publisher, which fences all its other runs."
   open-ok         11  S   : longlong next
+    "The number of the next batch."
   append          20  C   +content -> append-ok: shortstr publisher run, longlong batch, long part,
                           longlong attempt, long number, longstr columns
+    "Stage a piece of a part of a batch; its content follows."
   append-ok       21  S   : longlong rows octets
+    "What is staged of this attempt of the part."
   commit          30  C   -> commit-ok: shortstr publisher run, longlong batch,
                           shortstr exchange routing-key, octet delivery-mode, bit mandatory,
                           shortstr dead-letter, longstr parts
+    "Publish these parts of a batch, all or nothing."
   commit-ok       31  S   : longlong rows unroutable, bit repeated
+    "The batch is published; `repeated` if it had been before, and nothing was done."
   abort           40  C   -> abort-ok: shortstr publisher run, longlong batch
+    "Drop all staged rows of a batch."
   abort-ok        41  S   : longlong rows
+    "The number of dropped rows."
   discard         50  C   -> discard-ok: shortstr publisher run, longlong batch, long part,
                           longlong attempt
+    "Drop the rows that one attempt has staged of a part."
   discard-ok      51  S   : longlong rows
+    "The number of dropped rows."
 """
 
 _PART = Struct(">IQQ")
-
-
-class StageOpen(Method):
-    """Begin or continue a run of a publisher, which fences all its other runs."""
-
-    publisher: str = ""
-    run: str = ""
-
-
-class StageOpenOk(Method):
-    """The number of the next batch."""
-
-    next: int = 0
-
-
-class StageAppend(Method):
-    """Stage a piece of a part of a batch; its content follows."""
-
-    publisher: str = ""
-    run: str = ""
-    batch: int = 0
-    part: int = 0
-    attempt: int = 0
-    number: int = 0
-    columns: bytes = b""
-
-
-class StageAppendOk(Method):
-    """What is staged of this attempt of the part."""
-
-    rows: int = 0
-    octets: int = 0
-
-
-class StageCommit(Method):
-    """Publish these parts of a batch, all or nothing."""
-
-    publisher: str = ""
-    run: str = ""
-    batch: int = 0
-    exchange: str = ""
-    routing_key: str = ""
-    delivery_mode: int = 0
-    mandatory: bool = False
-    dead_letter: str = ""
-    parts: bytes = b""
-
-
-class StageCommitOk(Method):
-    """The batch is published; `repeated` if it had been before, and nothing was done."""
-
-    rows: int = 0
-    unroutable: int = 0
-    repeated: bool = False
-
-
-class StageAbort(Method):
-    """Drop all staged rows of a batch."""
-
-    publisher: str = ""
-    run: str = ""
-    batch: int = 0
-
-
-class StageAbortOk(Method):
-    """The number of dropped rows."""
-
-    rows: int = 0
-
-
-class StageDiscard(Method):
-    """Drop the rows that one attempt has staged of a part."""
-
-    publisher: str = ""
-    run: str = ""
-    batch: int = 0
-    part: int = 0
-    attempt: int = 0
-
-
-class StageDiscardOk(Method):
-    """The number of dropped rows."""
-
-    rows: int = 0
 
 
 class StagePart(NamedTuple):
@@ -134,8 +59,8 @@ class StagePart(NamedTuple):
 
     Args:
         part: its number within the batch.
-        attempt: which attempt to write it.
-        rows: how many it has.
+        attempt: the number of the attempt that wrote it; earlier ones are dropped.
+        rows: the number of its rows, which the broker compares with the staged ones.
     """
 
     part: int
@@ -157,4 +82,4 @@ def decode_parts(octets: bytes) -> list[StagePart]:
     if len(octets) % _PART.size:
         text = f"stage.commit: field 'parts' has {len(octets)} octets, not 20 for each part"
         raise ProtocolError(502, text, CLASS_ID, COMMIT_ID)
-    return [StagePart(*found) for found in _PART.iter_unpack(octets)]
+    return [StagePart(*parts) for parts in _PART.iter_unpack(octets)]

@@ -9,9 +9,9 @@
     bits: 1 redelivered, 2 reject-unroutable, 4 immediate
     kind: 0 the value is the body, 1 it is the name of a reference to the body
 
-Every field is always there; zero or empty is absent. What a message keeps of it (`Transfer.raw`,
-`base.message.FAMILY_010T`) are the fields from `ttl` on without those that the broker knows by
-itself: exchange, routing-key and content-length.
+Every field is always sent; zero or empty means absent. A message keeps (`Transfer.raw`,
+`base.message.FAMILY_010T`) the fields from `ttl` on, without those that the broker has elsewhere:
+exchange, routing-key and content-length.
 
     raw:  ttl(8) priority(1) timestamp(8) delivery-mode(1) expiration(8) | message-id(s)
           correlation-id(s) reply-to(s) content-type(s) content-encoding(s) | type(s) user-id(s)
@@ -47,15 +47,15 @@ _SYNTAX = 502
 
 
 class Transfer(Struct):
-    """One message.transfer as it stands on the wire.
+    """One message.transfer as it is sent.
 
     Attributes:
         ticket: the access ticket.
         destination: the exchange it is for, or the consumer.
         redelivered, reject_unroutable, immediate: its bits.
-        exchange: where it was published, as a broker tells it.
-        routing_key: what the exchange compares with its bindings.
-        content_length: octets of body, as its sender says.
+        exchange: the exchange that it was published to, in a transfer from a broker.
+        routing_key: the key that the exchange compares with its bindings.
+        content_length: the bytes of the body, as the sender says; for information only.
         raw: its properties, as drawn above.
         kind: INLINE or REFERENCE.
         value: the body, or the name of the reference to it.
@@ -110,111 +110,113 @@ def _over(name: str) -> ProtocolError:
     return _bad(name, "it runs over the end of the frame")
 
 
-def _after_text(data: bytes, at: int, name: str) -> int:
-    """Where a short string ends."""
-    if at >= len(data):
+def _after_text(data: bytes, offset: int, name: str) -> int:
+    """Return the end of a short string."""
+    if offset >= len(data):
         raise _over(name)
-    end = at + 1 + data[at]
+    end = offset + 1 + data[offset]
     if end > len(data):
         raise _over(name)
     return end
 
 
-def _after_long(data: bytes, at: int, name: str) -> int:
-    """Where a long string or a table ends."""
-    start = at + _LONG
-    end = start + int.from_bytes(data[at:start])
+def _after_long(data: bytes, offset: int, name: str) -> int:
+    """Return the end of a long string or a table."""
+    start = offset + _LONG
+    end = start + int.from_bytes(data[offset:start])
     if start > len(data) or end > len(data):
         raise _over(name)
     return end
 
 
-def _text(data: bytes, at: int, name: str) -> tuple[str, int]:
-    end = _after_text(data, at, name)
+def _text(data: bytes, offset: int, name: str) -> tuple[str, int]:
+    end = _after_text(data, offset, name)
     try:
-        return data[at + 1 : end].decode(), end
+        return data[offset + 1 : end].decode(), end
     except UnicodeDecodeError:
         raise _bad(name, "Malformed UTF-8 in shortstr", 501) from None
 
 
 def read_transfer(payload: bytes, note: Callable[[TypedTable], None] | None = None) -> Transfer:
-    """The transfer in a method frame's payload.
+    """Decode a transfer from a method frame's payload.
 
     Args:
         payload: with class and method id.
-        note: is shown its headers, where there are some.
+        note: called with the headers, if there are any.
 
     Raises:
         ProtocolError: 502 for fields that do not fill the frame exactly or a malformed table, 501
             for names that are no UTF-8.
     """
-    at = len(HEAD) + _TICKET
-    if at > len(payload):
+    offset = len(HEAD) + _TICKET
+    if offset > len(payload):
         raise _over("ticket")
-    found = Transfer(ticket=int.from_bytes(payload[len(HEAD) : at]))
-    found.destination, at = _text(payload, at, "destination")
-    if at + 1 + _FIXED.size > len(payload):
+    transfer = Transfer(ticket=int.from_bytes(payload[len(HEAD) : offset]))
+    transfer.destination, offset = _text(payload, offset, "destination")
+    if offset + 1 + _FIXED.size > len(payload):
         raise _over("expiration")
-    bits = payload[at]
-    found.redelivered = bool(bits & _REDELIVERED)
-    found.reject_unroutable = bool(bits & _REJECT_UNROUTABLE)
-    found.immediate = bool(bits & _IMMEDIATE)
-    fixed = at = at + 1
-    at += _FIXED.size
-    found.exchange, after_exchange = _text(payload, at, "exchange")
-    found.routing_key, middle = _text(payload, after_exchange, "routing-key")
-    before = payload[fixed:at]
-    at = middle
+    bits = payload[offset]
+    transfer.redelivered = bool(bits & _REDELIVERED)
+    transfer.reject_unroutable = bool(bits & _REJECT_UNROUTABLE)
+    transfer.immediate = bool(bits & _IMMEDIATE)
+    fixed = offset = offset + 1
+    offset += _FIXED.size
+    # Cut out of `raw`: it is put together of the three pieces around the fields left out.
+    transfer.exchange, after_exchange = _text(payload, offset, "exchange")
+    transfer.routing_key, middle = _text(payload, after_exchange, "routing-key")
+    before = payload[fixed:offset]
+    offset = middle
     for name in _TEXT_NAMES[:_TEXTS_BEFORE]:
-        at = _after_text(payload, at, name.replace("_", "-"))
-    texts_end = at
-    at += _LENGTH
-    if at > len(payload):
+        offset = _after_text(payload, offset, name.replace("_", "-"))
+    texts_end = offset
+    offset += _LENGTH
+    if offset > len(payload):
         raise _over("content-length")
-    found.content_length = int.from_bytes(payload[texts_end:at])
-    after = at
+    transfer.content_length = int.from_bytes(payload[texts_end:offset])
+    after = offset
     for name in _TEXT_NAMES[_TEXTS_BEFORE:]:
-        at = _after_text(payload, at, name.replace("_", "-"))
-    at = _after_long(payload, at, "security-token")
-    headers, at = at, _after_long(payload, at, "application-headers")
-    found.raw = before + payload[middle:texts_end] + payload[after:at]
-    if at - headers > _LONG:
+        offset = _after_text(payload, offset, name.replace("_", "-"))
+    offset = _after_long(payload, offset, "security-token")
+    headers, offset = offset, _after_long(payload, offset, "application-headers")
+    transfer.raw = before + payload[middle:texts_end] + payload[after:offset]
+    if offset - headers > _LONG:
         table = _read_headers(payload, headers)
         if note is not None:
             note(table)
-    _read_body(found, payload, at)
-    return found
+    _read_body(transfer, payload, offset)
+    return transfer
 
 
-def _read_headers(payload: bytes, at: int) -> TypedTable:
+def _read_headers(payload: bytes, offset: int) -> TypedTable:
     """Check the table: consumers of other versions rely on it being well-formed."""
     try:
-        return decode_typed(payload, at)[0]
+        return decode_typed(payload, offset)[0]
     except ProtocolError as error:
         raise _bad("application-headers", error.text) from None
 
 
-def _read_body(found: Transfer, payload: bytes, at: int) -> None:
-    if at >= len(payload):
+def _read_body(transfer: Transfer, payload: bytes, offset: int) -> None:
+    if offset >= len(payload):
         raise _over("body")
-    found.kind = payload[at]
-    if found.kind not in (INLINE, REFERENCE):
-        raise _bad("body", f"it is neither inline (0) nor a reference (1), but {found.kind}")
-    end = _after_long(payload, at + 1, "body")
+    transfer.kind = payload[offset]
+    if transfer.kind not in (INLINE, REFERENCE):
+        raise _bad("body", f"it is neither inline (0) nor a reference (1), but {transfer.kind}")
+    end = _after_long(payload, offset + 1, "body")
     if end != len(payload):
-        left = len(payload) - end
-        text = f"message.transfer: {left} octets of garbage after the last field"
+        rest = len(payload) - end
+        text = f"message.transfer: {rest} octets of garbage after the last field"
         raise ProtocolError(_SYNTAX, text, CLASS_ID, METHOD_ID)
-    found.value = payload[at + 1 + _LONG : end]
+    transfer.value = payload[offset + 1 + _LONG : end]
 
 
 def write_transfer(transfer: Transfer) -> bytes:
-    """The payload of a method frame.
+    """Return the payload of a method frame.
 
     Raises:
         ValueError: a name of more than 255 octets.
     """
     raw = transfer.raw or EMPTY
+    # The fields that `raw` lacks go behind its fixed part, and behind its first five texts.
     middle = after = _FIXED.size
     for _ in range(_TEXTS_BEFORE):
         after += 1 + raw[after]
@@ -250,18 +252,19 @@ def _shortstr(name: str, value: str) -> bytes:
 
 
 def _tail(raw: bytes) -> tuple[list[tuple[int, int]], int, int]:
-    """Begin and end of every text; where the security token and the headers begin."""
-    at = _FIXED.size
+    """Return begin and end of every text, and the offsets of the security token and the headers."""
+    offset = _FIXED.size
     texts = []
     for _ in _TEXT_NAMES:
-        end = at + 1 + raw[at]
-        texts.append((at + 1, end))
-        at = end
-    return texts, at, at + _LONG + int.from_bytes(raw[at : at + _LONG])
+        end = offset + 1 + raw[offset]
+        texts.append((offset + 1, end))
+        offset = end
+    return texts, offset, offset + _LONG + int.from_bytes(raw[offset : offset + _LONG])
 
 
 def parse_transfer(raw: bytes) -> Properties:
-    """What the broker itself needs of encoded properties that were read from a transfer."""
+    """Return encoded properties from a transfer, with the values that the broker itself needs."""
+    # At their offsets in the fixed part: ttl(8) priority(1) timestamp(8) delivery-mode(1) ...
     headers = _tail(raw)[2]
     return Properties(
         raw,
@@ -273,23 +276,23 @@ def parse_transfer(raw: bytes) -> Properties:
 
 
 def decode_transfer(raw: bytes) -> TransferProperties:
-    """The properties of a message of this family."""
+    """Decode the properties of a message of this family."""
     texts, token, headers = _tail(raw)
-    found = TransferProperties(*_FIXED.unpack_from(raw))
+    properties = TransferProperties(*_FIXED.unpack_from(raw))
     for name, (begin, end) in zip(_TEXT_NAMES, texts, strict=True):
-        setattr(found, name, raw[begin:end].decode(errors="surrogateescape"))
-    found.security_token = raw[token + _LONG : headers]
-    found.application_headers, _ = decode_typed(raw, headers)
-    return found
+        setattr(properties, name, raw[begin:end].decode(errors="surrogateescape"))
+    properties.security_token = raw[token + _LONG : headers]
+    properties.application_headers, _ = decode_typed(raw, headers)
+    return properties
 
 
 def headers_octets(raw: bytes) -> bytes:
-    """The table of application headers as it is encoded, with its size in front."""
+    """Return the encoded table of application headers, with its size in front."""
     return raw[_tail(raw)[2] :]
 
 
 def with_headers_octets(raw: bytes, table: bytes) -> bytes:
-    """The same properties with another encoded table of application headers."""
+    """Return properties with another encoded table of application headers, which come last."""
     return raw[: _tail(raw)[2]] + table
 
 
@@ -298,12 +301,12 @@ def encode_transfer(
     table: bytes | None = None,
     dialect: FieldDialect = FieldDialect.TYPED,
 ) -> bytes:
-    """Properties as a message keeps them.
+    """Encode properties in the form that messages keep.
 
     Args:
-        properties: what is to be encoded.
+        properties: the decoded properties, with headers that are not encoded yet.
         table: the application headers, if they are encoded already.
-        dialect: what they are encoded in if they are not.
+        dialect: the types to encode the application headers in otherwise.
 
     Raises:
         ValueError: a value does not fit; the text names the property.
@@ -337,15 +340,16 @@ def encode_transfer(
 
 
 def lacks_id(raw: bytes) -> bool:
-    """Whether encoded properties have no message-id."""
+    """True if encoded properties have no message-id."""
+    # It is the first text: a length of zero.
     return not raw[_FIXED.size]
 
 
 def stamped_transfer(raw: bytes, now_ms: int, message_id: str) -> bytes:
-    """Properties as a broker keeps them on arrival of the message.
+    """Return properties with the fields that a broker sets on arrival of the message.
 
-    Timestamp and message-id are set where the publisher left them out, and the expiration is the
-    time of arrival and the ttl, in whole seconds and never too early.
+    Timestamp and message-id are set if the publisher has not set them; the expiration is the time
+    of arrival plus the ttl, rounded up to whole seconds.
 
     Args:
         raw: encoded properties.
@@ -353,6 +357,7 @@ def stamped_transfer(raw: bytes, now_ms: int, message_id: str) -> bytes:
         message_id: an id that no other message has.
     """
     ttl, priority, timestamp, delivery_mode, _ = _FIXED.unpack_from(raw)
+    # Rounded up: in whole seconds it must not be earlier than the ttl.
     expiration = -(-(now_ms + ttl) // 1000) if ttl else 0
     rest = raw[_FIXED.size :]
     if not rest[0]:
@@ -368,6 +373,6 @@ def stamped_transfer(raw: bytes, now_ms: int, message_id: str) -> bytes:
 
 
 def expiring_transfer(raw: bytes, seconds: int) -> bytes:
-    """The same properties with the field expiration, in seconds since 1970."""
+    """Return properties with another field expiration, in seconds since 1970."""
     begin = _FIXED.size - _LENGTH
     return raw[:begin] + seconds.to_bytes(_LENGTH) + raw[_FIXED.size :]

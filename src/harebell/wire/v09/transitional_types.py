@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 from harebell.base.errors import ProtocolError
 from harebell.wire.v09.domains import DOMAINS, Domain, overrun
+from harebell.wire.v09.method import Table
 from harebell.wire.v09.typed_fields import decode_typed, encode_typed
 
 INLINE = 0
@@ -31,6 +32,10 @@ _COUNT_MAX = (1 << 16) - 1
 _LONGSTR = DOMAINS["longstr"]
 
 
+Ranges = tuple[tuple[int, int], ...]
+"""Closed intervals of serial numbers."""
+
+
 class Body(NamedTuple):
     """The last field of message.transfer.
 
@@ -43,14 +48,15 @@ class Body(NamedTuple):
     octets: bytes
 
 
-def _read_uuid(data: bytes, at: int) -> tuple[bytes, int]:
-    prefixed = data[at : at + _SERIAL] == _UUID.to_bytes(_SERIAL)
-    if prefixed and len(data) - at == _SERIAL + _UUID:
-        at += _SERIAL
-    end = at + _UUID
+def _read_uuid(data: bytes, offset: int) -> tuple[bytes, int]:
+    # By the length as well: a UUID may begin with the octets of that size. It is the last field.
+    prefixed = data[offset : offset + _SERIAL] == _UUID.to_bytes(_SERIAL)
+    if prefixed and len(data) - offset == _SERIAL + _UUID:
+        offset += _SERIAL
+    end = offset + _UUID
     if end > len(data):
         raise overrun()
-    return data[at:end], end
+    return data[offset:end], end
 
 
 def _write_uuid(value: bytes) -> bytes:
@@ -61,9 +67,9 @@ def _write_uuid(value: bytes) -> bytes:
     return value
 
 
-def _read_serials(data: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], int]:
-    start = at + _COUNT
-    count = int.from_bytes(data[at:start])
+def _read_serials(data: bytes, offset: int) -> tuple[Ranges, int]:
+    start = offset + _COUNT
+    count = int.from_bytes(data[offset:start])
     end = start + _SERIAL * count
     if start > len(data) or end > len(data):
         raise overrun()
@@ -73,7 +79,7 @@ def _read_serials(data: bytes, at: int) -> tuple[tuple[tuple[int, int], ...], in
     return tuple(zip(numbers[::2], numbers[1::2], strict=True)), end
 
 
-def _write_serials(value: tuple[tuple[int, int], ...]) -> bytes:
+def _write_serials(value: Ranges) -> bytes:
     if 2 * len(value) > _COUNT_MAX:
         raise ValueError(f"{len(value)} intervals are more than fit, {_COUNT_MAX // 2}")
     out = bytearray((2 * len(value)).to_bytes(_COUNT))
@@ -85,14 +91,14 @@ def _write_serials(value: tuple[tuple[int, int], ...]) -> bytes:
     return bytes(out)
 
 
-def _read_body(data: bytes, at: int) -> tuple[Body, int]:
-    if at >= len(data):
+def _read_body(data: bytes, offset: int) -> tuple[Body, int]:
+    if offset >= len(data):
         raise overrun()
-    kind = data[at]
+    kind = data[offset]
     if kind not in (INLINE, REFERENCE):
         raise ProtocolError(502, f"a body of kind {kind} is neither inline (0) nor a reference (1)")
-    octets, at = _LONGSTR.read(data, at + 1)
-    return Body(kind, octets), at
+    octets, offset = _LONGSTR.read(data, offset + 1)
+    return Body(kind, octets), offset
 
 
 def _write_body(value: Body) -> bytes:
@@ -103,15 +109,15 @@ def _write_body(value: Body) -> bytes:
 
 
 def _write_table(value: Mapping[str, Any] | bytes) -> bytes:
-    """A table; octets are one that is encoded already."""
+    """Encode a table; octets are a table that is encoded already."""
     return value if isinstance(value, bytes) else encode_typed(value)
 
 
 TRANSITIONAL: dict[str, Domain] = {
     "serial": DOMAINS["long"],
-    "serials": Domain(_read_serials, _write_serials, ()),
-    "uuid": Domain(_read_uuid, _write_uuid, bytes(_UUID)),
-    "body": Domain(_read_body, _write_body, Body(INLINE, b"")),
-    "typed-table": Domain(decode_typed, _write_table, {}),
+    "serials": Domain(_read_serials, _write_serials, (), Ranges),
+    "uuid": Domain(_read_uuid, _write_uuid, bytes(_UUID), bytes),
+    "body": Domain(_read_body, _write_body, Body(INLINE, b""), Body),
+    "typed-table": Domain(decode_typed, _write_table, {}, Table),
 }
-"""What the table of transitional 0-10 may use beside `harebell.wire.v09.domains`."""
+"""The data types of transitional 0-10 beside those of `harebell.wire.v09.domains`, by name."""

@@ -35,8 +35,9 @@ from typing import Any
 from uuid import UUID
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import NAME_BYTES, TABLE_DEPTH, VOID_ARRAY_ITEMS
+from harebell.base.limits import NAME_BYTES, TABLE_DEPTH
 from harebell.base.values import Long
+from harebell.wire.limits import VOID_ARRAY_ITEMS
 from harebell.wire.v09.fields import (
     LongString,
     Malformed,
@@ -49,7 +50,7 @@ from harebell.wire.v09.fields import (
 
 
 class FieldDialect(IntEnum):
-    """What a peer's tables showed it to know; a later one includes those before."""
+    """The types that a peer has used in its tables; a later dialect includes those before."""
 
     PLAIN = 0
     LETTERS = 1
@@ -57,7 +58,7 @@ class FieldDialect(IntEnum):
 
 
 class TypedTable(dict[str, Any]):
-    """A table that was read, with the dialect it is written in."""
+    """A decoded table, with the dialect that it was encoded in."""
 
     dialect = FieldDialect.PLAIN
 
@@ -110,7 +111,7 @@ _SCALE_MAX = 255
 # --- reading ------------------------------------------------------------------------------------
 
 
-def decode_typed(data: bytes, at: int = 0) -> tuple[TypedTable, int]:
+def decode_typed(data: bytes, offset: int = 0) -> tuple[TypedTable, int]:
     """Read a table with its size in front.
 
     Returns:
@@ -119,10 +120,10 @@ def decode_typed(data: bytes, at: int = 0) -> tuple[TypedTable, int]:
     Raises:
         ProtocolError: 502, whatever is wrong.
     """
-    start = at + _SIZE
+    start = offset + _SIZE
     if start > len(data):
         raise ProtocolError(502, "malformed field table: its size is cut off")
-    end = start + int.from_bytes(data[at:start])
+    end = start + int.from_bytes(data[offset:start])
     if end > len(data):
         text = f"{end - start} octets are announced, {len(data) - start} are there"
         raise ProtocolError(502, f"malformed field table: {text}")
@@ -142,25 +143,26 @@ class _Reader:
         self.data = data
         self.dialect = FieldDialect.PLAIN
 
-    def pairs(self, at: int, end: int, depth: int) -> Iterator[tuple[str, Any]]:
+    def pairs(self, offset: int, end: int, depth: int) -> Iterator[tuple[str, Any]]:
         """The entries of a table."""
-        while at < end:
-            name_end = at + 1 + self.data[at]
+        while offset < end:
+            name_end = offset + 1 + self.data[offset]
             if name_end >= end:
                 raise Malformed("a name runs over the end of its table")
-            name = self.data[at + 1 : name_end].decode(errors="surrogateescape")
+            name = self.data[offset + 1 : name_end].decode(errors="surrogateescape")
             try:
-                value, at = self.value(self.data[name_end], name_end + 1, end, depth)
+                value, offset = self.value(self.data[name_end], name_end + 1, end, depth)
             except Malformed as malformed:
                 malformed.path.append(name)
                 raise
             yield name, value
 
-    def value(self, octet: int, at: int, end: int, depth: int) -> tuple[Any, int]:
-        """A value of the type `octet`, and the offset after it."""
+    def value(self, octet: int, offset: int, end: int, depth: int) -> tuple[Any, int]:
+        """Decode a value of the type `octet`; return it and the offset after it."""
+        # Letters with a size have branches of their own, as values inside may be typed.
         if octet in _LETTER_SIZED:
             self._saw(FieldDialect.PLAIN if octet in _PLAIN_LETTERS else FieldDialect.LETTERS)
-            start, after = self._sized(at, end, _SIZE)
+            start, after = self._sized(offset, end, _SIZE)
             if octet == b"F"[0]:
                 return dict(self._nested(start, after, depth)), after
             if octet == b"A"[0]:
@@ -168,32 +170,34 @@ class _Reader:
             return _text(self.data[start:after], "utf-8" if octet == b"S"[0] else ""), after
         if octet in _FIXED:
             self._saw(FieldDialect.TYPED)
-            after = at + _FIXED[octet]
+            after = offset + _FIXED[octet]
             if after > end:
                 raise Malformed("a value runs over the end of its table")
-            return _fixed(octet, self.data[at:after]), after
+            return _fixed(octet, self.data[offset:after]), after
         if octet in (_TABLE, _SEQUENCE, _ARRAY):
             self._saw(FieldDialect.TYPED)
-            start, after = self._sized(at, end, _SIZE)
+            start, after = self._sized(offset, end, _SIZE)
             if octet == _TABLE:
                 return dict(self._nested(start, after, depth)), after
             how = self._sequence if octet == _SEQUENCE else self._array
             return how(start, after, depth), after
+        # After tables and arrays, whose codes are in the same half.
         size, charset = _SIZES.get(octet & 0xF0), octet & 0x0F
         if size is not None and (charset == 0 or charset in _CHARSETS):
             self._saw(FieldDialect.TYPED)
-            start, after = self._sized(at, end, size)
+            start, after = self._sized(offset, end, size)
             return _text(self.data[start:after], _CHARSETS.get(charset, "")), after
         self._saw(FieldDialect.PLAIN if octet in _PLAIN_LETTERS else FieldDialect.LETTERS)
-        return read_value(self.data, at - 1, end, depth)
+        # From the octet on: it reads the letter again, and refuses what is none.
+        return read_value(self.data, offset - 1, end, depth)
 
     def _saw(self, dialect: FieldDialect) -> None:
         self.dialect = max(self.dialect, dialect)
 
-    def _sized(self, at: int, end: int, width: int) -> tuple[int, int]:
-        """Where a value begins and ends that has a size of `width` octets in front."""
-        start = at + width
-        after = start + int.from_bytes(self.data[at:start])
+    def _sized(self, offset: int, end: int, width: int) -> tuple[int, int]:
+        """Return begin and end of a value that has a size of `width` octets in front."""
+        start = offset + width
+        after = start + int.from_bytes(self.data[offset:start])
         if start > end or after > end:
             raise Malformed("a value runs over the end of its table")
         return start, after
@@ -203,34 +207,34 @@ class _Reader:
             raise Malformed(f"tables and arrays are nested deeper than {TABLE_DEPTH}")
         return depth + 1
 
-    def _nested(self, at: int, end: int, depth: int) -> Iterator[tuple[str, Any]]:
-        return self.pairs(at, end, self._deeper(depth))
+    def _nested(self, offset: int, end: int, depth: int) -> Iterator[tuple[str, Any]]:
+        return self.pairs(offset, end, self._deeper(depth))
 
-    def _sequence(self, at: int, end: int, depth: int) -> list[Any]:
+    def _sequence(self, offset: int, end: int, depth: int) -> list[Any]:
         depth = self._deeper(depth)
-        found: list[Any] = []
-        while at < end:
-            value, at = self.value(self.data[at], at + 1, end, depth)
-            found.append(value)
-        return found
+        sequence: list[Any] = []
+        while offset < end:
+            value, offset = self.value(self.data[offset], offset + 1, end, depth)
+            sequence.append(value)
+        return sequence
 
-    def _array(self, at: int, end: int, depth: int) -> list[Any]:
+    def _array(self, offset: int, end: int, depth: int) -> list[Any]:
         depth = self._deeper(depth)
-        first = at + 1 + _SIZE
+        first = offset + 1 + _SIZE
         if first > end:
             raise Malformed("an array without type and count")
-        octet, count = self.data[at], int.from_bytes(self.data[at + 1 : first])
+        octet, count = self.data[offset], int.from_bytes(self.data[offset + 1 : first])
         # Nothing but voids takes no room at all.
         if count > max(end - first, VOID_ARRAY_ITEMS):
             raise Malformed(f"an array of {count} values in {end - first} octets")
-        at = first
-        found: list[Any] = []
+        offset = first
+        items: list[Any] = []
         for _ in range(count):
-            value, at = self.value(octet, at, end, depth)
-            found.append(value)
-        if at != end:
-            raise Malformed(f"{end - at} octets of garbage at the end of an array")
-        return found
+            value, offset = self.value(octet, offset, end, depth)
+            items.append(value)
+        if offset != end:
+            raise Malformed(f"{end - offset} octets of garbage at the end of an array")
+        return items
 
 
 def _fixed(octet: int, octets: bytes) -> Any:
@@ -252,7 +256,7 @@ def _fixed(octet: int, octets: bytes) -> Any:
 
 
 def _text(octets: bytes, charset: str) -> str | bytes:
-    """A text; as octets where the character set cannot be what they say, or there is none."""
+    """Return a text; octets if they have no character set, or are none of that set."""
     if not charset:
         return octets
     try:
@@ -265,7 +269,7 @@ def _text(octets: bytes, charset: str) -> str | bytes:
 
 
 def encode_typed(table: Mapping[str, Any], dialect: FieldDialect = FieldDialect.PLAIN) -> bytes:
-    """A table with its size in front, for a peer that knows this dialect.
+    """Encode a table, with its size in front, for a peer that knows this dialect.
 
     Raises:
         TypeError: a value of a type that tables do not have; the text names its key.
@@ -279,7 +283,7 @@ def encode_typed(table: Mapping[str, Any], dialect: FieldDialect = FieldDialect.
 
 
 def lettered(value: Any) -> Any:
-    """A value as the types of 0-9-1 can carry it: what has no type there becomes text."""
+    """Convert a value to one that the types of 0-9-1 can carry; others become text."""
     if isinstance(value, UUID):
         return str(value)
     if isinstance(value, Mapping):
@@ -289,6 +293,7 @@ def lettered(value: Any) -> Any:
     if type(value) is int and value >= _INT64:
         return str(value)
     if isinstance(value, Decimal):
+        # Tried out: only the encoder knows which decimals fit 32 bits and their scale.
         try:
             encode_table({"": value})
         except ValueError:
@@ -297,7 +302,7 @@ def lettered(value: Any) -> Any:
 
 
 def _plainly(value: Any) -> Any:
-    """A value as text or as a number of 32 bits."""
+    """Convert a value to text, or to a number of 32 bits."""
     if isinstance(value, bool) or value is None:
         return json.dumps(value) if value is not None else ""
     if isinstance(value, Timestamp):
@@ -330,7 +335,7 @@ def _for_json(value: Any) -> Any:
 
 
 def _readable(text: str) -> str:
-    """The text without octets that are no UTF-8, for in JSON they cannot be kept."""
+    """Return a text with replacements for octets that are no UTF-8, which JSON cannot have."""
     return text.encode(errors="surrogateescape").decode(errors="replace")
 
 
@@ -396,6 +401,7 @@ def _write_int(value: int, key: str) -> bytes:
 
 def _write_decimal(value: Decimal, key: str) -> bytes:
     sign, digits, exponent = value.as_tuple()
+    # A huge exponent is refused before ten to the power of it is computed.
     if isinstance(exponent, int) and -_SCALE_MAX <= exponent <= _SCALE_MAX:
         number: int = int("".join(map(str, digits))) * 10 ** max(exponent, 0)
         number = -number if sign else number

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import amqp from "amqplib";
 import callbackApi from "amqplib/callback_api";
 import {
-  beatSeconds, channelError, connect, idleSeconds, tinyUrl, unique, until, url, watermarkBytes,
+  beatSeconds, channelError, connect, idleSeconds, ownUrl, setWatermark, unique, until, url,
 } from "../broker.mjs";
 
 const octets = (text) => Buffer.from(text);
@@ -91,15 +91,17 @@ test("a wrong password and an unknown vhost are told", async () => {
 });
 
 test("a publisher hears blocked and unblocked", async (t) => {
-  const [publisher, consumer] = [await connect(t, tinyUrl), await connect(t, tinyUrl)];
+  const [publisher, consumer] = [await connect(t, ownUrl), await connect(t, ownUrl)];
   const heard = [];
   publisher.on("blocked", (reason) => heard.push(reason));
   publisher.on("unblocked", () => heard.push("unblocked"));
   const [sending, taking] = [await publisher.createChannel(), await consumer.createChannel()];
   const { queue } = await taking.assertQueue("", { exclusive: true });
-  sending.sendToQueue(queue, Buffer.alloc(watermarkBytes + 1));
+  setWatermark("0");
+  sending.sendToQueue(queue, octets("one more"));
   await until(() => heard.length === 1, "blocked");
   assert.equal((await taking.purgeQueue(queue)).messageCount, 1);
+  setWatermark("0.9");
   await until(() => heard.length === 2, "unblocked");
   assert.deepEqual(heard, ["low on memory", "unblocked"]);
 });

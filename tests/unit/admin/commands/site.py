@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from harebell.admin.catalog import find
 from harebell.admin.context import AdminContext
 from harebell.admin.node import FIGURES, Listening, NodeFacts
+from harebell.admin.rows.lazy import LazyRow
 from harebell.admin.sampling_plan import SamplingPlan
 from harebell.base.slices import at_once
-from harebell.server.statistics.sampler import Sampler
+from harebell.management.statistics.sampler import Sampler
+from harebell.store.log.memory import MemoryStore
 from tests.unit.front.amqp_0_9_1.world import World
 
 AMQP = Listening("amqp", "127.0.0.1", 5672)
@@ -23,14 +26,15 @@ class Site:
 
     Args:
         plan: what is sampled.
+        store: where everything is stored; in memory without it.
 
     Attributes:
         world: the broker and its peers.
         facts: what the node says of itself; tests replace it.
     """
 
-    def __init__(self, plan: SamplingPlan | None = None) -> None:
-        self.world = World()
+    def __init__(self, plan: SamplingPlan | None = None, store: MemoryStore | None = None) -> None:
+        self.world = World(store=store)
         self.facts = NodeFacts(
             listeners=(AMQP, HTTP),
             pid=4711,
@@ -51,7 +55,7 @@ class Site:
             self.world.broker,
             self.world.users,
             self.world.registry,
-            None,  # type: ignore[arg-type]
+            self.world.broker.store.definitions,
             lambda: self.world.now,
             lambda level, text: None,
             self.sampler,
@@ -67,7 +71,10 @@ class Site:
         command = find(name)
         assert command is not None, name
         answer = command.run(self.context, **command.arguments_of(fields))
-        return at_once(answer) if isinstance(answer, Generator) else answer
+        found = at_once(answer) if isinstance(answer, Generator) else answer
+        if not isinstance(found, list):
+            return found
+        return [each.whole() if isinstance(each, LazyRow) else each for each in found]
 
     def look(self, seconds: int = 5) -> None:
         """Take samples some seconds later."""

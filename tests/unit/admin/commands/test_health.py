@@ -9,6 +9,9 @@ import pytest
 from harebell.admin.catalog import HEALTH
 from harebell.admin.context import CheckFailed, CommandRefused
 from harebell.admin.node import Certificate, Listening
+from harebell.base.errors import Refusal
+from harebell.front.common.blocked_publishers import Alarm
+from harebell.front.convert import composed
 from harebell.wire.v09 import methods as m
 from tests.unit.admin.commands.site import AMQP, Site
 
@@ -16,6 +19,7 @@ OK = {"status": "ok"}
 SINGLE = {"status": "ok", "reason": "single node cluster"}
 WELL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "alarms": ({}, OK),
+    "in-effect": ({}, []),
     "local-alarms": ({}, OK),
     "certificate-expiration": ({"within": 1, "unit": "months"}, OK),
     "port-listener": ({"port": 5672}, {"status": "ok", "port": 5672}),
@@ -53,9 +57,24 @@ def _failure(site: Site, verb: str, **fields: Any) -> dict[str, Any]:
     return caught.value.answer
 
 
+def test_short_resources_are_listed_with_their_beginning_and_limit() -> None:
+    site = Site()
+    site.world.registry.publishers.alarms["file handles"] = Alarm(
+        1_700_000_000_000, "raise the limit"
+    )
+    assert site.run("health.in-effect") == [
+        {
+            "node": "harebell@localhost",
+            "resource": "file_descriptor_limit",
+            "since": 1_700_000_000_000,
+            "reason": "raise the limit",
+        }
+    ]
+
+
 def test_a_short_resource_is_an_alarm() -> None:
     site = Site()
-    site.world.registry.set_short("disk", True)
+    site.world.registry.publishers.set_short("disk", True)
     expected = {
         "status": "failed",
         "reason": "There are alarms in effect in the cluster",
@@ -66,7 +85,7 @@ def test_a_short_resource_is_an_alarm() -> None:
     assert answer["reason"] == "There are alarms in effect on the node"
     node = site.run("health.node")
     assert node == {"status": "failed", "reason": "resource alarm(s) in effect: disk"}
-    site.world.registry.set_short("disk", False)
+    site.world.registry.publishers.set_short("disk", False)
     assert site.run("health.alarms") == OK
 
 
@@ -158,6 +177,17 @@ def test_the_aliveness_test_fails_where_a_queue_takes_no_messages() -> None:
     full = {"x-max-length": 0, "x-overflow": "reject-publish"}
     peer.ask(m.QueueDeclare("aliveness-test", arguments=full))
     assert "takes no messages" in _failure(site, "aliveness-test", vhost="/")["reason"]
+
+
+def test_the_aliveness_test_takes_no_message_of_an_exclusive_queue() -> None:
+    site = Site()
+    peer = site.world.peer()
+    peer.ask(m.QueueDeclare("aliveness-test", exclusive=True))
+    queue = site.world.broker.vhosts["/"].queues["aliveness-test"]
+    queue.publish(composed("", "aliveness-test", b"mine", {}))
+    with pytest.raises(Refusal, match="cannot obtain exclusive access to locked queue"):
+        site.run("health.aliveness-test", vhost="/")
+    assert [message.body for message, _, _ in [queue.get()]] == [b"mine"]
 
 
 def test_the_aliveness_test_of_an_unknown_vhost_is_refused() -> None:

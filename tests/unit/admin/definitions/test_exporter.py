@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import msgspec
+from msgspec.structs import replace
 
 from harebell.admin.definitions.exporter import document
 from harebell.admin.definitions.importer import import_definitions

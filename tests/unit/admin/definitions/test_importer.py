@@ -7,12 +7,13 @@ import json
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from harebell.admin.accounts import load_users
 from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
 from harebell.admin.definitions.exporter import document
 from harebell.admin.definitions.importer import import_definitions, parse
-from harebell.auth.passwords import MD5, SHA512, hashed
+from harebell.auth.password_hashes import MD5, SHA512, hashed
 from harebell.auth.users import Users
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
@@ -20,6 +21,7 @@ from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
 from harebell.store.log.memory import MemoryStore
 
+OWN = ("users", "vhosts")
 # As rabbitmqctl of RabbitMQ 3.10 writes it, lists of pairs included.
 RABBIT: dict[str, Any] = {
     "rabbit_version": "3.10.8",
@@ -121,7 +123,7 @@ def changed(section: str, index: int, **news: Any) -> dict[str, Any]:
     return found
 
 
-def test_what_rabbitmq_writes_is_taken_as_it_is_meant() -> None:
+def test_definitions_of_rabbitmq_are_taken_as_they_are_meant() -> None:
     there = target()
     taken = import_definitions(there, RABBIT).counts
     assert (taken["users"], taken["queues"], taken["bindings"]) == (2, 3, 3)
@@ -158,7 +160,7 @@ def test_taking_the_same_in_twice_changes_nothing() -> None:
     assert there.broker.vhosts["v"].queues["q"] is queue
 
 
-def test_what_was_taken_in_is_there_after_a_restart() -> None:
+def test_imported_definitions_are_there_after_a_restart() -> None:
     there = target()
     import_definitions(there, RABBIT)
     again = Broker(there.broker.store, Gauge(), headers_of, EDITOR)
@@ -314,7 +316,7 @@ def test_a_queue_without_a_type_follows_the_default_and_one_with_a_type_does_not
     }
 
 
-def test_what_only_the_brokers_own_default_refuses_is_refused_before_anything_is_taken() -> None:
+def test_arguments_that_only_the_default_queue_type_refuses_are_refused_before_the_import() -> None:
     store = MemoryStore(Gauge())
     broker = Broker(store, Gauge(), headers_of, EDITOR, default_queue_type="quorum")
     there = ImportTarget(broker, Users(bytes), store.definitions)
@@ -349,7 +351,7 @@ def test_nothing_is_taken_where_the_broker_has_not_room_for_all_of_it() -> None:
     assert sorted(vhost.queues) == ["a", "b", "c"]
 
 
-def test_what_is_declared_in_one_vhost_goes_to_another() -> None:
+def test_definitions_of_one_vhost_go_to_another() -> None:
     there = target()
     import_definitions(there, RABBIT)
     carried = document(there, there.broker.vhosts["v"])
@@ -378,7 +380,7 @@ def test_a_document_for_everything_can_be_brought_to_one_vhost() -> None:
         (b"[" * 100_000, "no JSON object"),
     ],
 )
-def test_what_is_no_document_is_told(text: bytes, sentence: str) -> None:
+def test_a_text_that_is_no_document_is_refused(text: bytes, sentence: str) -> None:
     with pytest.raises(DefinitionsError) as caught:
         parse(text)
     assert sentence in str(caught.value)
@@ -427,7 +429,7 @@ FEDERATED = {
 }
 
 
-def test_what_is_unknown_is_kept_without_effect_and_named() -> None:
+def test_an_unknown_entry_is_kept_without_effect_and_named() -> None:
     there, other = target(), target()
     taken = import_definitions(there, FEDERATED)
     assert [sentence.partition(": the ")[2] for sentence in taken.ignored] == [
@@ -450,3 +452,58 @@ def test_what_is_unknown_is_kept_without_effect_and_named() -> None:
     import_definitions(other, found)
     assert document(other)["policies"] == found["policies"]
     assert document(other)["parameters"] == found["parameters"]
+
+
+def test_properties_that_an_entry_does_not_name_stay() -> None:
+    there = target()
+    import_definitions(there, RABBIT)
+    vhost = there.broker.vhosts["v"]
+    vhost.set_metadata(replace(vhost.metadata, tracing=True, durability="os"))
+    before = document(there)
+    names = {section: [{"name": each["name"]} for each in RABBIT[section]] for section in OWN}
+    import_definitions(there, names)
+    assert document(there) == before
+    assert vhost.metadata.tracing
+    assert vhost.metadata.durability == "os"
+
+
+@pytest.mark.parametrize(
+    ("entry", "changes"),
+    [
+        ({"tags": "administrator"}, {"tags": ["administrator"]}),
+        ({"limits": {}}, {"limits": {}}),
+        ({"limits": {"max-channels": 3}}, {"limits": {"max-channels": 3}}),
+        ({"password_hash": ""}, {"password_hash": ""}),
+    ],
+    ids=str,
+)
+def test_of_a_user_only_what_is_named_is_replaced(
+    entry: dict[str, Any], changes: dict[str, Any]
+) -> None:
+    there = target()
+    import_definitions(there, RABBIT)
+    before = next(user for user in document(there)["users"] if user["name"] == "ann")
+    import_definitions(there, {"users": [{"name": "ann", **entry}]})
+    after = next(user for user in document(there)["users"] if user["name"] == "ann")
+    assert after == {**before, **changes}
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"description": "other"},
+        {"tags": ["c"]},
+        {"default_queue_type": "stream"},
+        {"tracing": True},
+        {"durability": "os"},
+    ],
+    ids=str,
+)
+def test_of_a_vhost_only_what_is_named_is_replaced(entry: dict[str, Any]) -> None:
+    there = target()
+    import_definitions(there, RABBIT)
+    vhost = there.broker.vhosts["v"]
+    before = vhost.metadata
+    import_definitions(there, {"vhosts": [{"name": "v", **entry}]})
+    named = {key: tuple(value) if key == "tags" else value for key, value in entry.items()}
+    assert vhost.metadata == replace(before, **named)

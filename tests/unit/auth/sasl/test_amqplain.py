@@ -32,6 +32,6 @@ def test_a_table_without_both_texts_is_refused(table: dict[str, Any]) -> None:
         amqplain(encode_table(table)[4:])
 
 
-def test_what_is_no_table_is_refused() -> None:
+def test_a_response_that_is_no_table_is_refused() -> None:
     with pytest.raises(SaslError, match="an AMQPLAIN response is a field table"):
         amqplain(b"\x05LOGI")

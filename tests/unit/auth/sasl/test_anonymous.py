@@ -15,7 +15,7 @@ def context(anonymous: str, address: str = "10.0.0.1") -> Context:
     return Context(users, address, bytes, anonymous=anonymous)
 
 
-def test_it_is_off_unless_a_user_is_named_that_exists() -> None:
+def test_anonymous_is_off_unless_an_existing_user_is_named() -> None:
     assert "ANONYMOUS" not in offers(context(""))
     assert "ANONYMOUS" not in offers(context("nobody"))
     assert begin_exchange("ANONYMOUS", context("")) is None

@@ -33,7 +33,7 @@ def answer(user: str, password: str, challenge: bytes) -> bytes:
     return f"{user} {hmac.new(password.encode(), challenge, 'md5').hexdigest()}".encode()
 
 
-def test_who_knows_the_password_gets_in() -> None:
+def test_the_right_password_logs_in() -> None:
     exchange, challenge = asked()
     assert challenge == b"<" + b"6e" * 12 + b"@harebell>"
     assert exchange.step(answer("ann b", "s3cret", challenge)) is None
@@ -44,7 +44,7 @@ def test_who_knows_the_password_gets_in() -> None:
 @pytest.mark.parametrize(
     ("user", "password"), [("ann b", "wrong"), ("nobody", "s3cret"), ("hashed", "s3cret")]
 )
-def test_who_does_not_know_it_does_not(user: str, password: str) -> None:
+def test_a_wrong_password_does_not_log_in(user: str, password: str) -> None:
     exchange, challenge = asked()
     assert exchange.step(answer(user, password, challenge)) is None
     assert exchange.user is None
@@ -73,12 +73,12 @@ def test_an_answer_that_is_none_is_refused(response: bytes) -> None:
     assert exchange.user is None
 
 
-def test_it_is_not_offered_unless_it_is_named() -> None:
+def test_the_mechanism_is_not_offered_unless_it_is_named() -> None:
     assert "CRAM-MD5" not in offers(context(allowed=()))
     assert "CRAM-MD5" in offers(context())
 
 
-def test_it_is_not_offered_where_no_password_was_set_for_it() -> None:
+def test_the_mechanism_is_not_offered_without_a_password_set_for_it() -> None:
     users = Users(bytes)
     users.add("ann", "secret")
     assert offers(Context(users, "", bytes, allowed=ALLOWED)) == ["PLAIN"]

@@ -75,7 +75,7 @@ def test_the_versions_without_challenges_have_the_mechanisms_of_one_response() -
 
 
 @pytest.mark.parametrize("mechanism", ["EXTERNAL", "ANONYMOUS"])
-def test_they_let_in_whom_the_certificate_or_the_settings_name(mechanism: str) -> None:
+def test_mechanisms_let_in_the_user_of_the_certificate_or_the_settings(mechanism: str) -> None:
     exchange = begin_single(mechanism, everywhere())
     assert exchange is not None
     assert exchange.step(b"") is None

@@ -38,6 +38,6 @@ def test_octets_that_are_no_utf8_are_refused_and_not_repeated() -> None:
 
 
 @pytest.mark.parametrize("identity", [b"admin", b"user ", b"\xff"])
-def test_nobody_acts_for_another_user(identity: bytes) -> None:
+def test_a_login_for_another_user_is_refused(identity: bytes) -> None:
     with pytest.raises(SaslError, match="leave the authorization identity empty"):
         plain(identity + b"\0user\0pass")

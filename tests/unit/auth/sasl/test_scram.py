@@ -63,7 +63,7 @@ class Client:
 
 
 @MECHANISMS
-def test_who_knows_the_password_gets_in_and_learns_that_the_server_does(mechanism: str) -> None:
+def test_the_right_password_logs_in_and_the_server_proves_that_it_knows_it(mechanism: str) -> None:
     exchange, client = begun(mechanism), Client(mechanism, "ann,=b", "s3cret")
     challenge = exchange.step(client.first())
     assert challenge is not None
@@ -80,7 +80,7 @@ def test_who_knows_the_password_gets_in_and_learns_that_the_server_does(mechanis
 @pytest.mark.parametrize(
     ("user", "password"), [("ann,=b", "wrong"), ("nobody", "s3cret"), ("hashed", "s3cret")]
 )
-def test_who_does_not_know_it_fails_at_the_proof(mechanism: str, user: str, password: str) -> None:
+def test_a_wrong_password_fails_at_the_proof(mechanism: str, user: str, password: str) -> None:
     exchange, client = begun(mechanism), Client(mechanism, user, password)
     challenge = exchange.step(client.first())
     assert challenge is not None
@@ -113,7 +113,7 @@ def test_a_user_of_this_machine_gets_in_from_here_only(mechanism: str) -> None:
     "message",
     [b"", b"\xff", b"p=tls-unique,,n=a,r=b", b"n,,r=b,n=a", b"n,,n=a", b"n,,n=a,r=", b"n,,x"],
 )
-def test_what_does_not_begin_an_exchange_is_refused(message: bytes) -> None:
+def test_a_first_message_that_does_not_begin_an_exchange_is_refused(message: bytes) -> None:
     with pytest.raises(SaslError):
         begun(SHA256).step(message)
 
@@ -147,7 +147,7 @@ def test_an_exchange_ends_with_an_empty_response() -> None:
     assert exchange.user is None
 
 
-def test_it_is_offered_where_somebody_can_log_in_with_it() -> None:
+def test_scram_is_offered_where_a_user_can_log_in_with_it() -> None:
     users = Users(bytes)
     users.put(User("hashed", "AAAA"))
     nobody = Context(users, "", bytes)

@@ -10,8 +10,8 @@ import pytest
 
 from harebell.auth.users import User, Users
 from harebell.cli.verbs.serve import announce, exposure_warning, serve
-from harebell.server.config import Config
-from harebell.server.config.settings import SETTINGS
+from harebell.config import Config
+from harebell.config.settings import SETTINGS
 
 
 def users(*names: str) -> Users:

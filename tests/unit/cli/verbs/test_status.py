@@ -28,6 +28,7 @@ def overview(**changed: Any) -> dict[str, Any]:
         "messages_unacknowledged": 6,
         "messages_leased": 7,
         "memory_used_bytes": 1024,
+        "memory_messages_bytes": 512,
         "memory_high_watermark_bytes": 4096,
         "memory_alarm": False,
         "blocked_connections": 0,
@@ -78,10 +79,12 @@ def test_every_address_has_a_row() -> None:
 
 
 def test_memory_is_compared_with_its_watermark() -> None:
-    assert dict(rows(overview()))["message memory"] == "1.0 KiB (25% of 4.0 KiB)"
-    alarmed = dict(rows(overview(memory_alarm=True)))["message memory"]
-    assert alarmed.endswith("; publishers are blocked")
-    assert dict(rows(overview(memory_high_watermark_bytes=0)))["message memory"] == "1.0 KiB"
+    shown = dict(rows(overview()))
+    assert shown["memory"] == "1.0 KiB (25% of 4.0 KiB)"
+    assert shown["messages in memory"] == "512 B"
+    alarmed = overview(memory_high_watermark_bytes=0, memory_alarm=True)
+    said = "1.0 KiB (the watermark is 0); publishers are blocked"
+    assert dict(rows(alarmed))["memory"] == said
 
 
 def test_less_durability_is_named_beside_the_brokers_own() -> None:

@@ -71,7 +71,7 @@ def test_each_publish_is_counted_once_whatever_the_broker_sends(
         assert (len(tally), tally.confirmed) == (len(waiting), taken)
 
 
-def test_what_comes_back_is_counted_and_handed_on() -> None:
+def test_returned_messages_are_counted_and_handed_on() -> None:
     seen: list[PublishReturned] = []
     tally = CountedConfirms(seen.append)
     tally.count(1)

@@ -30,7 +30,7 @@ def filled(owner: Owner, no_ack: bool = False) -> tuple[Inbox, list[int]]:
     return inbox, woken
 
 
-def test_what_is_buffered_is_counted_until_it_is_taken() -> None:
+def test_buffered_messages_are_counted_until_they_are_taken() -> None:
     owner = Owner(recovers=False)
     inbox, woken = filled(owner)
     assert (owner.buffered, len(woken)) == (3, 3)

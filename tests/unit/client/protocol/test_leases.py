@@ -22,9 +22,9 @@ def leasing() -> tuple[Peer, CoreChannel]:
 def test_opening_a_group_tells_what_it_has() -> None:
     peer, channel = leasing()
     call = leases.lease_open(channel, "q", "g", timeout=1.5)
-    assert peer.methods() == [wire.LeaseOpen("q", "g", 1500)]
+    assert peer.methods() == [m.LeaseOpen("q", "g", 1500)]
     claim = wire.ClaimInfo(3, 10, 999, 20, 30)
-    peer.send(wire.LeaseOpenOk(7, "aa", 2, 3, 1, 1500, wire.encode_claims([claim])), channel=1)
+    peer.send(m.LeaseOpenOk(7, "aa", 2, 3, 1, 1500, wire.encode_claims([claim])), channel=1)
     assert call.value() == leases.Lease(7, "aa", 2, 3, 1, 1.5, (claim,))
 
 
@@ -40,10 +40,10 @@ def test_a_claim_of_nothing_is_none() -> None:
     first = leases.lease_claim(channel, "q", "g", 7, 100, 5000)
     second = leases.lease_claim(channel, "q", "g", 7, 100)
     assert peer.methods() == [
-        wire.LeaseClaim("q", "g", 7, 100, 5000), wire.LeaseClaim("q", "g", 7, 100, 0)
+        m.LeaseClaim("q", "g", 7, 100, 5000), m.LeaseClaim("q", "g", 7, 100, 0)
     ]  # fmt: skip
-    peer.send(wire.LeaseClaimOk(4, 2, 50, 8, 10), channel=1)
-    peer.send(wire.LeaseClaimOk(), channel=1)
+    peer.send(m.LeaseClaimOk(4, 2, 50, 8, 10), channel=1)
+    peer.send(m.LeaseClaimOk(), channel=1)
     assert first.value() == wire.ClaimInfo(4, 2, 50, 8, 10)
     assert second.value() is None
 
@@ -55,13 +55,13 @@ def test_the_other_verbs_answer_how_many_messages() -> None:
     renew = leases.lease_renew(channel, "q", "g", 7)
     close = leases.lease_close(channel, "q", "g", 7, forget=True)
     assert peer.methods() == [
-        wire.LeaseCommit("q", "g", 7, 4),
-        wire.LeaseRelease("q", "g", 7, 0),
-        wire.LeaseRenew("q", "g", 7),
-        wire.LeaseClose("q", "g", 7, True),
+        m.LeaseCommit("q", "g", 7, 4),
+        m.LeaseRelease("q", "g", 7, 0),
+        m.LeaseRenew("q", "g", 7),
+        m.LeaseClose("q", "g", 7, True),
     ]
     for reply in (
-        wire.LeaseCommitOk(4, 2), wire.LeaseReleaseOk(3), wire.LeaseRenewOk(), wire.LeaseCloseOk(5)
+        m.LeaseCommitOk(4, 2), m.LeaseReleaseOk(3), m.LeaseRenewOk(), m.LeaseCloseOk(5)
     ):  # fmt: skip
         peer.send(reply, channel=1)
     assert (commit.value(), release.value(), close.value()) == (2, 3, 5)
@@ -69,7 +69,7 @@ def test_the_other_verbs_answer_how_many_messages() -> None:
 
 
 @pytest.mark.parametrize(("code", "kind"), [(413, LeaseLost), (412, Fenced)])
-def test_what_only_leases_answer_with_has_exceptions_of_its_own(
+def test_errors_that_only_leases_have_are_exceptions_of_their_own(
     code: int, kind: type[Exception]
 ) -> None:
     peer, channel = leasing()

@@ -18,7 +18,14 @@ from harebell.client.errors import (
     closed_connection,
 )
 from harebell.client.protocol.channel_parts import CoreConsumer
-from harebell.client.protocol.recovery import Backoff, Recovery, recoverable, replay, resend, wanted
+from harebell.client.protocol.recovery import (
+    Backoff,
+    Recovery,
+    recoverable,
+    recovery_of,
+    replay,
+    resend,
+)
 from harebell.client.protocol.topology import Topology
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.verbs import QueueInfo
@@ -81,9 +88,9 @@ def test_wrong_delays_are_refused() -> None:
 
 def test_recovery_is_off_on_or_as_described() -> None:
     described = Recovery(resend=True)
-    assert wanted(False) is None
-    assert wanted(True) == Recovery()
-    assert wanted(described) is described
+    assert recovery_of(False) is None
+    assert recovery_of(True) == Recovery()
+    assert recovery_of(described) is described
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ def test_a_loss_an_attempt_and_a_recovery_are_logged(caplog: pytest.LogCaptureFi
     name = "harebell.client.aio"
     assert logged(caplog) == [
         (name, "WARNING", f"lost the connection to {PLACE}, recovering: it broke"),
-        (name, "INFO", f"attempt 1 to connect to {PLACE} again failed: refused"),
+        (name, "INFO", f"attempt 1 to connect to {PLACE} failed: refused"),
         (name, "INFO", f"connected to {PLACE} again after 2 attempts"),
     ]
 

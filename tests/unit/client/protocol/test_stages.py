@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pytest
 
-from harebell.base.limits import CLIENT_CHUNK_BYTES
 from harebell.client import aio, blocking
 from harebell.client.errors import (
     ChannelClosed,
@@ -17,6 +16,7 @@ from harebell.client.errors import (
     NotFound,
     PreconditionFailed,
 )
+from harebell.client.limits import CLIENT_CHUNK_BYTES
 from harebell.client.protocol.stages import Committed
 from tests.running import RunningBroker, running_broker
 from tests.unit.client.octets import Peer

@@ -22,7 +22,7 @@ def consume(topology: Topology, queue: str, tag: str, channel: int = 1) -> None:
     topology.observe(channel, m.BasicConsume(queue, tag), consumer)
 
 
-def test_what_was_declared_is_recorded_in_its_order() -> None:
+def test_declarations_are_recorded_in_their_order() -> None:
     topology = Topology()
     for name in ("b", "a"):
         topology.observe(1, m.ExchangeDeclare(name, "topic", durable=True), None)
@@ -35,7 +35,7 @@ def test_what_was_declared_is_recorded_in_its_order() -> None:
     assert topology.bindings == [m.QueueBind("b-queue", "b", "k"), m.ExchangeBind("a", "b", "#")]
 
 
-def test_what_was_only_asked_for_is_not_recorded() -> None:
+def test_declarations_without_effect_are_not_recorded() -> None:
     topology = Topology()
     declare(topology, "q", passive=True)
     topology.observe(1, m.ExchangeDeclare("x", passive=True), None)

@@ -59,7 +59,7 @@ def test_letters_stay_as_they_came():
 
 
 @pytest.mark.parametrize("properties", [b"", b"\xa0", b"\xa0\0", b"\xa0\0\x04text\0\0\0\xff"])
-def test_what_is_cut_off_is_left_to_the_next_reader(properties: bytes):
+def test_a_header_that_is_cut_off_is_left_to_the_next_reader(properties: bytes):
     payload = FIXED + properties
     assert lettered_header(Noted(), payload) == payload  # type: ignore[arg-type]
 
@@ -91,7 +91,7 @@ def test_a_peer_of_the_document_is_shown_its_types():
 
 
 @pytest.mark.parametrize("properties", [BasicProperties(priority=5), BasicProperties(headers={})])
-def test_what_only_a_delivery_has_becomes_part_of_the_headers(properties: BasicProperties):
+def test_fields_that_only_a_delivery_has_become_part_of_the_headers(properties: BasicProperties):
     original = message(encode_properties(properties), offset=3, deliveries=2)
     found = shown(Noted(), original)  # type: ignore[arg-type]
     decoded = decode_properties(found.raw)

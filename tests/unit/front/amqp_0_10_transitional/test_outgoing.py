@@ -10,7 +10,7 @@ from harebell.base.message import Message
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
-from harebell.wire.v09.methods_message import MessageAppend, MessageClose, MessageOpen
+from harebell.wire.v09.methods_transitional import MessageAppend, MessageClose, MessageOpen
 from harebell.wire.v09.transfer import (
     TransferProperties,
     decode_transfer,
@@ -76,7 +76,7 @@ def test_headers_that_the_peer_can_read_are_not_touched():
         assert transfer_of(given, "d", False, dialect).raw == raw
 
 
-def test_what_only_a_delivery_has_is_a_header():
+def test_a_field_that_only_a_delivery_has_is_a_header():
     given = message(application_headers={"a": 1})
     given.offset, given.deliveries = 7, 2
     found = decode_transfer(transfer_of(given, "d", False, FieldDialect.PLAIN).raw)

@@ -6,10 +6,10 @@ import pytest
 
 from harebell.base.errors import ProtocolError
 from harebell.base.gauge import Gauge
-from harebell.base.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
 from harebell.base.work import Work
 from harebell.front.amqp_0_10_transitional.references import References
 from harebell.front.common.checkpoints import Checkpoints, Key
+from harebell.front.limits import REFERENCE_NAME_BYTES, REFERENCES_PER_SESSION
 
 MAX = 10_000
 
@@ -114,7 +114,7 @@ def test_too_many_references_and_too_long_names_are_refused(session: References)
     assert code_of(session.open, b"one more") == (506, True)
 
 
-def test_what_is_not_whole_counts_as_memory_and_as_unread(
+def test_incomplete_references_count_as_memory_and_as_unread(
     session: References, gauge: Gauge
 ) -> None:
     session.open(b"r")
@@ -188,7 +188,7 @@ def test_another_identifier_moves_the_checkpoint(
     assert again.resume(b"s", "two") == 6
 
 
-def test_what_was_never_marked_begins_anew(session: References) -> None:
+def test_a_reference_without_a_mark_begins_anew(session: References) -> None:
     assert session.resume(b"r", "mark") == 0
     session.append(b"r", b"abc")
     assert session.close(b"r").body() == b"abc"

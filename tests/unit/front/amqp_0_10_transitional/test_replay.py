@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import SESSION_REPLAY_BYTES
 from harebell.front.amqp_0_10_transitional.completion import SERIALS
 from harebell.front.amqp_0_10_transitional.replay import Replay, split
+from harebell.front.limits import SESSION_REPLAY_BYTES
 from tests.conformance.frames import BODY, METHOD, frame
 
 FRAMES = [frame(METHOD, 1, b"one"), frame(BODY, 1, b""), frame(METHOD, 1, b"three")]
@@ -15,7 +15,7 @@ def test_octets_are_cut_into_their_frames():
     assert split(b"") == []
 
 
-def test_what_the_client_has_is_forgotten():
+def test_commands_that_the_client_has_are_forgotten():
     replay = Replay()
     replay.keep(FRAMES)
     assert (replay.sent, replay.byte_count) == (3, sum(map(len, FRAMES)))
@@ -54,7 +54,7 @@ def test_numbers_come_around():
     assert replay.again(1) == FRAMES[2:]
 
 
-def test_it_is_full_when_it_holds_as_much_as_it_may():
+def test_the_replay_buffer_is_full_at_its_limit():
     replay = Replay()
     piece = frame(BODY, 1, bytes(SESSION_REPLAY_BYTES // 4))
     replay.keep([piece, piece])

@@ -94,7 +94,7 @@ def test_mistakes_close_the_channel(method: m.Method, code: int, text: str) -> N
         (m.BasicRecoverAsync(requeue=False), "NOT_IMPLEMENTED - requeue=false"),
     ],
 )
-def test_what_is_not_there_closes_the_connection(method: m.Method, text: str) -> None:
+def test_a_missing_queue_or_exchange_closes_the_connection(method: m.Method, text: str) -> None:
     _, peer = filled()
     answer = peer.ask(method)
     assert isinstance(answer, m.ConnectionClose)

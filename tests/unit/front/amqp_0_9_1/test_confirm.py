@@ -127,7 +127,7 @@ def test_messages_before_a_waiting_one_are_confirmed_and_those_after_it_wait() -
     assert peer.methods() == [m.BasicAck(5, True)]
 
 
-def test_what_came_while_a_commit_was_under_way_waits_for_the_next() -> None:
+def test_publishes_during_a_commit_wait_for_the_next_one() -> None:
     world = World(slow=True)
     peer = slowly(world)
     peer.give(kept(2))

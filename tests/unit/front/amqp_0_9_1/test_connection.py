@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base.limits import CLOSE_TIMEOUT_SECONDS, OUTPUT_STOP_BYTES, REFUSAL_PAUSE_SECONDS
+from harebell.base.limits import CLOSE_TIMEOUT_SECONDS
+from harebell.front.limits import OUTPUT_STOP_BYTES, REFUSAL_PAUSE_SECONDS
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import HEARTBEAT
 from harebell.wire.v09.states import ConnectionState
@@ -132,13 +133,11 @@ def test_an_open_connection_has_no_deadline() -> None:
 def test_a_forced_close_tells_why_and_waits_for_the_answer() -> None:
     world = World()
     peer = world.peer()
-    peer.connection.force_close("shutdown", world.now)
+    peer.connection.force_close("VHOST TEST", world.now)
     (close,) = peer.methods()
     assert isinstance(close, m.ConnectionClose)
     assert close.reply_code == 320
-    assert close.reply_text == (
-        "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
-    )
+    assert close.reply_text == "CONNECTION_FORCED - VHOST TEST"
     assert not peer.connection.closing
     peer.give(publish(b"late"))
     peer.send(m.ConnectionCloseOk(), channel=0)
@@ -219,7 +218,7 @@ def test_a_peer_that_vanishes_leaves_nothing_behind() -> None:
     )
 
 
-def test_what_comes_after_the_end_is_not_looked_at() -> None:
+def test_input_after_the_end_is_not_parsed() -> None:
     world = World()
     peer = world.peer()
     assert peer.ask(m.ConnectionClose(200, "bye"), channel=0) == m.ConnectionCloseOk()

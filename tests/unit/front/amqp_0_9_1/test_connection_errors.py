@@ -23,7 +23,7 @@ def test_a_soft_error_closes_the_channel_and_leaves_the_others() -> None:
     )
 
 
-def test_what_arrives_before_the_peer_knows_is_dropped_until_close_ok() -> None:
+def test_methods_that_arrive_before_the_peer_knows_are_dropped_until_close_ok() -> None:
     peer = World().peer()
     peer.ask(m.QueuePurge("no"))
     peer.give(publish(b"x", mandatory=True))
@@ -74,7 +74,7 @@ def test_an_error_before_the_connection_is_open_is_not_told() -> None:
         (503, {"authentication_failure_close"}, False),
     ],
 )
-def test_who_gets_a_close_before_the_connection_is_open(
+def test_a_close_before_the_connection_is_open_depends_on_the_capability(
     code: int, capabilities: set[str], gets_close: bool
 ) -> None:
     peer = World().connect()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import OUTPUT_HIGH_BYTES
+from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
 
@@ -140,7 +140,7 @@ def test_room_that_comes_at_once_is_shared_message_by_message() -> None:
     assert [got.count(b"bulk"), got.count(b"urgent")] == [5, 5]
 
 
-def test_what_is_given_back_makes_room_for_others_first() -> None:
+def test_requeued_messages_make_room_for_others_first() -> None:
     peer = two_queues(World(), 10)
     assert peer.bodies() == [b"bulk"] * 10
     peer.give(publish(b"urgent", key="urgent") * 3)

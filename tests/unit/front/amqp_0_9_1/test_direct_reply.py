@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harebell.auth.permissions import Permissions
-from harebell.base.limits import REPLIES_UNSENT_BYTES
 from harebell.front.amqp_0_9_1 import direct_reply
+from harebell.front.limits import REPLIES_UNSENT_BYTES
 from harebell.model.queue.reply import REPLY_PREFIX, REPLY_TO
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties, decode_properties

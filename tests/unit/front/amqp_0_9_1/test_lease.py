@@ -9,7 +9,8 @@ import pyarrow.ipc
 import pytest
 
 from harebell.base import limits
-from harebell.wire.v09 import bulk, lease
+from harebell.model import limits as model_limits
+from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties
@@ -34,7 +35,7 @@ class Place:
         declare = m.QueueDeclare("q", durable=durable, arguments=arguments or {})
         assert isinstance(self.peer.ask(declare), m.QueueDeclareOk)
         self.fill(count)
-        self.epoch: int = self.ask(lease.LeaseOpen("q", "g")).epoch
+        self.epoch: int = self.ask(m.LeaseOpen("q", "g")).epoch
 
     @property
     def queue(self) -> Any:
@@ -49,13 +50,13 @@ class Place:
         return (peer or self.peer).ask(method)
 
     def claim(self, messages: int = 0, octets: int = 0) -> Any:
-        return self.ask(lease.LeaseClaim("q", "g", self.epoch, messages, octets))
+        return self.ask(m.LeaseClaim("q", "g", self.epoch, messages, octets))
 
     def commit(self, number: int) -> Any:
-        return self.ask(lease.LeaseCommit("q", "g", self.epoch, number))
+        return self.ask(m.LeaseCommit("q", "g", self.epoch, number))
 
     def release(self, number: int = 0) -> Any:
-        return self.ask(lease.LeaseRelease("q", "g", self.epoch, number))
+        return self.ask(m.LeaseRelease("q", "g", self.epoch, number))
 
     def counts(self) -> tuple[int, int, int]:
         return self.queue.ready_count(), self.queue.unacked, self.queue.leased
@@ -104,19 +105,19 @@ def test_a_claim_takes_what_is_ready_and_a_commit_settles_it(kind: str) -> None:
     assert (made.number, made.messages) == (1, 3)
     assert place.counts() == (2, 0, 3)
     assert place.claimed(1) == bodies(0, 1, 2)
-    assert place.commit(1) == lease.LeaseCommitOk(1, 3)
+    assert place.commit(1) == m.LeaseCommitOk(1, 3)
     assert place.counts() == (2, 0, 0)
     assert place.rest() == [(b"3", False), (b"4", False)]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_released_returns_to_its_place_as_redelivered(kind: str) -> None:
+def test_released_messages_return_to_their_place_as_redelivered(kind: str) -> None:
     place = Place(5, KINDS[kind])
     place.claim(2)
     place.claim(2)
-    assert place.release(2) == lease.LeaseReleaseOk(2)
+    assert place.release(2) == m.LeaseReleaseOk(2)
     assert place.counts() == (3, 0, 2)
-    assert place.release() == lease.LeaseReleaseOk(2)
+    assert place.release() == m.LeaseReleaseOk(2)
     found = place.rest()
     if kind == "quorum":
         # There, what came back goes in the order in which it did.
@@ -137,7 +138,7 @@ def test_the_numbers_of_released_claims_are_not_used_again() -> None:
 
 def test_when_nothing_is_ready_the_claim_has_number_0() -> None:
     place = Place()
-    assert place.claim() == lease.LeaseClaimOk()
+    assert place.claim() == m.LeaseClaimOk()
 
 
 def test_a_claim_of_0_messages_takes_all_there_are() -> None:
@@ -158,9 +159,9 @@ def test_a_commit_takes_all_earlier_claims_along_and_may_be_repeated() -> None:
     place = Place(6)
     for _ in range(3):
         place.claim(2)
-    assert place.commit(2) == lease.LeaseCommitOk(2, 4)
-    assert place.commit(2) == lease.LeaseCommitOk(2, 0)
-    assert place.commit(1) == lease.LeaseCommitOk(2, 0)
+    assert place.commit(2) == m.LeaseCommitOk(2, 4)
+    assert place.commit(2) == m.LeaseCommitOk(2, 0)
+    assert place.commit(1) == m.LeaseCommitOk(2, 0)
     assert place.counts() == (0, 0, 2)
 
 
@@ -186,30 +187,30 @@ def test_a_commit_of_a_released_claim_says_that_it_is_lost() -> None:
 @pytest.mark.parametrize(
     "method",
     [
-        lease.LeaseClaim("q", "g", 1, 1, 0),
-        lease.LeaseCommit("q", "g", 1, 1),
-        lease.LeaseRelease("q", "g", 1, 0),
-        lease.LeaseRenew("q", "g", 1),
-        lease.LeaseClose("q", "g", 1, True),
+        m.LeaseClaim("q", "g", 1, 1, 0),
+        m.LeaseCommit("q", "g", 1, 1),
+        m.LeaseRelease("q", "g", 1, 0),
+        m.LeaseRenew("q", "g", 1),
+        m.LeaseClose("q", "g", 1, True),
     ],
     ids=lambda method: method.NAME,
 )
 def test_an_epoch_ends_when_somebody_else_opens_the_group(method: m.Method) -> None:
     place = Place(3)
     place.claim(1)
-    assert place.ask(lease.LeaseOpen("q", "g"), place.world.peer()).epoch == 2
+    assert place.ask(m.LeaseOpen("q", "g"), place.world.peer()).epoch == 2
     assert refused(place.ask(method), 412) == (
         "FENCED - epoch 1 is over: it is epoch 2 of lease group 'g' of queue 'q' in vhost '/'"
     )
     assert place.counts() == (2, 0, 1)
 
 
-def test_whoever_opens_a_group_hears_what_it_has() -> None:
+def test_a_client_that_opens_a_group_gets_its_state() -> None:
     place = Place(5)
     place.claim(2)
     second = place.claim(2)
     place.commit(1)
-    opened = place.ask(lease.LeaseOpen("q", "g", 5000))
+    opened = place.ask(m.LeaseOpen("q", "g", 5000))
     assert (opened.epoch, opened.committed, opened.last, opened.lost) == (2, 1, 2, 0)
     assert opened.timeout == 5000
     assert opened.generation == place.queue.identity
@@ -220,16 +221,16 @@ def test_whoever_opens_a_group_hears_what_it_has() -> None:
 
 def test_groups_claim_side_by_side_and_release_each_its_own() -> None:
     place = Place(6)
-    other = place.ask(lease.LeaseOpen("q", "h")).epoch
+    other = place.ask(m.LeaseOpen("q", "h")).epoch
     place.claim(2)
-    place.ask(lease.LeaseClaim("q", "h", other, 2, 0))
+    place.ask(m.LeaseClaim("q", "h", other, 2, 0))
     place.claim(1)
     assert place.counts() == (1, 0, 5)
     place.release()
     assert place.claimed(1, "h") == bodies(2, 3)
     assert place.claim(10).messages == 4
     assert place.claimed(3) == bodies(0, 1, 4, 5)
-    place.ask(lease.LeaseCommit("q", "h", other, 1))
+    place.ask(m.LeaseCommit("q", "h", other, 1))
     place.commit(3)
     assert place.counts() == (0, 0, 0)
 
@@ -269,10 +270,10 @@ def test_a_consumer_gets_a_claimed_key_when_the_claim_is_committed_and_not_befor
     assert place.counts() == (2, 2, 1)
     assert place.claim().messages == 2
     assert place.claimed(2) == bodies(1, 3)
-    assert place.commit(1) == lease.LeaseCommitOk(1, 1)
+    assert place.commit(1) == m.LeaseCommitOk(1, 1)
     place.fill(1, 5, message_id="a")
     assert not consumer.methods()
-    assert place.commit(2) == lease.LeaseCommitOk(2, 2)
+    assert place.commit(2) == m.LeaseCommitOk(2, 2)
     assert [type(each) for each in consumer.methods()] == [m.BasicDeliver]
     assert place.counts() == (0, 3, 0)
 
@@ -283,12 +284,12 @@ def test_the_keys_of_a_group_whose_time_is_over_go_to_others(kind: str) -> None:
     for number, key in enumerate("aab"):
         place.fill(1, number, message_id=key)
     place.claim(1)
-    other = place.ask(lease.LeaseOpen("q", "h")).epoch
-    assert place.ask(lease.LeaseClaim("q", "h", other, 9, 0)).messages == 1
-    place.ask(lease.LeaseClose("q", "g", place.epoch, False))
-    place.pass_time(limits.LEASE_TIMEOUT_MS)
+    other = place.ask(m.LeaseOpen("q", "h")).epoch
+    assert place.ask(m.LeaseClaim("q", "h", other, 9, 0)).messages == 1
+    place.ask(m.LeaseClose("q", "g", place.epoch, False))
+    place.pass_time(model_limits.LEASE_TIMEOUT_MS)
     assert place.counts() == (2, 0, 1)
-    assert place.ask(lease.LeaseClaim("q", "h", other, 9, 0)).messages == 2
+    assert place.ask(m.LeaseClaim("q", "h", other, 9, 0)).messages == 2
     assert place.claimed(2, "h") == bodies(0, 1)
 
 
@@ -337,7 +338,7 @@ def test_claimed_messages_do_not_expire_and_do_when_they_come_back() -> None:
     assert place.counts() == (0, 0, 0)
 
 
-def test_what_has_expired_is_not_claimed() -> None:
+def test_expired_messages_are_not_claimed() -> None:
     place = Place()
     place.fill(1, 0)
     place.fill(1, 1, expiration="10")
@@ -376,7 +377,7 @@ def test_the_octets_of_claims_count_no_more_until_they_come_back(kind: str) -> N
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_comes_back_from_a_claim_counts_its_octets_once(kind: str) -> None:
+def test_messages_released_from_a_claim_count_their_octets_once(kind: str) -> None:
     place = Place(3, KINDS[kind] | {"x-max-length-bytes": 3})
     place.claim(2)
     place.release()
@@ -388,7 +389,7 @@ def test_what_comes_back_from_a_claim_counts_its_octets_once(kind: str) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_small_claim_finds_what_is_ready_behind_many_that_have_expired(kind: str) -> None:
     place = Place(0, KINDS[kind])
-    place.fill(limits.EXPIRED_PER_TURN + 50, expiration="1000")
+    place.fill(model_limits.EXPIRED_PER_TURN + 50, expiration="1000")
     place.fill(1, 7_000)
     # As after a restart: nothing has looked at the queue since.
     place.world.clock.ms += 2_000
@@ -427,7 +428,7 @@ def test_queues_whose_promises_leases_would_break_have_none(
     assert isinstance(
         peer.ask(m.QueueDeclare("q", durable=durable, arguments=arguments)), m.QueueDeclareOk
     )
-    text = refused(peer.ask(lease.LeaseOpen("q", "g")), 406)
+    text = refused(peer.ask(m.LeaseOpen("q", "g")), 406)
     assert text.startswith(
         "PRECONDITION_FAILED - no lease is possible on queue 'q' in vhost '/': " + reason
     )
@@ -440,33 +441,32 @@ def test_wrong_questions_get_an_answer_that_names_the_thing() -> None:
     def told(method: m.Method, code: int) -> str:
         return refused(world.peer().ask(method), code)
 
-    assert told(lease.LeaseOpen("none", "g"), 404) == "NOT_FOUND - no queue 'none' in vhost '/'"
-    assert told(lease.LeaseClaim("q", "h", 1, 1, 0), 404) == (
+    assert told(m.LeaseOpen("none", "g"), 404) == "NOT_FOUND - no queue 'none' in vhost '/'"
+    assert told(m.LeaseClaim("q", "h", 1, 1, 0), 404) == (
         "NOT_FOUND - no lease group 'h' of queue 'q' in vhost '/'"
     )
-    assert told(lease.LeaseOpen("q", ""), 406) == (
-        "PRECONDITION_FAILED - a lease group needs a name"
-    )
-    assert told(lease.LeaseOpen("q", "g", 2**32 - 1), 406) == (
+    assert told(m.LeaseOpen("q", ""), 406) == ("PRECONDITION_FAILED - a lease group needs a name")
+    assert told(m.LeaseOpen("q", "g", 2**32 - 1), 406) == (
         "PRECONDITION_FAILED - a lease timeout of 4294967295 ms is too long: 2592000000 is the most"
     )
-    assert told(lease.LeaseRenew("q", "g", 7), 412) == (
+    assert told(m.LeaseRenew("q", "g", 7), 412) == (
         "FENCED - epoch 7 never began: it is epoch 1 of lease group 'g' of queue 'q' in vhost '/'"
     )
 
 
 def test_there_is_a_limit_for_open_claims_and_for_groups(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limits, "LEASE_OPEN_CLAIMS", 2)
-    monkeypatch.setattr(limits, "LEASE_GROUPS", 1)
+    monkeypatch.setattr(model_limits, "LEASE_OPEN_CLAIMS", 2)
+    monkeypatch.setattr(model_limits, "LEASE_GROUPS", 1)
     place = Place(3)
     place.claim(1)
     place.claim(1)
     assert refused(place.claim(1), 406).startswith(
         "PRECONDITION_FAILED - 2 claims are open, commit or release some: lease group 'g'"
     )
-    assert refused(place.world.peer().ask(lease.LeaseOpen("q", "h")), 406) == (
-        "PRECONDITION_FAILED - queue 'q' in vhost '/' has 1 lease groups already: "
-        "`harebell leases list` shows them, `harebell leases release QUEUE GROUP --forget` "
+    assert refused(place.world.peer().ask(m.LeaseOpen("q", "h")), 406) == (
+        "PRECONDITION_FAILED - lease group 'h' of queue 'q' in vhost '/' cannot be made: user "
+        "'guest' has 1 lease groups, and one user may have 1: `harebell leases list` shows them, "
+        "`harebell leases release QUEUE GROUP --forget` "
         "removes one"
     )
 
@@ -474,27 +474,27 @@ def test_there_is_a_limit_for_open_claims_and_for_groups(monkeypatch: pytest.Mon
 def test_a_group_without_claims_that_nobody_holds_is_forgotten_after_a_week() -> None:
     place = Place(2)
     peer = place.world.peer()
-    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
-    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
-    place.ask(lease.LeaseCommit("q", "g", epoch, 1), peer)
+    epoch = place.ask(m.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(m.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    place.ask(m.LeaseCommit("q", "g", epoch, 1), peer)
     place.pass_time(limits.LEASE_GROUP_KEPT_MS)
-    assert place.ask(lease.LeaseClose("q", "g", epoch), peer) == lease.LeaseCloseOk(0)
+    assert place.ask(m.LeaseClose("q", "g", epoch), peer) == m.LeaseCloseOk(0)
     place.pass_time(limits.LEASE_GROUP_KEPT_MS - 1)
     assert [group.name for group in place.world.broker.leases.of()] == ["g"]
-    assert place.ask(lease.LeaseRenew("q", "g", epoch), peer) == lease.LeaseRenewOk()
+    assert place.ask(m.LeaseRenew("q", "g", epoch), peer) == m.LeaseRenewOk()
     place.pass_time(limits.LEASE_GROUP_KEPT_MS)
     peer.connection.eof()
     place.pass_time(limits.LEASE_GROUP_KEPT_MS)
     assert place.world.broker.leases.of() == []
-    opened = place.ask(lease.LeaseOpen("q", "g"))
+    opened = place.ask(m.LeaseOpen("q", "g"))
     assert (opened.epoch, opened.last) == (epoch + 1, 0)
 
 
 def test_claims_that_timed_out_leave_a_group_that_is_forgotten_later() -> None:
     place = Place(2)
     peer = place.world.peer()
-    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
-    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    epoch = place.ask(m.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(m.LeaseClaim("q", "g", epoch, 2, 0), peer)
     peer.connection.eof()
     place.pass_time(5_000)
     assert place.counts() == (2, 0, 0)
@@ -507,20 +507,20 @@ def test_claims_that_timed_out_leave_a_group_that_is_forgotten_later() -> None:
 def test_a_new_group_takes_the_room_of_the_one_that_has_been_idle_longest(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(limits, "LEASE_GROUPS", 4)
+    monkeypatch.setattr(model_limits, "LEASE_GROUPS", 16)
     place = Place(3)
     peers = {name: place.world.peer() for name in ("held", "first", "second")}
     for name, peer in peers.items():
-        place.ask(lease.LeaseOpen("q", name, 5000), peer)
+        place.ask(m.LeaseOpen("q", name, 5000), peer)
     for name in ("first", "second"):
         peers[name].connection.eof()
         place.pass_time(1)
     place.pass_time(4_990)
-    assert "has 4 lease groups already" in refused(
-        place.world.peer().ask(lease.LeaseOpen("q", "new")), 406
+    assert "user 'guest' has 4 lease groups, and one user may have 4" in refused(
+        place.world.peer().ask(m.LeaseOpen("q", "new")), 406
     )
     place.pass_time(9)
-    assert isinstance(place.ask(lease.LeaseOpen("q", "new")), lease.LeaseOpenOk)
+    assert isinstance(place.ask(m.LeaseOpen("q", "new")), m.LeaseOpenOk)
     names = sorted(group.name for group in place.world.broker.leases.of())
     assert names == ["g", "held", "new", "second"]
 
@@ -528,8 +528,8 @@ def test_a_new_group_takes_the_room_of_the_one_that_has_been_idle_longest(
 def test_claims_end_when_no_connection_has_held_the_group_for_its_time() -> None:
     place = Place(3)
     peer = place.world.peer()
-    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
-    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    epoch = place.ask(m.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(m.LeaseClaim("q", "g", epoch, 2, 0), peer)
     place.pass_time(60_000)
     assert place.counts() == (1, 0, 2)
     peer.connection.eof()
@@ -538,33 +538,33 @@ def test_claims_end_when_no_connection_has_held_the_group_for_its_time() -> None
     place.pass_time(1)
     assert place.counts() == (3, 0, 0)
     other = place.world.peer()
-    assert refused(place.ask(lease.LeaseCommit("q", "g", epoch, 1), other), 413).startswith(
+    assert refused(place.ask(m.LeaseCommit("q", "g", epoch, 1), other), 413).startswith(
         "LEASE_LOST - claim 1 is open no longer, it was released"
     )
-    opened = place.ask(lease.LeaseOpen("q", "g"), place.world.peer())
+    opened = place.ask(m.LeaseOpen("q", "g"), place.world.peer())
     assert (opened.epoch, opened.lost, opened.last, opened.claims) == (epoch + 1, 1, 1, b"")
-    made = place.ask(lease.LeaseClaim("q", "g", epoch + 1, 2, 0))
+    made = place.ask(m.LeaseClaim("q", "g", epoch + 1, 2, 0))
     assert made.number == 2
-    assert place.ask(lease.LeaseCommit("q", "g", epoch + 1, 2)).messages == 2
+    assert place.ask(m.LeaseCommit("q", "g", epoch + 1, 2)).messages == 2
 
 
-def test_who_comes_back_in_time_goes_on_in_the_same_epoch() -> None:
+def test_a_client_that_comes_back_in_time_goes_on_in_the_same_epoch() -> None:
     place = Place(3)
     peer = place.world.peer()
-    epoch = place.ask(lease.LeaseOpen("q", "g", 5000), peer).epoch
-    place.ask(lease.LeaseClaim("q", "g", epoch, 2, 0), peer)
+    epoch = place.ask(m.LeaseOpen("q", "g", 5000), peer).epoch
+    place.ask(m.LeaseClaim("q", "g", epoch, 2, 0), peer)
     peer.connection.eof()
     place.pass_time(4_000)
-    assert place.ask(lease.LeaseRenew("q", "g", epoch)) == lease.LeaseRenewOk()
+    assert place.ask(m.LeaseRenew("q", "g", epoch)) == m.LeaseRenewOk()
     place.pass_time(10_000)
-    assert place.ask(lease.LeaseCommit("q", "g", epoch, 1)).messages == 2
+    assert place.ask(m.LeaseCommit("q", "g", epoch, 1)).messages == 2
 
 
 def test_a_group_that_is_closed_keeps_its_claims_for_its_time() -> None:
     place = Place(2)
-    place.epoch = place.ask(lease.LeaseOpen("q", "g", 5000)).epoch
+    place.epoch = place.ask(m.LeaseOpen("q", "g", 5000)).epoch
     place.claim()
-    assert place.ask(lease.LeaseClose("q", "g", 2)) == lease.LeaseCloseOk(0)
+    assert place.ask(m.LeaseClose("q", "g", 2)) == m.LeaseCloseOk(0)
     assert place.counts() == (0, 0, 2)
     place.pass_time(5_000)
     assert place.counts() == (2, 0, 0)
@@ -573,9 +573,9 @@ def test_a_group_that_is_closed_keeps_its_claims_for_its_time() -> None:
 def test_a_group_that_is_forgotten_gives_all_back_and_its_epochs_stay_fenced() -> None:
     place = Place(2)
     place.claim()
-    assert place.ask(lease.LeaseClose("q", "g", 1, True)) == lease.LeaseCloseOk(2)
+    assert place.ask(m.LeaseClose("q", "g", 1, True)) == m.LeaseCloseOk(2)
     assert place.counts() == (2, 0, 0)
-    opened = place.ask(lease.LeaseOpen("q", "g"))
+    opened = place.ask(m.LeaseOpen("q", "g"))
     assert (opened.epoch, opened.last, opened.committed) == (2, 0, 0)
     assert refused(place.claim(1), 412).startswith("FENCED - epoch 1 is over")
 
@@ -588,10 +588,10 @@ def test_deleting_the_queue_ends_its_groups() -> None:
     assert place.ask(m.QueueDelete("q"), peer) == m.QueueDeleteOk(0)
     assert place.world.broker.leases.of() == []
     place.ask(m.QueueDeclare("q"), peer)
-    assert refused(place.ask(lease.LeaseRenew("q", "g", 1), peer), 404)
+    assert refused(place.ask(m.LeaseRenew("q", "g", 1), peer), 404)
 
 
-def test_what_came_back_is_claimed_first() -> None:
+def test_requeued_messages_are_claimed_first() -> None:
     place = Place(4)
     out = [place.queue.get() for _ in range(3)]
     place.queue.requeue(out[2][1])
@@ -605,7 +605,7 @@ def test_what_came_back_is_claimed_first() -> None:
 
 def read(place: Place, number: int, **given: Any) -> Any:
     """The answer of a bulk read of a claim, with the bodies that it has."""
-    asked = bulk.BulkRead("q", "", "g", place.epoch, number, 0, 2**40, b"value,offset", **given)
+    asked = m.BulkRead("q", "", "g", place.epoch, number, 0, 2**40, b"value,offset", **given)
     place.peer.send(asked)
     frames = place.peer.frames()
     payload = next(octets for kind, _, octets in frames if kind == 1)
@@ -626,9 +626,9 @@ def test_a_claim_read_in_bulk_has_its_messages_and_no_others(kind: str) -> None:
     for number in range(12):
         place.fill(1, number, priority=number % 3)
     held = place.queue.get()
-    other = place.ask(lease.LeaseOpen("q", "h")).epoch
+    other = place.ask(m.LeaseOpen("q", "h")).epoch
     place.claim(4)
-    place.ask(lease.LeaseClaim("q", "h", other, 2, 0))
+    place.ask(m.LeaseClaim("q", "h", other, 2, 0))
     place.queue.requeue(held[1])
     place.claim(3)
     for number, count in ((1, 4), (2, 3)):

@@ -87,7 +87,7 @@ def test_a_deletion_that_has_begun_is_carried_out_when_its_connection_is_lost(
 
 
 @DELETIONS
-def test_what_others_delete_and_declare_meanwhile_stays_theirs(
+def test_queues_that_others_delete_and_declare_meanwhile_stay_theirs(
     deletion: m.Method, answer: m.Method
 ) -> None:
     world = World()
@@ -167,7 +167,7 @@ def test_an_auto_delete_queue_goes_with_the_last_of_thousands_of_consumers() -> 
     assert peer.methods() == [m.ChannelCloseOk(), m.ChannelOpenOk()]
 
 
-def test_what_thousands_of_consumers_have_not_acknowledged_comes_back_in_order() -> None:
+def test_deliveries_of_thousands_of_consumers_come_back_in_order() -> None:
     world = World()
     peer = world.peer()
     peer.ask(m.QueueDeclare("q"))

@@ -53,7 +53,7 @@ def test_a_message_that_is_not_there_yet_is_not_known() -> None:
     assert window.admits(queue()) == UNKNOWN
 
 
-@pytest.mark.parametrize("end", ["settle", "reject", "requeue", "give_back", "time_out"])
+@pytest.mark.parametrize("end", ["settle", "reject", "requeue", "requeue_returned", "time_out"])
 def test_octets_count_until_the_delivery_has_its_end(end: str) -> None:
     window = Window(50)
     where = queue()

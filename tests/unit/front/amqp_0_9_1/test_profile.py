@@ -6,12 +6,13 @@ import pytest
 
 from harebell.front.amqp_0_8.profile_0_8 import PROFILE_0_8
 from harebell.front.amqp_0_8.profile_0_9 import PROFILE_0_9
+from harebell.front.amqp_0_9_1.channel_states import CHANNEL, ChannelEvent, ChannelState
+from harebell.front.amqp_0_9_1.connection_states import CONNECTION, METHOD_EVENTS
 from harebell.front.amqp_0_9_1.profile import Profile
 from harebell.front.amqp_0_9_1.profile_0_9_1 import PROFILE_0_9_1
+from harebell.front.common.state_table import IGNORED, Fault
 from harebell.front.versions import OPENERS
-from harebell.wire.v09 import methods as m
 from harebell.wire.v09.extensions import VERSIONS
-from harebell.wire.v09.states import CONNECTION_SERVER
 
 PROFILES = [PROFILE_0_8, PROFILE_0_9, PROFILE_0_9_1]
 CHANNEL_0 = "connection."
@@ -40,11 +41,22 @@ def test_no_handler_is_for_a_method_that_the_version_has_not(profile: Profile) -
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.version)
-def test_the_states_name_methods_of_the_version(profile: Profile) -> None:
+def test_an_open_channel_takes_the_methods_with_a_handler_and_no_other(profile: Profile) -> None:
+    row = CHANNEL[ChannelState.OPEN]
+    for kind, event in profile.channel_events.items():
+        assert isinstance(row[event], Fault) == (kind not in profile.handlers), kind.NAME
+
+
+@pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.version)
+def test_methods_that_a_version_has_not_are_legal_in_no_state(profile: Profile) -> None:
     names = {spec.name for spec in profile.spec.methods}
-    assert profile.states.keys() == CONNECTION_SERVER.keys()
-    for follows in profile.states.values():
-        assert set(follows) <= names
+    assert profile.states.keys() == CONNECTION.keys()
+    for state, row in profile.states.items():
+        for name, event in METHOD_EVENTS.items():
+            if name in names:
+                assert row[event] == CONNECTION[state][event]
+            else:
+                assert row[event] is IGNORED or isinstance(row[event], Fault)
 
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.version)
@@ -62,6 +74,6 @@ def test_harebells_own_classes_are_told_to_clients_of_0_9_1_alone() -> None:
 def test_the_ends_of_a_channel_are_known_by_their_first_octets() -> None:
     for profile in PROFILES:
         assert profile.channel_ends == {
-            b"\0\x14\0\x28": m.ChannelClose,
-            b"\0\x14\0\x29": m.ChannelCloseOk,
+            b"\0\x14\0\x28": ChannelEvent.CLOSE,
+            b"\0\x14\0\x29": ChannelEvent.CLOSE_OK,
         }

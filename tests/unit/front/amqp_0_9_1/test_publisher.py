@@ -7,8 +7,6 @@ from typing import Any
 import pytest
 
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09 import publisher as p
-from harebell.wire.v09 import stage as s
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.reply_codes import NAMES
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
@@ -19,8 +17,8 @@ def declared(world: World, name: str = "p") -> tuple[OctetPeer, int]:
     peer = world.peer()
     peer.send(m.QueueDeclare("q"), m.ConfirmSelect())
     peer.methods()
-    answer = peer.ask(p.PublisherDeclare(name))
-    assert isinstance(answer, p.PublisherDeclareOk)
+    answer = peer.ask(m.PublisherDeclare(name))
+    assert isinstance(answer, m.PublisherDeclareOk)
     return peer, answer.next
 
 
@@ -119,7 +117,7 @@ def test_a_number_whose_publish_failed_may_come_again() -> None:
 def test_a_repeat_is_confirmed_when_the_disk_has_what_it_repeats() -> None:
     world = World(slow=True)
     peer = world.peer()
-    peer.send(m.QueueDeclare("q", durable=True), m.ConfirmSelect(), p.PublisherDeclare("p"))
+    peer.send(m.QueueDeclare("q", durable=True), m.ConfirmSelect(), m.PublisherDeclare("p"))
     world.commit()
     peer.methods()
     peer.give(numbered(0) + numbered(0))
@@ -134,17 +132,17 @@ def test_a_repeat_is_confirmed_when_the_disk_has_what_it_repeats() -> None:
 def test_transactions_and_publishers_exclude_each_other() -> None:
     world = World()
     peer = world.peer()
-    peer.ask(p.PublisherDeclare("p"))
+    peer.ask(m.PublisherDeclare("p"))
     refused(peer.ask(m.TxSelect()), 406, "a channel with a publisher cannot have transactions")
     peer = world.peer()
     peer.ask(m.TxSelect())
     text = "a channel with transactions cannot have a publisher"
-    refused(peer.ask(p.PublisherDeclare("p")), 406, text)
+    refused(peer.ask(m.PublisherDeclare("p")), 406, text)
 
 
 def test_a_publisher_has_a_name() -> None:
     text = "publisher.declare: the publisher has no name"
-    refused(World().peer().ask(p.PublisherDeclare("")), 406, text)
+    refused(World().peer().ask(m.PublisherDeclare("")), 406, text)
 
 
 def test_a_publisher_in_use_cannot_be_forgotten() -> None:
@@ -152,12 +150,12 @@ def test_a_publisher_in_use_cannot_be_forgotten() -> None:
     peer, _ = declared(world)
     peer.give(numbered(4))
     other = world.peer()
-    refused(other.ask(p.PublisherForget("p")), 405, "publisher 'p' is in use on 1 channels")
+    refused(other.ask(m.PublisherForget("p")), 405, "publisher 'p' is in use on 1 channels")
     peer.send(m.ChannelClose())
     other.send(m.ChannelCloseOk(), m.ChannelOpen())
     other.methods()
-    other.ask(s.StageOpen("p", "run"))
-    assert other.ask(p.PublisherForget("p")) == p.PublisherForgetOk()
+    other.ask(m.StageOpen("p", "run"))
+    assert other.ask(m.PublisherForget("p")) == m.PublisherForgetOk()
     assert len(world.broker.publishers) == 0
     assert declared(world)[1] == 0
 
@@ -167,5 +165,5 @@ def test_a_channel_goes_on_for_another_publisher() -> None:
     peer, _ = declared(world)
     peer.give(numbered(4))
     peer.methods()
-    assert peer.ask(p.PublisherDeclare("other")) == p.PublisherDeclareOk(0)
-    assert peer.ask(p.PublisherDeclare("p")) == p.PublisherDeclareOk(5)
+    assert peer.ask(m.PublisherDeclare("other")).next == 0
+    assert peer.ask(m.PublisherDeclare("p")).next == 5

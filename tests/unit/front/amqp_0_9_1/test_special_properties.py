@@ -56,7 +56,7 @@ def test_a_header_that_only_looks_like_one_changes_nothing() -> None:
     assert headers_in(peer, "other") == []
 
 
-def test_what_no_key_finds_a_way_for_goes_back_whole() -> None:
+def test_a_message_without_a_queue_for_any_key_goes_back_whole() -> None:
     peer = with_queues("q")
     headers = {"CC": ["no"], "BCC": ["neither"]}
     sent = BasicProperties(headers=headers)

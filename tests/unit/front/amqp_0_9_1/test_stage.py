@@ -60,7 +60,7 @@ def appended(
 ) -> bytes:
     """stage.append with its content."""
     columns, octets = data
-    method = s.StageAppend(publisher, run, batch, part, attempt, number, columns.encode())
+    method = m.StageAppend(publisher, run, batch, part, attempt, number, columns.encode())
     header = b"\xf0\x02\0\0" + len(octets).to_bytes(8) + b"\0\0"
     found = method_frame(method) + frame(HEADER, 1, header)
     for at in range(0, len(octets), 4000):
@@ -80,8 +80,8 @@ class Stage:
         self.next = self.open()
 
     def open(self) -> int:
-        answer = self.peer.ask(s.StageOpen("p", self.run))
-        assert isinstance(answer, s.StageOpenOk), answer
+        answer = self.peer.ask(m.StageOpen("p", self.run))
+        assert isinstance(answer, m.StageOpenOk), answer
         return answer.next
 
     def append(self, data: tuple[str, bytes], **options: Any) -> m.Method:
@@ -91,7 +91,7 @@ class Stage:
 
     def commit(self, *parts: tuple[int, int, int], batch: int = 0, **options: Any) -> Any:
         wanted = s.encode_parts(s.StagePart(*part) for part in parts)
-        return self.peer.ask(s.StageCommit("p", self.run, batch, parts=wanted, **options))
+        return self.peer.ask(m.StageCommit("p", self.run, batch, parts=wanted, **options))
 
     def again(self) -> None:
         """Open the channel once more after an error."""
@@ -117,12 +117,12 @@ def refused(answer: m.Method, code: int, text: str) -> None:
 def test_a_batch_is_published_when_it_is_committed_and_not_before() -> None:
     stage = Stage()
     assert stage.next == 0
-    assert stage.append(values(b"1", b"2"), part=0) == s.StageAppendOk(
+    assert stage.append(values(b"1", b"2"), part=0) == m.StageAppendOk(
         2, len(values(b"1", b"2")[1])
     )
     stage.append(values(b"3"), part=1, attempt=7)
     assert stage.queue().ready_count() == 0
-    assert stage.commit((0, 1, 2), (1, 7, 1)) == s.StageCommitOk(rows=3)
+    assert stage.commit((0, 1, 2), (1, 7, 1)) == m.StageCommitOk(rows=3)
     assert stage.bodies() == [b"1", b"2", b"3"]
     assert stage.open() == 1
     assert len(stage.broker.stages) == 0
@@ -133,8 +133,8 @@ def test_a_commit_that_is_repeated_does_nothing_and_says_so() -> None:
     stage.append(values(b"1"))
     stage.commit((0, 1, 1))
     stage.append(values(b"1"))
-    assert stage.commit((0, 1, 1)) == s.StageCommitOk(repeated=True)
-    assert stage.commit((5, 5, 5)) == s.StageCommitOk(repeated=True)
+    assert stage.commit((0, 1, 1)) == m.StageCommitOk(repeated=True)
+    assert stage.commit((5, 5, 5)) == m.StageCommitOk(repeated=True)
     assert stage.bodies() == [b"1"]
     assert len(stage.broker.stages) == 0
 
@@ -149,8 +149,8 @@ def test_attempts_that_are_not_listed_are_dropped() -> None:
 
 def test_an_empty_batch_is_committed_like_any_other() -> None:
     stage = Stage()
-    assert stage.commit() == s.StageCommitOk()
-    assert stage.commit(batch=4) == s.StageCommitOk()
+    assert stage.commit() == m.StageCommitOk()
+    assert stage.commit(batch=4) == m.StageCommitOk()
     assert stage.open() == 5
 
 
@@ -215,15 +215,15 @@ def test_a_run_that_another_has_replaced_is_fenced_for_ever() -> None:
     stage.again()
     refused(stage.append(values(b"old")), 412, text)
     stage.again()
-    refused(stage.peer.ask(s.StageOpen("p", "r1")), 412, text)
+    refused(stage.peer.ask(m.StageOpen("p", "r1")), 412, text)
     stage.again()
-    refused(stage.peer.ask(s.StageAbort("p", "r1", 0)), 412, text)
+    refused(stage.peer.ask(m.StageAbort("p", "r1", 0)), 412, text)
     other.append(values(b"new"))
     assert other.commit((0, 1, 1)).rows == 1
     assert stage.bodies() == [b"new"]
 
 
-def test_what_an_older_run_staged_does_not_mix_with_the_new_ones() -> None:
+def test_rows_staged_by_an_older_run_do_not_mix_with_new_ones() -> None:
     stage = Stage()
     stage.append(values(b"old"))
     other = Stage(stage.world, run="r2")
@@ -240,10 +240,10 @@ def test_a_run_that_was_never_opened_is_not_found() -> None:
 def test_publisher_and_run_have_names(publisher: str, run: str) -> None:
     peer = World().peer()
     missing = "run" if publisher else "publisher"
-    refused(peer.ask(s.StageOpen(publisher, run)), 406, f"stage.open: the {missing} has no name")
+    refused(peer.ask(m.StageOpen(publisher, run)), 406, f"stage.open: the {missing} has no name")
 
 
-def test_publishers_of_other_users_are_others() -> None:
+def test_a_publisher_of_another_user_is_refused_until_it_is_handed_over() -> None:
     stage = Stage()
     stage.commit(batch=7)
     stage.world.users.add("eve", "eve", vhosts=("/",))
@@ -255,16 +255,33 @@ def test_publishers_of_other_users_are_others() -> None:
     peer.methods()
     peer.send(m.ChannelOpen())
     peer.methods()
-    assert peer.ask(s.StageOpen("p", "theirs")) == s.StageOpenOk(next=0)
-    assert stage.open() == 8
+    refused(
+        peer.ask(m.StageOpen("p", "theirs")),
+        403,
+        "publisher 'p' is another user's, so 'eve' would publish again what it has published: "
+        "an administrator can do `harebell publishers hand-over p --to eve`",
+    )
+    peer.send(m.ChannelCloseOk(), m.ChannelOpen())
+    peer.methods()
+    # What is staged for another user stays, too.
+    assert peer.ask(m.StageOpen("q", "theirs")) == m.StageOpenOk(next=0)
+    stage.append(values(b"1"), batch=8)
+    assert len(stage.broker.stages) == 1
+    publishers = stage.broker.publishers
+    stage.broker.hand_over_publishers(publishers.query("/", "p", None), "eve")
+    assert len(stage.broker.stages) == 0
+    assert peer.ask(m.StageOpen("p", "theirs")) == m.StageOpenOk(next=8)
+    refused(
+        stage.append(values(b"1"), batch=8), 404, "run 'r1' of publisher 'p' was not opened here"
+    )
 
 
 def test_an_abort_forgets_what_is_staged() -> None:
     stage = Stage()
     stage.append(values(b"1", b"2"))
-    assert stage.peer.ask(s.StageAbort("p", "r1", 0)) == s.StageAbortOk(rows=2)
+    assert stage.peer.ask(m.StageAbort("p", "r1", 0)) == m.StageAbortOk(rows=2)
     assert len(stage.broker.stages) == 0
-    assert stage.peer.ask(s.StageAbort("p", "r1", 0)) == s.StageAbortOk(rows=0)
+    assert stage.peer.ask(m.StageAbort("p", "r1", 0)) == m.StageAbortOk(rows=0)
 
 
 def test_rows_get_the_defaults_of_the_commit() -> None:
@@ -286,14 +303,14 @@ def test_rows_say_themselves_where_they_go() -> None:
         {"value": b"3", "exchange": "", "routing_key": "q"},
     ]
     stage.append(piece(*rows))
-    assert stage.commit((0, 1, 3)) == s.StageCommitOk(rows=3)
+    assert stage.commit((0, 1, 3)) == m.StageCommitOk(rows=3)
     assert [stage.bodies(name) for name in ("to-a", "to-b", "q")] == [[b"1"], [b"2"], [b"3"]]
 
 
 def test_rows_without_a_queue_are_counted() -> None:
     stage = Stage()
     stage.append(values(b"1", b"2", key="nowhere"))
-    assert stage.commit((0, 1, 2)) == s.StageCommitOk(rows=2, unroutable=2)
+    assert stage.commit((0, 1, 2)) == m.StageCommitOk(rows=2, unroutable=2)
 
 
 def test_mandatory_rows_without_a_queue_end_the_commit_and_nothing_is_published() -> None:
@@ -308,7 +325,7 @@ def test_mandatory_rows_without_a_queue_end_the_commit_and_nothing_is_published(
     )
     assert stage.queue().ready_count() == 0
     stage.again()
-    assert stage.commit((0, 1, 6)) == s.StageCommitOk(rows=6, unroutable=5)
+    assert stage.commit((0, 1, 6)) == m.StageCommitOk(rows=6, unroutable=5)
 
 
 def test_rows_without_a_queue_go_to_the_dead_letter_exchange() -> None:
@@ -318,7 +335,7 @@ def test_rows_without_a_queue_go_to_the_dead_letter_exchange() -> None:
     stage.peer.ask(m.QueueBind("found", "lost", ""))
     stage.append(piece({"value": b"1", "routing_key": "q"}, {"value": b"2", "routing_key": "x"}))
     answer = stage.commit((0, 1, 2), mandatory=True, dead_letter="lost")
-    assert answer == s.StageCommitOk(rows=2, unroutable=1)
+    assert answer == m.StageCommitOk(rows=2, unroutable=1)
     message = stage.queue("found").get()[0]
     assert (message.exchange, message.routing_key, message.body) == ("lost", "x", b"2")
     assert stage.bodies() == [b"1"]
@@ -331,7 +348,7 @@ def test_headers_that_no_frame_has_room_for_are_refused() -> None:
     text = "x" * (limit - 8 - 14 - 4 - 2 - 5)
     row = {"value": b"1", "routing_key": "q"}
     stage.append(piece(row | {"headers": [("a", text)]}))
-    assert isinstance(stage.commit((0, 1, 1)), s.StageCommitOk)
+    assert isinstance(stage.commit((0, 1, 1)), m.StageCommitOk)
     stage.append(piece(row | {"headers": [("a", text + "x")]}), batch=1)
     refused(
         stage.commit((0, 1, 1), batch=1),
@@ -431,7 +448,7 @@ def test_a_queue_that_is_full_ends_the_commit_before_anything_is_published() -> 
     assert stage.queue().ready_count() == 0
 
 
-def test_what_a_publish_has_checked_is_checked_here() -> None:
+def test_checks_of_a_publish_hold_for_staged_batches() -> None:
     stage = Stage()
     row = {"value": b"1", "routing_key": "q", "properties": {"expiration": "soon"}}
     stage.append(piece(row))
@@ -458,23 +475,23 @@ def test_a_batch_cannot_be_part_of_a_transaction() -> None:
 def test_the_commit_is_told_when_the_disk_has_it() -> None:
     world = World(slow=True)
     peer = world.peer()
-    peer.send(m.QueueDeclare("q", durable=True), s.StageOpen("p", "r1"))
+    peer.send(m.QueueDeclare("q", durable=True), m.StageOpen("p", "r1"))
     world.commit()
-    assert isinstance(peer.methods()[-1], s.StageOpenOk)
+    assert isinstance(peer.methods()[-1], m.StageOpenOk)
     peer.give(appended(values(b"1")))
     peer.methods()
     parts = s.encode_parts([s.StagePart(0, 1, 1)])
-    peer.send(s.StageCommit("p", "r1", 0, parts=parts))
+    peer.send(m.StageCommit("p", "r1", 0, parts=parts))
     assert peer.methods() == []
-    peer.send(s.StageCommit("p", "r1", 0, parts=parts))
+    peer.send(m.StageCommit("p", "r1", 0, parts=parts))
     assert peer.methods() == []
     world.commit()
-    assert peer.methods() == [s.StageCommitOk(rows=1), s.StageCommitOk(repeated=True)]
+    assert peer.methods() == [m.StageCommitOk(rows=1), m.StageCommitOk(repeated=True)]
 
 
 def test_parts_that_are_cut_short_close_the_connection() -> None:
     stage = Stage()
-    stage.peer.send(s.StageCommit("p", "r1", 0, parts=bytes(21)))
+    stage.peer.send(m.StageCommit("p", "r1", 0, parts=bytes(21)))
     (answer,) = stage.peer.methods()
     assert isinstance(answer, m.ConnectionClose)
     assert answer.reply_code == 502
@@ -525,7 +542,7 @@ class Turned(Stage):
     def begin(self, *parts: tuple[int, int, int], batch: int = 0) -> None:
         """Ask for a commit, and have none of it answered yet."""
         wanted = s.encode_parts(s.StagePart(*part) for part in parts)
-        self.peer.send(s.StageCommit("p", self.run, batch, parts=wanted))
+        self.peer.send(m.StageCommit("p", self.run, batch, parts=wanted))
 
     def turn(self) -> None:
         self.turns += 1
@@ -535,11 +552,11 @@ class Turned(Stage):
 
     def open(self) -> int:
         """The same where somebody has to commit."""
-        self.peer.send(s.StageOpen("p", self.run))
+        self.peer.send(m.StageOpen("p", self.run))
         if isinstance(self.world.store, HandStore):
             self.world.commit()
         (answer,) = self.peer.methods()
-        assert isinstance(answer, s.StageOpenOk), answer
+        assert isinstance(answer, m.StageOpenOk), answer
         return answer.next
 
     def asked(self, peer: OctetPeer, *methods: m.Method) -> m.Method:
@@ -569,7 +586,7 @@ def test_a_large_batch_takes_many_turns_and_is_seen_when_it_is_whole() -> None:
     other.give(publish(b"between", key="q"))
     assert stage.queue().ready_count() == 0
     assert stage.asked(other, m.BasicGet("q")) == m.BasicGetEmpty()
-    assert stage.finish() == s.StageCommitOk(rows=20_000)
+    assert stage.finish() == m.StageCommitOk(rows=20_000)
     assert stage.turns > 5
     found = stage.bodies()
     assert [each for each in found if each != b"between"] == [b"%d" % n for n in range(20_000)]
@@ -577,7 +594,7 @@ def test_a_large_batch_takes_many_turns_and_is_seen_when_it_is_whole() -> None:
     assert 0 < found.index(b"between") < 20_000
 
 
-def test_what_the_client_sends_meanwhile_waits_for_the_end() -> None:
+def test_methods_sent_meanwhile_wait_for_the_end() -> None:
     stage = Turned()
     stage.append(_many(2_000))
     stage.begin((0, 1, 2_000))
@@ -586,7 +603,7 @@ def test_what_the_client_sends_meanwhile_waits_for_the_end() -> None:
     while len(answers) < 2:
         stage.turn()
         answers += stage.peer.methods()
-    assert answers == [s.StageCommitOk(rows=2_000), m.QueueDeclareOk("q", 2_000, 0)]
+    assert answers == [m.StageCommitOk(rows=2_000), m.QueueDeclareOk("q", 2_000, 0)]
 
 
 def test_a_row_that_cannot_be_published_takes_those_before_it_back() -> None:
@@ -594,15 +611,15 @@ def test_a_row_that_cannot_be_published_takes_those_before_it_back() -> None:
     stage.append(_many(2_000))
     stage.append(values(b"x", key="nowhere"), number=1)
     wanted = s.encode_parts([s.StagePart(0, 1, 2_001)])
-    stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted, mandatory=True))
+    stage.peer.send(m.StageCommit("p", "r1", 0, parts=wanted, mandatory=True))
     answer = stage.finish()
     assert isinstance(answer, m.ChannelClose)
     assert answer.reply_code == 312
     assert (stage.queue().ready_count(), stage.bodies()) == (0, [])
     assert stage.asked(stage.peer, m.ChannelCloseOk(), m.ChannelOpen()) == m.ChannelOpenOk()
     wanted = s.encode_parts([s.StagePart(0, 1, 2_001)])
-    stage.peer.send(s.StageCommit("p", "r1", 0, parts=wanted))
-    assert stage.finish() == s.StageCommitOk(rows=2_001, unroutable=1)
+    stage.peer.send(m.StageCommit("p", "r1", 0, parts=wanted))
+    assert stage.finish() == m.StageCommitOk(rows=2_001, unroutable=1)
     assert len(stage.bodies()) == 2_000
 
 
@@ -612,7 +629,7 @@ def test_a_run_that_is_replaced_amid_its_commit_publishes_nothing() -> None:
     other = stage.world.peer()
     stage.begin((0, 1, 9_000))
     stage.turn()
-    assert stage.asked(other, s.StageOpen("p", "r2")) == s.StageOpenOk(next=0)
+    assert stage.asked(other, m.StageOpen("p", "r2")) == m.StageOpenOk(next=0)
     refused(
         stage.finish(), 412, "run 'r1' of publisher 'p' is fenced: another run has taken its place"
     )
@@ -630,28 +647,28 @@ def test_a_commit_goes_on_when_the_client_is_gone() -> None:
         stage.turn()
     assert len(stage.bodies()) == 2_000
     other = stage.world.peer()
-    assert other.ask(s.StageOpen("p", "r1")) == s.StageOpenOk(next=1)
+    assert other.ask(m.StageOpen("p", "r1")) == m.StageOpenOk(next=1)
     parts = s.encode_parts([s.StagePart(0, 1, 2_000)])
-    other.send(s.StageCommit("p", "r1", 0, parts=parts))
-    assert other.methods() == [s.StageCommitOk(repeated=True)]
+    other.send(m.StageCommit("p", "r1", 0, parts=parts))
+    assert other.methods() == [m.StageCommitOk(repeated=True)]
 
 
 def test_two_commits_come_one_after_the_other() -> None:
     stage = Turned()
     stage.append(_many(2_000))
     other = stage.world.peer()
-    other.ask(s.StageOpen("o", "r1"))
+    other.ask(m.StageOpen("o", "r1"))
     other.give(appended(_many(2_000, 2_000), publisher="o"))
     other.methods()
     stage.begin((0, 1, 2_000))
     parts = s.encode_parts([s.StagePart(0, 1, 2_000)])
-    other.send(s.StageCommit("o", "r1", 0, parts=parts))
-    assert stage.finish() == s.StageCommitOk(rows=2_000)
+    other.send(m.StageCommit("o", "r1", 0, parts=parts))
+    assert stage.finish() == m.StageCommitOk(rows=2_000)
     answers: list[m.Method] = []
     while not answers:
         stage.turn()
         answers = other.methods()
-    assert answers == [s.StageCommitOk(rows=2_000)]
+    assert answers == [m.StageCommitOk(rows=2_000)]
     assert stage.bodies() == [b"%d" % number for number in range(4_000)]
 
 
@@ -668,7 +685,7 @@ def test_rows_are_seen_when_the_disk_has_their_batch() -> None:
     assert stage.peer.methods() == []
     assert stage.queue("d").ready_count() == 0
     world.commit()
-    assert stage.peer.methods() == [s.StageCommitOk(rows=2)]
+    assert stage.peer.methods() == [m.StageCommitOk(rows=2)]
     assert stage.bodies("d") == [b"1", b"2"]
 
 
@@ -677,9 +694,9 @@ def test_a_commit_waits_while_the_disk_is_short() -> None:
     stage.append(_many(9_000))
     stage.begin((0, 1, 9_000))
     stage.turn()
-    stage.world.registry.set_short("disk", True)
+    stage.world.registry.publishers.set_short("disk", True)
     for _ in range(200):
         stage.turn()
     assert stage.peer.methods() == []
-    stage.world.registry.set_short("disk", False)
-    assert stage.finish() == s.StageCommitOk(rows=9_000)
+    stage.world.registry.publishers.set_short("disk", False)
+    assert stage.finish() == m.StageCommitOk(rows=9_000)

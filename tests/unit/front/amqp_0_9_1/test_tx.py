@@ -227,7 +227,7 @@ def test_a_commit_may_be_refused_for_a_mandatory_message_without_a_queue() -> No
     assert (queue.ready_count(), queue.unacked) == (1, 0)
 
 
-def test_what_is_not_mandatory_may_go_nowhere_even_then() -> None:
+def test_a_message_that_is_not_mandatory_may_have_no_queue_in_a_transaction() -> None:
     peer = World().peer()
     peer.connection.capabilities = {"tx_mandatory"}
     peer.ask(m.TxSelect())
@@ -320,3 +320,42 @@ def test_a_large_commit_that_is_refused_closes_the_channel_in_whatever_turn() ->
     assert isinstance(closed, m.ChannelClose)
     assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 90, 20)
     assert other.methods() == [m.TxCommitOk()]
+
+
+def with_many_acks(world: World) -> tuple[OctetPeer, Queue]:
+    """A peer that has acknowledged 1000 messages in a transaction, half of them one by one."""
+    peer = transactional(world)
+    world.peer().give(b"".join(publish(b"%d" % number) for number in range(1000)))
+    for _ in range(1000):
+        peer.send(m.BasicGet("q"))
+    peer.frames()
+    peer.give(b"".join(publish(b"lost") for _ in range(1000)))
+    for tag in range(1, 501):
+        peer.send(m.BasicAck(tag))
+    peer.send(m.BasicAck(1000, multiple=True))
+    world.limit(100)
+    return peer, world.broker.vhosts["/"].queues["q"]
+
+
+def test_a_large_rollback_goes_in_slices_and_what_follows_waits_for_its_end() -> None:
+    world = World()
+    peer, queue = with_many_acks(world)
+    peer.send(m.TxRollback(), m.QueueDeclare("q", passive=True))
+    assert peer.methods() == []
+    assert world.turns() > 3
+    assert peer.methods() == [m.TxRollbackOk(), m.QueueDeclareOk("q", 0, 0)]
+    assert (queue.unacked, world.gauge.uncommitted) == (1000, 0)
+    peer.send(m.BasicNack(1000, multiple=True, requeue=True), m.TxCommit())
+    world.turns()
+    assert rest(queue) == [b"%d" % number for number in range(1000)]
+
+
+def test_deliveries_not_reached_by_a_rollback_come_back_when_their_connection_is_gone() -> None:
+    world = World()
+    peer, queue = with_many_acks(world)
+    peer.send(m.TxRollback())
+    world.next_turn()
+    peer.connection.eof()
+    world.turns()
+    assert (queue.unacked, world.gauge.uncommitted) == (0, 0)
+    assert rest(queue) == [b"%d" % number for number in range(1000)]

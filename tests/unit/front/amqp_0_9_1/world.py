@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from harebell.auth.passwords import SHA256
+from harebell.auth.password_hashes import SHA256
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.arrival import Arrival
-from harebell.front.common.base_connection import BaseConnection, Transport
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.connection_ports import Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
@@ -68,12 +69,19 @@ class World:
     Args:
         watermark: octets above which publishers are blocked.
         slow: commits happen only when `commit` is called.
+        store: where everything is stored; in memory without it.
         **settings: settings of the front.
     """
 
-    def __init__(self, watermark: int = 0, slow: bool = False, **settings: Any) -> None:
-        self.gauge = Gauge(watermark)
-        self.store = HandStore(self.gauge) if slow else MemoryStore(self.gauge)
+    def __init__(
+        self,
+        watermark: int = 0,
+        slow: bool = False,
+        store: MemoryStore | None = None,
+        **settings: Any,
+    ) -> None:
+        self.gauge = Gauge(watermark) if watermark else Gauge()
+        self.store = store or (HandStore(self.gauge) if slow else MemoryStore(self.gauge))
         self.clock = Clock(1_700_000_000_000)
         self.broker = Broker(self.store, self.gauge, headers_of, EDITOR, self.clock)
         self.registry = ConnectionRegistry(self.gauge, self.broker.work)
@@ -84,7 +92,7 @@ class World:
         self._random = 0
         self.settings = Settings(
             rng=self.random,
-            journal=lambda level, text, *about: self.log.append((level, text)),
+            log=lambda level, text, *about: self.log.append((level, text)),
             **settings,
         )
         self.now = 1000.0
@@ -139,7 +147,7 @@ class World:
 
     def turn(self) -> None:
         """What the shell does at the end of a turn, without writing."""
-        self.registry.relieve()
+        self.registry.publishers.relieve()
         for connection in self.registry.take_dirty():
             connection.relieved()
             connection.resume(self.now)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.base.share import PARTS
 from harebell.front.common.access_tickets import DATA, READ, WRITE, RealmInUse, Tickets
+from harebell.front.limits import ACCESS_TICKETS
 
 
 def test_numbers_are_never_zero_and_never_given_twice():
@@ -30,7 +32,7 @@ def test_an_exclusive_ticket_is_refused_where_others_have_one():
         tickets.grant("b", "/", DATA, [READ], exclusive=True)
 
 
-def test_nobody_else_gets_a_ticket_while_there_is_an_exclusive_one():
+def test_an_exclusive_ticket_excludes_other_tickets():
     tickets = Tickets()
     tickets.grant("a", "/", DATA, [READ], exclusive=True)
     with pytest.raises(RealmInUse):
@@ -44,3 +46,19 @@ def test_the_only_holder_may_ask_for_an_exclusive_one():
     tickets = Tickets()
     tickets.grant("a", "/", DATA, [READ], exclusive=False)
     assert tickets.grant("a", "/", DATA, [READ], exclusive=True).exclusive
+
+
+def test_one_user_does_not_take_the_numbers_of_others() -> None:
+    tickets = Tickets()
+    share = ACCESS_TICKETS // PARTS
+    holders = [object() for _ in range(share + 1)]
+    for holder in holders[:share]:
+        tickets.grant(holder, "v", DATA, [READ], exclusive=False, user="eve")
+    with pytest.raises(RealmInUse, match=f"user 'eve' has {share} access tickets, and one user"):
+        tickets.grant(holders[-1], "v", DATA, [READ], exclusive=False, user="eve")
+    tickets.grant(holders[-1], "v", DATA, [READ], exclusive=False, user="ann")
+    # Another ticket for the same realm replaces the first one.
+    tickets.grant(holders[0], "v", DATA, [WRITE], exclusive=False, user="eve")
+    for holder in holders:
+        tickets.forget(holder)
+    tickets.grant(holders[-1], "v", DATA, [READ], exclusive=True, user="eve")

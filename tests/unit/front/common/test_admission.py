@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import NEGOTIATION_FAILURES
+from harebell.front.limits import NEGOTIATION_FAILURES
 from harebell.model.settings.vhost_limits import COMPONENT, NAME
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import HEADER_0_9_1, OctetPeer, World
@@ -85,7 +85,7 @@ def test_the_brokers_own_limit_of_connections_comes_first() -> None:
     )
 
 
-def test_who_is_in_stays_when_a_limit_is_lowered() -> None:
+def test_connections_stay_when_a_limit_is_lowered() -> None:
     world = World()
     peer = world.peer()
     vhost_limit(world, max_connections=0, max_queues=0)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base import limits
-from harebell.front.common.connection_registry import DISK, FILES, ConnectionRegistry, in_turns
+from harebell.front.common.blocked_publishers import DISK, FILES
+from harebell.front.common.connection_registry import ConnectionRegistry, in_turns
+from harebell.model import limits
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import BODY
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, frame, publish
@@ -30,7 +31,7 @@ def test_a_publisher_that_takes_memory_over_the_mark_is_told_and_not_read() -> N
     publisher.give(publish(b"x" * 12_000))
     assert publisher.methods() == [m.ConnectionBlocked("low on memory")]
     assert publisher.connection.paused
-    assert world.registry.blocked == [publisher.connection]
+    assert world.registry.publishers.connections == [publisher.connection]
 
 
 def test_a_client_that_cannot_be_told_is_held_all_the_same() -> None:
@@ -48,14 +49,14 @@ def test_a_consumer_is_not_held_and_its_taking_frees_the_publisher() -> None:
     publisher.ask(m.QueueDeclare("q"))
     publisher.give(publish(b"x" * 12_000))
     publisher.methods()
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert publisher.connection.paused, "nothing was taken yet"
     consumer.send(m.BasicGet("q", no_ack=True))
     assert not consumer.connection.paused
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert publisher.methods() == [m.ConnectionUnblocked()]
     assert not publisher.connection.paused
-    assert world.registry.blocked == []
+    assert world.registry.publishers.connections == []
 
 
 def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
@@ -64,7 +65,7 @@ def test_a_blocked_publisher_that_goes_away_is_forgotten() -> None:
     publisher.ask(m.QueueDeclare("q"))
     publisher.give(publish(b"x" * 12_000))
     publisher.connection.eof()
-    assert world.registry.blocked == []
+    assert world.registry.publishers.connections == []
     assert world.registry.connections == set()
 
 
@@ -88,19 +89,19 @@ def test_publishers_whose_own_halves_take_the_memory_finish_one_after_the_other(
     first.give(pieces[2])
     assert world.registry.gauge.unread == 16_000
     for peer, other, rest in ((second, first, pieces[1:]), (first, second, pieces[3:])):
-        world.registry.relieve()
+        world.registry.publishers.relieve()
         assert (peer.connection.paused, other.connection.paused) == (False, True)
         for piece in rest:
             assert not peer.connection.paused
             peer.give(piece)
         # It waits again, and nobody else is let in while its message is in the queue.
         assert peer.connection.paused
-        world.registry.relieve()
+        world.registry.publishers.relieve()
         assert peer.connection.paused
         assert other.connection.paused
         consumer.send(m.BasicGet("q", no_ack=True))
         assert consumer.bodies() == [b"x" * 16_000]
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert not first.connection.paused
     assert (world.registry.gauge.unread, world.registry.gauge.used) == (0, 0)
 
@@ -111,38 +112,38 @@ def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> N
     pieces = _pieces(b"x" * 16_000, 4)
     for peer in (first, second):
         peer.give(pieces[0] + pieces[1] + pieces[2])
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.connection.eof()
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert not second.connection.paused
-    assert world.registry.finishing is second.connection
+    assert world.registry.publishers.finishing is second.connection
 
 
 def test_a_publisher_is_told_of_everything_that_is_short() -> None:
     world = World(watermark=10_000)
     publisher = world.peer()
     publisher.ask(m.QueueDeclare("q"))
-    assert world.registry.set_short(DISK, True)
-    assert not world.registry.set_short(DISK, True)
+    assert world.registry.publishers.set_short(DISK, True)
+    assert not world.registry.publishers.set_short(DISK, True)
     publisher.give(publish(b"x" * 12_000))
     assert publisher.methods() == [m.ConnectionBlocked("low on memory & disk")]
     world.broker.vhosts["/"].queues["q"].purge()
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert publisher.connection.paused
-    assert world.registry.set_short(DISK, False)
-    world.registry.relieve()
+    assert world.registry.publishers.set_short(DISK, False)
+    world.registry.publishers.relieve()
     assert publisher.methods() == [m.ConnectionUnblocked()]
 
 
 def test_a_shortage_holds_nobody_who_does_not_publish() -> None:
     world = World()
     peer = world.peer()
-    world.registry.set_short(FILES, True)
+    world.registry.publishers.set_short(FILES, True)
     peer.ask(m.QueueDeclare("q"))
     assert not peer.connection.paused
-    assert world.registry.reason() == "low on file handles"
-    assert world.registry.short
+    assert world.registry.publishers.reason() == "low on file handles"
+    assert world.registry.publishers.short
 
 
 class Waits:
@@ -157,7 +158,7 @@ class Waits:
             self.registry.waiting[self] = None
 
 
-def test_who_waits_for_another_commit_stays_and_who_does_not_goes() -> None:
+def test_only_those_that_wait_for_another_commit_stay_registered() -> None:
     registry = World().registry
     one, two = Waits(registry, 1), Waits(registry, 2)
     registry.committed()
@@ -173,7 +174,7 @@ def _transactional(world: World) -> OctetPeer:
     return peer
 
 
-def test_what_a_transaction_publishes_counts_until_it_ends() -> None:
+def test_messages_published_in_a_transaction_count_until_it_ends() -> None:
     world = World(watermark=100_000)
     peer = _transactional(world)
     peer.ask(m.QueueDeclare("q"))
@@ -197,22 +198,22 @@ def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.give(publish(b"3" * 6_000))
     assert first.connection.paused
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert (first.connection.paused, second.connection.paused) == (True, False)
     # It goes on as long as its transaction does, and then waits again.
     second.give(publish(b"4" * 6_000))
     assert not second.connection.paused
     second.send(m.TxCommit())
     assert second.connection.paused
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert first.connection.paused, "what was committed has to be consumed first"
     for body in (b"2", b"4"):
         consumer.send(m.BasicGet("q", no_ack=True))
         assert consumer.bodies() == [body * 6_000]
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.send(m.TxRollback())
-    world.registry.relieve()
+    world.registry.publishers.relieve()
     assert not first.connection.paused
     assert not second.connection.paused
     assert (world.registry.gauge.uncommitted, world.registry.gauge.used) == (0, 0)
@@ -272,15 +273,15 @@ def test_the_time_that_a_connection_is_blocked_is_counted() -> None:
     publisher.ask(m.QueueDeclare("q"))
     for passed in (1_500, 250):
         publisher.give(publish(b"x" * 12_000))
-        before = publisher.connection.blocked_for()
+        before = world.registry.publishers.ms_of(publisher.connection)
         world.clock.advance(passed)
-        assert publisher.connection.blocked_for() == before + passed
+        assert world.registry.publishers.ms_of(publisher.connection) == before + passed
         consumer.send(m.BasicGet("q", no_ack=True))
-        world.registry.relieve()
+        world.registry.publishers.relieve()
         world.clock.advance(10_000)
-        assert publisher.connection.blocked_for() == before + passed
-    assert world.registry.blocked_ms == 1_750
-    assert consumer.connection.blocked_for() == 0
+        assert world.registry.publishers.ms_of(publisher.connection) == before + passed
+    assert world.registry.publishers.blocked_ms == 1_750
+    assert world.registry.publishers.ms_of(consumer.connection) == 0
 
 
 def test_the_blocked_time_of_a_connection_that_ends_stays_in_the_total() -> None:
@@ -290,4 +291,4 @@ def test_the_blocked_time_of_a_connection_that_ends_stays_in_the_total() -> None
     publisher.give(publish(b"x" * 12_000))
     world.clock.advance(700)
     publisher.connection.eof()
-    assert world.registry.blocked_ms == 700
+    assert world.registry.publishers.blocked_ms == 700

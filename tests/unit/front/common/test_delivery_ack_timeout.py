@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import TIMEOUT_MARKS
+from harebell.base.limits import CHANNEL_MAX
 from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
+from harebell.front.limits import CHANNELS_PER_TICK, TIMEOUT_MARKS
 from harebell.model.settings.policy import Policy
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
@@ -74,7 +75,7 @@ def test_time_in_which_the_broker_stood_still_is_not_counted() -> None:
     assert watched.at(70) == [close(10_000)]
 
 
-def test_what_the_closed_channel_held_comes_back() -> None:
+def test_deliveries_held_by_the_closed_channel_come_back() -> None:
     watched = Watched()
     other: OctetPeer = watched.world.peer()
     watched.deliver()
@@ -96,7 +97,7 @@ def test_the_other_channels_of_a_connection_go_on() -> None:
     assert list(watched.peer.connection.channels) == [2]
 
 
-def test_who_acknowledges_in_time_is_left_alone_however_long_it_consumes() -> None:
+def test_a_consumer_that_acknowledges_in_time_may_consume_for_any_time() -> None:
     watched = Watched()
     for second in range(0, 60, 6):
         watched.deliver()
@@ -198,3 +199,18 @@ def test_a_negative_timeout_is_refused(method: m.Method) -> None:
     assert answer.reply_code == 406
     assert f"invalid arg '{ARGUMENT}'" in answer.reply_text
     assert answer.reply_text.endswith("{value_negative,-1}")
+
+
+def test_very_many_channels_are_looked_at_in_several_ticks_and_none_is_forgotten() -> None:
+    watched = Watched()
+    watched.deliver()
+    for _ in range(3 * CHANNELS_PER_TICK // CHANNEL_MAX):
+        peer = watched.world.peer()
+        for number in range(2, CHANNEL_MAX + 1):
+            peer.send(m.ChannelOpen(), channel=number)
+    watched.overdue.look(1000.0)
+    assert list(watched.overdue._round), "one tick has not looked at all of them"
+    ticks = 10
+    for _ in range(ticks):
+        watched.overdue.look(1000.0)
+    assert [watched.at(10) for _ in range(ticks)].count([close(10_000)]) == 1

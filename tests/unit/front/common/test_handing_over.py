@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.front.arrival import Arrival
+from harebell.front.common.handing_over import may_be_handed_over
 from harebell.front.common.peer import Peer
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.states import ConnectionState
@@ -36,12 +37,12 @@ def test_a_connection_for_another_broker_ends_without_a_word(site: MemorySite) -
     wire.write(LOGIN)
     wire.write(TUNED)
     wire.arrived.clear()
-    assert wire.connection.may_be_handed_over
+    assert may_be_handed_over(wire.connection)
     # What follows at once is for the other broker, too.
     wire.write(opening("far") + frame(m.ChannelOpen(), 1))
     connection = wire.connection
     assert connection.handed_over == "far"
-    assert connection.may_be_handed_over
+    assert may_be_handed_over(connection)
     assert connection.finished
     assert not wire.arrived
     assert len(site.registry.pending_logins) == 0
@@ -59,7 +60,7 @@ def test_other_vhosts_are_answered_here(site: MemorySite, vhost: str) -> None:
     wire = site.connect("127.0.0.1")
     wire.write(HEADER + LOGIN + TUNED + opening(vhost))
     assert wire.connection.handed_over == ""
-    assert not wire.connection.may_be_handed_over
+    assert not may_be_handed_over(wire.connection)
     assert (wire.connection.state is ConnectionState.OPEN) is (vhost == "/")
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import (
+from harebell.front.common.handshake_throttle import HandshakeThrottle
+from harebell.front.limits import (
     NEGOTIATION_BLOCK_SECONDS,
     NEGOTIATION_FAILURES,
     NEGOTIATION_OFFENDERS,
     NEGOTIATION_WINDOW_SECONDS,
 )
-from harebell.front.common.handshake_throttle import HandshakeThrottle
 
 LINES: list[tuple[str, str]] = []
 
@@ -66,35 +66,3 @@ def test_an_address_that_goes_on_failing_is_blocked_again() -> None:
     fail(offenders, NEGOTIATION_FAILURES, now=after)
     assert offenders.blocked("10.0.0.1", after)
     assert len(LINES) == 2
-
-
-def refuse(offenders: HandshakeThrottle, user: str, times: int, now: float = 0.0) -> list[bool]:
-    def journal(level: str, text: str) -> None:
-        LINES.append((level, text))
-
-    return [offenders.refused("10.0.0.1", user, now, journal) for _ in range(times)]
-
-
-def test_refused_logins_count_by_address_and_user_and_block_no_address() -> None:
-    LINES.clear()
-    offenders = HandshakeThrottle()
-    assert not any(refuse(offenders, "ann", NEGOTIATION_FAILURES))
-    assert [
-        (
-            "warning",
-            f"user 'ann' was refused {NEGOTIATION_FAILURES} times from 10.0.0.1: connections "
-            "with a wrong password are closed without an answer for "
-            f"{NEGOTIATION_BLOCK_SECONDS:g} s, and the right one is taken",
-        )
-    ] == LINES
-    assert all(refuse(offenders, "ann", 3))
-    assert not any(refuse(offenders, "bob", 3))
-    assert not offenders.blocked("10.0.0.1", 0.0)
-    assert not any(refuse(offenders, "ann", 1, NEGOTIATION_BLOCK_SECONDS))
-
-
-def test_a_user_that_gets_in_is_forgiven() -> None:
-    offenders = HandshakeThrottle()
-    refuse(offenders, "ann", NEGOTIATION_FAILURES + 1)
-    offenders.opened("10.0.0.1", "ann")
-    assert not any(refuse(offenders, "ann", 1))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.body_frames import encoded
-from harebell.base.limits import LINGER_SECONDS, OUTPUT_STOP_BYTES
 from harebell.front.common.output_barrier import OutputBarrier
+from harebell.front.limits import LINGER_SECONDS, OUTPUT_STOP_BYTES
 from harebell.kernels.output import OutBuffer
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
@@ -94,7 +94,7 @@ def test_a_second_declare_waits_for_the_commit_of_the_first() -> None:
     assert other.ask(m.QueueDeclare("q", durable=True)) == m.QueueDeclareOk("q", 0, 0)
 
 
-def test_what_was_written_before_goes_out_and_what_comes_after_waits() -> None:
+def test_output_written_before_goes_out_and_what_comes_after_waits() -> None:
     world, peer = slow()
     peer.send(m.QueueDeclare("a"), m.QueueDeclare("b", durable=True), m.QueueDeclare("c"))
     assert peer.methods() == [m.QueueDeclareOk("a", 0, 0)]

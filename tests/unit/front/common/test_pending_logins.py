@@ -34,7 +34,7 @@ def test_one_address_does_not_take_the_place_of_others() -> None:
     assert door.lines == ["2 connections from a have not logged in yet: more are turned away"]
 
 
-def test_who_has_opened_makes_room_and_is_forgotten() -> None:
+def test_an_opened_connection_makes_room_and_is_forgotten() -> None:
     door = Door(limit=2)
     assert [door.comes(number) for number in range(3)] == [True, True, False]
     door.newcomers.remove(0)

@@ -11,7 +11,6 @@ import pytest
 
 from harebell.auth.permissions import ACTIONS, Permissions
 from harebell.auth.topics import TopicPermission
-from harebell.wire.v09 import lease
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.content import BasicProperties
@@ -29,7 +28,7 @@ def _peer() -> tuple[World, OctetPeer]:
     peer.ask(m.QueueDeclare("q"))
     for name in ("x", "y"):
         peer.ask(m.ExchangeDeclare(name, "fanout"))
-    peer.ask(lease.LeaseOpen("q", "g"))
+    peer.ask(m.LeaseOpen("q", "g"))
     return world, peer
 
 
@@ -45,7 +44,7 @@ def _allow(world: World, needs: list[Need]) -> None:
     world.broker.vhosts["/"].router.changed()
 
 
-def test_what_is_taken_away_is_gone_at_the_next_publish() -> None:
+def test_a_revoked_permission_is_gone_at_the_next_publish() -> None:
     world, peer = _peer()
     peer.give(publish(b"1", "q"))
     _allow(world, [("write", "exchange", "x")])
@@ -217,7 +216,7 @@ def test_topic_permissions_that_change_hold_for_the_next_publish() -> None:
         ),
     ],
 )
-def test_what_nobody_may_do_is_refused_before_or_after_permissions_as_rabbitmq_does(
+def test_a_forbidden_act_is_refused_before_or_after_permissions_as_in_rabbitmq(
     method: Any, code: int, text: str
 ) -> None:
     world, peer = _peer()

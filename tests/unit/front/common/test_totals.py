@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from harebell.base.counters import NAMES, Counters
+from harebell.base.slices import at_once
+from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
 
@@ -14,7 +16,7 @@ def _counted(counters: Counters) -> dict[str, int]:
 
 def _total(world: World) -> dict[str, int]:
     total = Counters()
-    for sums in world.registry.sums().values():
+    for sums in at_once(world.registry.sums()).values():
         total.add(sums.counters)
     return _counted(total)
 
@@ -119,7 +121,7 @@ def test_totals_do_not_fall_when_queue_channel_and_connection_go() -> None:
     peer.connection.eof()
     assert not world.registry.connections
     assert _total(world) == before
-    ((place, sums),) = world.registry.sums().items()
+    ((place, sums),) = at_once(world.registry.sums()).items()
     assert place == ("/", "0-9-1")
     assert sums.traffic.recv_oct == octets > 0
 
@@ -136,7 +138,7 @@ def test_a_connection_counts_its_octets_and_its_end_only_once() -> None:
     connection = peer.connection
     connection.eof()
     connection.eof()
-    ended = world.registry.sums()[("/", "0-9-1")]
+    ended = at_once(world.registry.sums())[("/", "0-9-1")]
     assert ended.traffic.recv_oct == before + len(heartbeat)
 
 
@@ -156,3 +158,27 @@ def test_churn_counts_what_comes_and_goes() -> None:
         "queue_created": 1,
         "queue_deleted": 1,
     }
+
+
+def test_objects_that_end_between_two_slices_of_a_count_are_counted_once() -> None:
+    """Whether it was counted before or not, and with its connection or alone."""
+    world = World()
+    peers = []
+    for _ in range(2 * STATISTICS_SLICE_OBJECTS):
+        peer = world.peer()
+        peer.give(publish(b"x"))
+        peers.append(peer)
+    whole = _total(world)
+    assert whole == {"publish": len(peers), "drop_unroutable": len(peers)}
+    octets = sum(peer.connection.traffic.recv_oct for peer in peers)
+    count = world.registry.sums()
+    next(count)
+    for number, peer in enumerate(peers):
+        if number % 2:
+            peer.connection.channels[1].connection.eof()
+        else:
+            peer.send(m.ChannelClose(200, "", 0, 0))
+    ((_, sums),) = at_once(count).items()
+    assert _counted(sums.counters) == whole
+    assert octets <= sums.traffic.recv_oct
+    assert _total(world) == whole

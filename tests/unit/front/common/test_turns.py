@@ -121,7 +121,7 @@ def test_small_input_never_waits() -> None:
     assert world.woken == 0
 
 
-def test_what_a_peer_sent_before_its_end_is_carried_out() -> None:
+def test_methods_that_a_peer_sent_before_its_end_are_carried_out() -> None:
     world = World()
     peer = fanout(world, 100)
     world.limit(UNITS)
@@ -133,7 +133,7 @@ def test_what_a_peer_sent_before_its_end_is_carried_out() -> None:
     assert peer.connection not in world.registry.connections
 
 
-def test_nobody_is_cut_for_silence_while_input_waits() -> None:
+def test_a_peer_whose_input_waits_is_not_cut_for_silence() -> None:
     world = World()
     peer = world.peer(heartbeat=1)
     peer.ask(m.ExchangeDeclare(exchange="wide", type="fanout"))
@@ -183,7 +183,7 @@ class Failing:
         raise ZeroDivisionError
 
 
-def test_what_fails_in_its_turn_does_not_stop_the_others() -> None:
+def test_work_that_fails_in_its_turn_does_not_stop_the_others() -> None:
     woken = []
     turns = Turns(Work())
     turns.limit(100, lambda: woken.append(1))
@@ -215,3 +215,20 @@ def test_a_frame_of_another_connection_is_read_in_the_same_turn() -> None:
     assert busy.methods() == []
     world.turns()
     assert busy.methods() == [m.ChannelFlowOk(active=True)]
+
+
+def test_a_long_operation_that_raises_ends_and_the_others_go_on() -> None:
+    turns, done = Turns(Work()), []
+    turns.limit(UNITS, lambda: None)
+    told: list[str] = []
+    turns.failures.report = lambda name, text: told.append(name)
+
+    def broken() -> bool:
+        raise ValueError("of one message")
+
+    for step in (broken, lambda: bool(done.append("other")) or True):
+        turns.later(step)
+    turns.next_turn()
+    assert done == ["other"]
+    assert not turns.busy
+    assert [name.rpartition(".")[2] for name in told] == ["broken"]

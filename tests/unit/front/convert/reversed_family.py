@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from harebell.base.message import FAMILY_09, Message, Properties
 
-FAMILY = 0x7E57
+FAMILY = 0xE7
 calls: list[bytes] = []
 """Every list that was converted."""
 

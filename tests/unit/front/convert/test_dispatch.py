@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from harebell.base.errors import Refusal
-from harebell.base.limits import CONVERSIONS_KEPT_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.convert import converted, dispatch, expiration_of, forwarded, headers_of
+from harebell.front.limits import CONVERSIONS_KEPT_BYTES
 from harebell.model.bcc import hidden
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.front.convert import reversed_family
@@ -21,9 +21,9 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A family that exists for the tests alone."""
     monkeypatch.setitem(dispatch.MODULES, FAMILY, reversed_family.__name__)
     reversed_family.calls.clear()
-    dispatch._kept.cache_clear()
+    dispatch._cached_properties.cache_clear()
     yield
-    dispatch._kept.cache_clear()
+    dispatch._cached_properties.cache_clear()
     dispatch.pair.cache_clear()
 
 
@@ -61,7 +61,7 @@ def test_blind_keys_are_left_out_for_every_family() -> None:
     assert headers_of(kept) == {"CC": ["seen"]}
 
 
-def test_what_is_known_of_the_delivery_goes_along() -> None:
+def test_facts_of_the_delivery_go_along() -> None:
     original = message(BasicProperties())
     original.timestamp, original.offset, original.origin = 1, 2, 3
     original.deliveries, original.due = 4, 5
@@ -110,7 +110,7 @@ def test_the_model_reads_any_family_in_the_words_of_basic() -> None:
     assert expiration_of(twin) == "99"
 
 
-def test_what_goes_on_with_other_headers_goes_on_as_basic() -> None:
+def test_a_message_republished_with_other_headers_goes_on_as_basic() -> None:
     twin = converted(message(BasicProperties(headers={"a": 1}, expiration="99")), FAMILY)
     copy = forwarded(twin, "y", "l", {"b": 2})
     assert (copy.family, copy.exchange, copy.routing_key) == (FAMILY_09, "y", "l")

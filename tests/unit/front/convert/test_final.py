@@ -12,10 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.message import FAMILY_010, FAMILY_09, Message, Properties
+from harebell.base.values import Typed
 from harebell.front.convert import converted
 from harebell.front.convert.final import decode_final, encode_final, from_basic, to_basic
 from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
-from harebell.wire.v010.types import Array, Typed
+from harebell.wire.v010.types import Array
 from harebell.wire.v09.content import (
     BasicProperties,
     decode_properties,
@@ -124,7 +125,7 @@ def as_final(message: Message) -> tuple[DeliveryProperties, MessageProperties]:
 
 
 @pytest.mark.parametrize(("one", "delivery", "message"), PAIRS)
-def test_what_both_can_say_goes_both_ways(
+def test_properties_common_to_both_go_both_ways(
     one: dict[str, Any], delivery: dict[str, Any], message: dict[str, Any]
 ) -> None:
     assert as_basic(final(delivery, message)) == BasicProperties(**one)
@@ -141,7 +142,7 @@ def test_the_broker_knows_mode_priority_and_headers_of_what_it_converted() -> No
         assert not message.has_headers
 
 
-def test_what_is_for_the_broker_alone_is_not_carried() -> None:
+def test_properties_for_the_broker_alone_are_not_carried() -> None:
     routed = final({"discard_unroutable": True, "immediate": True}, {"content_length": 4})
     assert as_basic(routed) == BasicProperties()
 

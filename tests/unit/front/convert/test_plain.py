@@ -37,7 +37,7 @@ def test_only_the_headers_change() -> None:
     assert decode_properties(sent.raw).headers == {"t": True}
 
 
-def test_what_the_broker_adds_to_a_delivery_becomes_a_header() -> None:
+def test_facts_that_the_broker_adds_to_a_delivery_become_headers() -> None:
     sent = message(headers={"a": "b"})
     sent.offset, sent.deliveries = 2**40, 3
     found = plain_message(sent)

@@ -84,7 +84,7 @@ def test_nothing_stays_nothing() -> None:
     assert from_basic(basic()).raw == EMPTY
 
 
-def test_what_the_broker_itself_needs_is_there_after_conversion() -> None:
+def test_fields_that_the_broker_needs_are_there_after_conversion() -> None:
     message = to_basic(transfer(priority=7, delivery_mode=2, application_headers={"a": 1}))
     assert (message.priority, message.delivery_mode, message.has_headers) == (7, 2, True)
     message = from_basic(basic(priority=7, delivery_mode=2, headers={"a": 1}))
@@ -124,7 +124,7 @@ def test_an_expiration_that_a_ttl_cannot_say_comes_back_from_a_header(expiration
         ("security_token", "x-amqp-security-token", b"\0secret"),
     ],
 )
-def test_what_basic_cannot_say_is_a_header_there(name: str, header: str, value: Any) -> None:
+def test_properties_that_basic_lacks_become_headers(name: str, header: str, value: Any) -> None:
     message = transfer(**{name: value}, application_headers={"a": 1})
     there = to_basic(message)
     assert decode_properties(there.raw) == BasicProperties(headers={"a": 1, header: value})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.base.limits import RATE_SLACK_MS
 from harebell.front.file_stream.windows import Rate, Window
+from harebell.front.limits import RATE_SLACK_MS
 
 
 def test_a_window_without_limits_fits_everything():
@@ -28,7 +28,7 @@ def test_messages_and_octets_are_both_limited():
     assert window.fits(60)
 
 
-def test_what_is_larger_than_the_window_goes_alone():
+def test_a_content_larger_than_the_window_goes_alone():
     window = Window()
     window.limit(0, 100)
     assert window.fits(500)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.front.operations.publish import takers
+from harebell.front.operations.returns import takers
 from tests.unit.model.things import Taker, message, queue
 
 A = message(b"a")
@@ -32,7 +32,7 @@ def test_one_ready_consumer_is_enough() -> None:
     assert takers((where,), A) == (where,)
 
 
-def test_what_waits_goes_first() -> None:
+def test_waiting_messages_go_first() -> None:
     where = queue()
     where.publish(message(b"x"))
     where.consumers.add(Taker(where))

@@ -37,7 +37,7 @@ def test_a_purge_needs_the_permission_to_read() -> None:
     assert world.vhost.queues["q"].ready_count() == 1
 
 
-def test_who_may_not_read_is_not_told_whether_a_queue_exists() -> None:
+def test_without_read_permission_a_missing_queue_is_refused_like_any() -> None:
     world = Operations()
     with pytest.raises(Refusal) as refused:
         readable_queue(world.caller(), "missing")
@@ -78,7 +78,7 @@ def test_a_binding_needs_writing_to_one_end_and_reading_from_the_other() -> None
         check_binding(world.everything(), QUEUE, "q", "", "key")
 
 
-def test_nobody_publishes_to_an_internal_exchange() -> None:
+def test_a_publish_to_an_internal_exchange_is_refused() -> None:
     world = Operations()
     world.vhost.declare_exchange("inner", "fanout", internal=True)
     world.vhost.declare_exchange("outer", "fanout")

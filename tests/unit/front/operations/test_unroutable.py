@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.operations.publish import routes_of
+from harebell.front.operations.returns import routes_of
 from tests.unit.model.things import message
 
 

@@ -61,7 +61,7 @@ def test_a_second_binding_to_a_destination_changes_nothing_until_the_first_is_go
     first = next(iter(exchange.bindings.values()))
     exchange.bind(Binding(exchange, first.destination, "100", {}))
     assert _routes(exchange) == before
-    exchange.unbind(first.identity)
+    exchange.unbind(first)
     assert Counter(_routes(exchange))["a"] > 3900
 
 
@@ -106,7 +106,7 @@ def test_a_binding_key_that_is_no_weight_is_refused(key: str, text: str) -> None
         ),
     ],
 )
-def test_what_cannot_be_hashed_is_refused(arguments: dict[str, Any], text: str) -> None:
+def test_a_message_that_cannot_be_hashed_is_refused(arguments: dict[str, Any], text: str) -> None:
     where = vhost()
     with pytest.raises(Refusal) as refused:
         where.declare_exchange("c", "x-consistent-hash", arguments=arguments)

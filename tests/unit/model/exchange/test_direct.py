@@ -23,8 +23,8 @@ def test_an_unbound_key_matches_no_more_and_others_still_do() -> None:
     bindings = [Binding(exchange, each, "k", {}) for each in (first, second)]
     for binding in bindings:
         exchange.bind(binding)
-    exchange.unbind(bindings[0].identity)
+    exchange.unbind(bindings[0])
     assert list(exchange.match(message(key="k"), {})) == [second]
-    exchange.unbind(bindings[1].identity)
+    exchange.unbind(bindings[1])
     assert list(exchange.match(message(key="k"), {})) == []
     assert exchange._by_key == {}, "keys without bindings are forgotten"

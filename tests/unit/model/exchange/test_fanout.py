@@ -14,5 +14,5 @@ def test_every_destination_gets_every_message() -> None:
     exchange.bind(binding)
     exchange.bind(Binding(exchange, second, "", {}))
     assert list(exchange.match(message(key="whatever"), {})) == [first, second]
-    exchange.unbind(binding.identity)
+    exchange.unbind(binding)
     assert list(exchange.match(message(key="ignored"), {})) == [second]

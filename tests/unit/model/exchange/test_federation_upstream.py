@@ -38,8 +38,19 @@ def test_a_message_goes_where_it_has_not_been_and_not_too_far(
     assert host.router.route(host.exchanges["x"], message) == ((queue,) if goes else ())
 
 
+def test_a_message_that_may_not_go_does_not_take_the_route_of_one_that_may() -> None:
+    host = vhost()
+    upstream = host.declare_exchange("f", "x-federation-upstream", arguments=ARGUMENTS)
+    queue = host.declare_queue("q")
+    host.bind("f", queue, "")
+    passed = with_headers({"x-received-from": [{"cluster-name": "down", "vhost": "v"}]}, "k")
+    for _ in range(2):
+        assert host.router.route(upstream, with_headers({}, "k")) == (queue,)
+        assert host.router.route(upstream, passed) == ()
+
+
 @pytest.mark.parametrize("hops", [None, "2", True, -1])
-def test_it_has_to_say_how_many_hops_there_may_be(hops: Any) -> None:
+def test_an_upstream_exchange_needs_a_number_of_hops(hops: Any) -> None:
     arguments = {} if hops is None else {"x-max-hops": hops}
     with pytest.raises(Refusal, match="x-max-hops"):
         vhost().declare_exchange("f", "x-federation-upstream", arguments=arguments)

@@ -40,7 +40,7 @@ def test_a_destination_bound_twice_counts_once() -> None:
 def test_unbinding_leaves_the_others_all_keys() -> None:
     exchange = _bound("ab")
     first, second = exchange.bindings.values()
-    exchange.unbind(first.identity)
+    exchange.unbind(first)
     assert set(_routes(exchange)) == {"b"}
-    exchange.unbind(second.identity)
+    exchange.unbind(second)
     assert _routes(exchange) == []

@@ -27,7 +27,7 @@ def test_a_set_is_filed_where_there_are_fewest() -> None:
     assert index.match([A, ("own", 7)]) == [7]
 
 
-def test_what_was_added_twice_is_removed_twice() -> None:
+def test_a_pair_that_was_added_twice_is_removed_twice() -> None:
     index = PairIndex()
     for every in (True, False):
         for _ in range(2):

@@ -48,7 +48,7 @@ def test_nothing_bound_is_nowhere_and_one_is_always_it(kind: type[Exchange]) -> 
     binding = Binding(exchange, queue("a"), "", {})
     exchange.bind(binding)
     assert _picks(exchange, 3) == ["a"] * 3
-    exchange.unbind(binding.identity)
+    exchange.unbind(binding)
     assert _picks(exchange, 1) == []
 
 

@@ -8,24 +8,24 @@ from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import headers_of, message, vhost
 
 
-def test_what_is_older_than_the_history_takes_no_memory() -> None:
+def test_messages_older_than_the_history_take_no_memory() -> None:
     gauge = Gauge()
     sales = vhost(gauge)
     exchange = sales.declare_exchange(
         "x", "x-recent-history", arguments={"x-recent-history-length": 2}
     )
     for number in range(5):
-        sales.router.route(exchange, message(b"%d" % number))
+        sales.router.send(exchange, message(b"%d" % number))
     assert gauge.used == 2 * message(b"0").footprint()
     sales.delete_exchange("x")
     assert gauge.used == 0
 
 
-def test_what_a_publisher_does_later_to_its_message_does_not_reach_newcomers() -> None:
+def test_later_changes_of_a_publishers_message_do_not_reach_newcomers() -> None:
     sales = vhost()
     exchange = sales.declare_exchange("x", "x-recent-history")
     sent = message(b"m")
-    sales.router.route(exchange, sent)
+    sales.router.send(exchange, sent)
     sent.origin, sent.due = 7, 8
     newcomer = sales.declare_queue("q")
     sales.bind("x", newcomer, "")

@@ -11,9 +11,9 @@ def test_a_destination_keeps_its_number_until_it_is_used_no_more() -> None:
     one, two = queue("one"), queue("two")
     assert [slots.use(one), slots.use(two), slots.use(one)] == [0, 1, 0]
     assert slots.leave(one) == 0
-    assert slots.found([1, 0]) == [two, one]
+    assert slots.destinations_of([1, 0]) == [two, one]
     assert slots.leave(one) == 0
-    assert slots.found([1, 0]) == [two]
+    assert slots.destinations_of([1, 0]) == [two]
     assert len(slots) == 1
 
 
@@ -22,4 +22,4 @@ def test_a_free_number_is_given_away_again() -> None:
     one, two = queue("one"), queue("two")
     assert slots.use(one) == slots.leave(one) == 0
     assert slots.use(two) == 0
-    assert slots.found([0]) == [two]
+    assert slots.destinations_of([0]) == [two]

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harebell.base.impl import NATIVE, chosen
 from harebell.model.binding import Binding
 from harebell.model.exchange.topic import TopicExchange
 from tests.unit.model.things import message, queue
@@ -13,6 +18,7 @@ from tests.unit.model.things import message, queue
 words = st.sampled_from(["a", "b", "", "*", "#"])
 patterns = st.lists(words, min_size=1, max_size=6).map(".".join)
 QUEUE = queue("q")
+ROOT = Path(__file__).parents[4]
 keys = st.lists(st.sampled_from(["a", "b", "c", "", "*", "#"]), min_size=1, max_size=6).map(
     ".".join
 )
@@ -62,7 +68,7 @@ def test_unbinding_takes_away_that_pattern_and_no_other(
     gone = data.draw(st.sets(st.sampled_from(some)))
     for binding in list(exchange.bindings.values()):
         if binding.routing_key in gone:
-            assert exchange.unbind(binding.identity) is binding
+            assert exchange.unbind(binding) is binding
     key = data.draw(keys)
     stay = [p for p in some if p not in gone]
     expected = sorted(p for p in stay if fits(split(p), split(key)))
@@ -115,7 +121,7 @@ def test_a_queue_that_many_patterns_lead_to_is_found_once() -> None:
         exchange.bind(Binding(exchange, QUEUE, pattern, {}))
     assert list(exchange.match(message(key="a"), {})) == [QUEUE]
     # The first pattern found is enough.
-    assert exchange.looked_at <= 5
+    assert exchange.examined <= 5
 
 
 def test_many_hashes_against_a_long_key_stay_cheap() -> None:
@@ -123,3 +129,29 @@ def test_many_hashes_against_a_long_key_stay_cheap() -> None:
     key = ".".join(["a"] * 19 + ["b"] * 100)
     # A matcher that tries every split would need about 10**20 steps here.
     assert reached(exchange, key) == []
+
+
+def _kept_for(bindings: int) -> int:
+    """The octets of memory that a new process has more with so many topic bindings."""
+    script = (
+        "import sys\n"
+        "from tests.unit.model.things import vhost\n"
+        "def kept():\n"
+        "    with open('/proc/self/statm') as file:\n"
+        "        return int(file.read().split()[1]) * 4096\n"
+        "host = vhost()\n"
+        "queue = host.declare_queue('q')\n"
+        "before = kept()\n"
+        "for number in range(int(sys.argv[1])):\n"
+        "    host.bind('amq.topic', queue, f'bench.k{number}.*')\n"
+        "print(kept() - before)\n"
+    )
+    command = [sys.executable, "-c", script, str(bindings)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
+    return int(done.stdout)
+
+
+def test_a_topic_binding_with_a_word_of_its_own_takes_little_memory() -> None:
+    # The tree of the twin is made of Python objects.
+    most = 720 if chosen() == NATIVE else 2_000
+    assert _kept_for(40_000) < 40_000 * most

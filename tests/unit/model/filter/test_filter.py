@@ -13,7 +13,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from harebell.base.limits import (
+from harebell.front.convert import EDITOR, composed
+from harebell.model.filter import FilterError, Subject, compile_filter
+from harebell.model.filter.columns import PROPERTIES
+from harebell.model.filter.matching import like
+from harebell.model.limits import (
     FILTER_CHARACTERS,
     FILTER_DEPTH,
     FILTER_JSON_BYTES,
@@ -21,10 +25,6 @@ from harebell.base.limits import (
     FILTER_TERMS,
     FILTER_TEXT_CHARACTERS,
 )
-from harebell.front.convert import EDITOR, composed
-from harebell.model.filter import FilterError, Subject, compile_filter
-from harebell.model.filter.columns import PROPERTIES
-from harebell.model.filter.matching import like
 
 NOW = 1_800_000_000_000
 DEATH = {"reason": "rejected", "queue": "orders", "count": 3, "routing-keys": ["a", "b"]}
@@ -116,7 +116,7 @@ def test_these_conditions_select_the_message(text: str) -> None:
         "FALSE",
     ],
 )
-def test_what_is_unknown_does_not_select_the_message_and_its_opposite_neither(text: str) -> None:
+def test_an_unknown_value_selects_the_message_neither_directly_nor_negated(text: str) -> None:
     assert not selects(text)
 
 

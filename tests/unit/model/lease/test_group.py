@@ -30,7 +30,7 @@ def test_a_group_counts_what_is_claimed_and_says_where_it_is() -> None:
     assert str(group) == "lease group 'g' of queue 'q' in vhost '/'"
 
 
-def test_what_is_left_of_a_forgotten_group_is_its_epoch_and_what_it_committed_just_now() -> None:
+def test_a_forgotten_group_leaves_its_epoch_and_its_last_commit() -> None:
     broker = claimed({})
     held: QueueLeases = broker.vhost.queues["q"].leases
     leases, group = broker.broker.leases, held.groups["g"]
@@ -38,7 +38,7 @@ def test_what_is_left_of_a_forgotten_group_is_its_epoch_and_what_it_committed_ju
     leases.commit(group, 1, "holder")
     leases.close(group, forget=True)
     assert held.groups == {}
-    record = held.left()
+    record = held.record_of_deleted()
     assert (record.epoch, record.claims, record.settling) == (1, (), (claim,))
 
 

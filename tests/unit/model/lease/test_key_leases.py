@@ -103,7 +103,7 @@ def test_a_claim_holds_its_keys_again_after_a_restart(kind: str) -> None:
 
 
 @each_kind
-def test_what_is_released_after_a_restart_goes_first_and_only_when_nothing_of_its_key_is_out(
+def test_a_message_released_after_a_restart_goes_first_when_nothing_of_its_key_is_out(
     kind: str,
 ) -> None:
     place = Place(kind).publish("a1", "a2", "a3", "b1", "a4")
@@ -132,7 +132,7 @@ def test_two_groups_hold_what_each_of_them_claimed_after_a_restart(kind: str) ->
 
 @each_kind
 @pytest.mark.parametrize("crashes", [1, 2])
-def test_what_was_committed_holds_no_key_after_a_crash(kind: str, crashes: int) -> None:
+def test_committed_messages_hold_no_key_after_a_crash(kind: str, crashes: int) -> None:
     place = Place(kind).publish("a1", "a2", "b1")
     while place.broker.commit():
         pass
@@ -145,7 +145,7 @@ def test_what_was_committed_holds_no_key_after_a_crash(kind: str, crashes: int) 
 
 
 @each_kind
-def test_what_is_left_of_a_claim_waits_until_later_ones_of_its_keys_are_done(kind: str) -> None:
+def test_the_rest_of_a_claim_waits_until_later_ones_of_its_keys_are_done(kind: str) -> None:
     place = Place(kind).publish("a1", "a2")
     while place.broker.commit():
         pass
@@ -158,7 +158,7 @@ def test_what_is_left_of_a_claim_waits_until_later_ones_of_its_keys_are_done(kin
     assert place.consume().bodies == [b"a1", b"a2", b"b1"]
 
 
-def test_what_is_left_of_a_claim_goes_on_only_after_a_later_claim_of_its_key() -> None:
+def test_the_rest_of_a_claim_goes_on_only_after_a_later_claim_of_its_key() -> None:
     place = Place("classic").publish("a1").publish("x1", mode=TRANSIENT).publish("a2", "a3")
     assert place.claim(2) == ["a1", "x1"]
     assert place.claim(1) == ["a2"]
@@ -186,7 +186,9 @@ def test_a_key_that_waits_for_its_retry_is_not_taken_from_a_claim_by_a_restart()
 
 
 @each_kind
-def test_what_a_prepared_branch_has_acknowledged_holds_its_key_after_a_restart(kind: str) -> None:
+def test_a_message_that_a_prepared_branch_acknowledged_holds_its_key_after_a_restart(
+    kind: str,
+) -> None:
     place = Place(kind).publish("a1", "b1", "a2")
     place.restart()
     # As the branch does when it comes back.

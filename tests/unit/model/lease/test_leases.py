@@ -102,7 +102,7 @@ def test_a_claim_that_was_committed_before_its_messages_were_on_disk_takes_no_ot
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("forgotten", [False, True])
 @pytest.mark.parametrize("crashes", [1, 2, 3])
-def test_what_was_committed_stays_settled_although_no_crash_left_the_log_time_to_know(
+def test_committed_messages_stay_settled_although_the_crash_came_before_the_log_knew(
     kind: str, forgotten: bool, crashes: int
 ) -> None:
     broker = begun(kind)
@@ -131,7 +131,7 @@ def test_a_group_that_was_forgotten_again_does_not_settle_for_ever() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_released_after_a_restart_is_ready_once(kind: str) -> None:
+def test_a_message_released_after_a_restart_is_ready_once(kind: str) -> None:
     broker = begun(kind)
     publish(broker, b"3", b"4")
     leases, queue = broker.broker.leases, broker.vhost.queues["q"]
@@ -186,7 +186,7 @@ def marks(broker: DiskBroker, number: int) -> list[bool]:
     claim = group.claims[number]
     into = BatchBuilder(("redelivered",), (), "q", None, None, None, None)
     into.limit(1_000, 1_000_000, 1_000_000)
-    group.queue.claims().pour(claim.runs, *group.bounds(claim), into, claim.seen)
+    group.queue.claims().append_to(claim.runs, *group.bounds(claim), into, claim.seen)
     _, _, (_, bits) = into.finish()
     return [bool(bits[each // 8] >> each % 8 & 1) for each in range(claim.messages)]
 
@@ -214,7 +214,7 @@ def test_a_claim_says_the_same_of_its_messages_after_releases_and_restarts(kind:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_a_consumer_gave_back_counts_as_delivered_in_the_claim(kind: str) -> None:
+def test_messages_requeued_by_a_consumer_count_as_delivered_in_the_claim(kind: str) -> None:
     broker = begun(kind)
     leases, queue = broker.broker.leases, broker.vhost.queues["q"]
     group = leases.open(broker.vhost, queue, "g", 0, "holder")
@@ -224,7 +224,7 @@ def test_what_a_consumer_gave_back_counts_as_delivered_in_the_claim(kind: str) -
 
 
 @pytest.mark.parametrize("kind", [*KINDS, "limited quorum"])
-def test_what_did_not_fit_into_a_claim_is_the_next_as_if_nothing_had_happened(kind: str) -> None:
+def test_a_message_that_did_not_fit_into_a_claim_is_the_next_one(kind: str) -> None:
     broker = begun(kind)
     publish(broker, b"3")
     leases, queue = broker.broker.leases, broker.vhost.queues["q"]
@@ -234,7 +234,7 @@ def test_what_did_not_fit_into_a_claim_is_the_next_as_if_nothing_had_happened(ki
     assert marks(broker, 2) == [False, False]
 
 
-def test_what_came_back_to_a_quorum_queue_and_did_not_fit_stays_the_first_to_come() -> None:
+def test_a_message_requeued_in_a_quorum_queue_that_did_not_fit_stays_the_first() -> None:
     broker = begun("quorum")
     publish(broker, b"3", b"4")
     leases, queue = broker.broker.leases, broker.vhost.queues["q"]

@@ -32,7 +32,7 @@ def test_a_group_survives_the_way(record: GroupRecord) -> None:
 
 
 @pytest.mark.parametrize("size", range(len(SOME.encode())))
-def test_what_is_cut_short_is_no_group(size: int) -> None:
+def test_a_record_that_is_cut_short_is_no_group(size: int) -> None:
     with pytest.raises(LeaseRecordError):
         decode(SOME.encode()[:size])
 

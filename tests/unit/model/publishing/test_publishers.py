@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+
 import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.ports import PUBLISHER_LOG
 from harebell.model.broker import Broker
+from harebell.model.limits import PUBLISHER_KEPT_MS
 from harebell.model.publishing import publishers
 from harebell.model.publishing.publishers import NUMBERED, STAGED, Key, Publishers
 from harebell.store.check import PUBLISHERS, Survey
@@ -51,8 +54,62 @@ def test_numbers_grow_and_outlive_the_process() -> None:
 def test_kinds_users_and_vhosts_have_publishers_of_their_own() -> None:
     known = remembered(Bench())
     known.advance(known.entry(ONE), 1)
-    for other in (ONE._replace(kind=NUMBERED), ONE._replace(user="eve"), ONE._replace(vhost="v")):
+    for other in (ONE._replace(kind=NUMBERED), ONE._replace(vhost="v")):
         assert known.entry(other).next == 0
+
+
+def test_a_name_is_one_users_until_he_forgets_it_or_it_is_handed_over() -> None:
+    bench = Bench()
+    known = remembered(bench)
+    eve = ONE._replace(user="eve")
+    known.enter(known.entry(ONE), "run")
+    known.advance(known.entry(ONE), 4)
+    bench.commit()
+    with pytest.raises(Refusal, match=r"hand-over one --to eve") as refusal:
+        known.entry(eve)
+    assert refusal.value.kind == ErrorKind.ACCESS_REFUSED
+    known.hand_over([known.entry(ONE)], "eve")
+    with pytest.raises(Refusal, match=r"hand-over one --to guest"):
+        known.entry(ONE)
+    bench.commit()
+    again = remembered(bench.again())
+    assert numbers(again, ONE, eve) == [-1, 5], "its number and its owner outlive the process"
+    again.enter(again.entry(eve), "later")
+    with pytest.raises(Refusal, match="another run has taken its place"):
+        again.check(again.find(eve), "one", "run")
+    again.forget(eve)
+    assert again.entry(ONE).next == 0
+
+
+def test_a_handover_that_cannot_be_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishers, "PUBLISHERS_COUNT", 8)
+    known = remembered(Bench())
+    found = [known.entry(ONE._replace(name=f"q/{number}")) for number in range(2)]
+    found[1].holders = 1
+    with pytest.raises(Refusal, match="publisher 'q/1' is in use on 1 channels"):
+        known.hand_over(found, "eve")
+    found[1].holders = 0
+    known.entry(ONE._replace(name="other", user="eve"))
+    with pytest.raises(Refusal, match="user 'eve' has 1 publishers in vhost '/'"):
+        known.hand_over(found, "eve")
+    assert {entry.key.user for entry in found} == {"guest"}
+    assert known.query("/", "q", None) == known.query("/", "q", "guest") == found
+    assert known.query("/", "q/", None) == []
+
+
+def test_two_of_one_name_from_before_stay_apart() -> None:
+    known = remembered(Bench())
+    eve = ONE._replace(user="eve")
+    known.advance(known.entry(ONE), 4)
+    older = publishers.Entry(eve)
+    older.next = 2
+    known._add(older)
+    assert (known.entry(ONE).next, known.entry(eve).next) == (5, 2)
+    with pytest.raises(Refusal, match="user 'eve' has a publisher 'one' too"):
+        known.hand_over([known.entry(ONE)], "eve")
+    known.forget(eve)
+    known.hand_over([known.entry(ONE)], "eve")
+    assert known.entry(eve).next == 5
 
 
 def test_a_run_is_fenced_after_a_restart_too() -> None:
@@ -86,27 +143,62 @@ def test_only_some_runs_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         known.enter(entry, "b")
 
 
-def test_who_was_idle_for_longest_goes_for_a_new_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(publishers, "PUBLISHERS_COUNT", 3)
+def test_a_user_makes_room_with_his_own_that_were_not_used_for_very_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(publishers, "PUBLISHERS_COUNT", 12)
     bench = Bench()
     known = remembered(bench)
     keys = [ONE._replace(name=name) for name in "abc"]
     for key in keys:
         known.advance(known.entry(key), 7)
-        bench.clock.advance(1000)
         bench.commit()
     known.entry(keys[0]).holders += 1
+    bench.clock.advance(PUBLISHER_KEPT_MS - 1)
     known.entry(keys[1])
-    bench.clock.advance(1000)
-    known.advance(known.entry(ONE._replace(name="d")), 0)
+    new = ONE._replace(name="d")
+    with pytest.raises(Refusal, match=r"publisher 'd' cannot be made: .* one user may have 3: "):
+        known.entry(new)
+    bench.clock.advance(1)
+    known.advance(known.entry(new), 0)
     known.entry(ONE._replace(vhost="other"))
     assert numbers(known, *keys) == [8, 8, -1]
     bench.commit()
     assert numbers(remembered(bench.again()), *keys) == [8, 8, -1]
-    for key in (keys[1], ONE._replace(name="d")):
-        known.entry(key).holders += 1
-    with pytest.raises(Refusal, match="there is no room for publisher 'e': all 3 of vhost '/'"):
+    with pytest.raises(Refusal, match="one user may have 3: remove some that are not used"):
         known.entry(ONE._replace(name="e"))
+
+
+def test_no_user_evicts_a_publisher_of_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publishers, "PUBLISHERS_COUNT", 8)
+    bench = Bench()
+    known = remembered(bench)
+    known.advance(known.entry(ONE), 7)
+    bench.clock.advance(2 * PUBLISHER_KEPT_MS)
+    for user in ("b", "c", "d", "e"):
+        taken = 0
+        for number in range(10):
+            with contextlib.suppress(Refusal):
+                known.advance(known.entry(ONE._replace(user=user, name=f"{user}{number}")), 0)
+                taken += 1
+        assert 1 <= taken <= 2
+    assert numbers(known, ONE) == [8]
+    # However many there are, a user who has none gets one.
+    known.entry(ONE._replace(user="f", name="f"))
+
+
+def test_a_publisher_that_has_published_nothing_is_forgotten_with_its_channel() -> None:
+    known = remembered(Bench())
+    for _ in range(2):
+        entry = known.entry(ONE)
+        entry.holders += 1
+        known.release(entry)
+        assert known.find(ONE) is None
+    entry = known.entry(ONE)
+    entry.holders += 1
+    known.advance(entry, 3)
+    known.release(entry)
+    assert numbers(known, ONE) == [4]
 
 
 def test_a_forgotten_publisher_begins_anew() -> None:
@@ -165,7 +257,7 @@ def test_the_log_is_known_to_the_check_of_the_store() -> None:
     bench.commit()
     survey = Survey(bench.disk, bench.definitions)
     assert [(each.name, each.kind) for each in survey.holdings()] == [("publishers", PUBLISHERS)]
-    bench.store.tidy([])
+    bench.store.clean([])
     assert bench.reports == []
 
 

@@ -9,11 +9,12 @@ import pytest
 
 from harebell.base.errors import BatchError
 from harebell.kernels.rows import Rows
+from harebell.model.dedup_cache import HEADER
 from harebell.model.publishing.routed import Routed
 from harebell.model.queue.contract import Queue
 from harebell.model.vhost import VHost
 from harebell.wire.arrow.decode import decode_batch
-from tests.unit.model.things import message, vhost
+from tests.unit.model.things import message, vhost, with_headers
 
 COLUMNS = ("value", "exchange", "routing_key", "properties")
 FIELDS = ("expiration",)
@@ -161,6 +162,73 @@ def test_only_a_queue_that_refuses_what_is_too_much_has_no_room(
     refuses = overflow == "reject-publish"
     assert queue.may_refuse() is refuses
     assert routed.has_room() is (not refuses or limit > 4)
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_deduplicating_exchange_knows_the_values_of_a_batch_that_was_committed(
+    committed: bool,
+) -> None:
+    where, queue, routed = world()
+    exchange = where.declare_exchange(
+        "once", "x-message-deduplication", arguments={"x-cache-size": 9}
+    )
+    where.bind("once", queue, "")
+    for number, value in enumerate(("a", "b", "a")):
+        row = with_headers({HEADER: value}, body=b"%d" % number, exchange="once")
+        routed.put(row, where.router.route(exchange, row))
+    if committed:
+        routed.commit_batch()
+    else:
+        routed.roll_back_batch()
+    assert len(taken(queue)) == (2 if committed else 0)
+    # As a publish of the duplicate would be.
+    assert [lost.body for lost in routed.lost] == [b"2"]
+    assert exchange.routed == -1  # `put` counts what is different
+    for value, known in (("a", committed), ("b", committed), ("c", False)):
+        found = where.router.route(exchange, with_headers({HEADER: value}, exchange="once"))
+        assert found == (() if known else (queue,))
+
+
+def test_a_duplicate_of_a_batch_takes_the_ways_of_a_duplicate() -> None:
+    where, queue, routed = world()
+    once = where.declare_exchange(
+        "once",
+        "x-message-deduplication",
+        arguments={"x-cache-size": 9, "alternate-exchange": "again"},
+    )
+    _, before = (where.declare_exchange(name, "fanout") for name in ("again", "before"))
+    where.bind("before", once, "")
+    where.bind("once", queue, "")
+    duplicates = where.declare_queue("duplicates")
+    where.bind("again", duplicates, "")
+    for number in range(2):
+        row = with_headers({HEADER: "a"}, body=b"%d" % number, exchange="before")
+        routed.put(row, where.router.route(before, row))
+    routed.commit_batch()
+    assert (taken(queue), taken(duplicates)) == ([b"0"], [b"1"])
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_row_is_in_the_history_of_its_exchange_from_the_commit_of_the_batch_on(
+    committed: bool,
+) -> None:
+    where, _, routed = world()
+    arguments = {"x-recent-history-length": 2}
+    exchange = where.declare_exchange("x", "x-recent-history", arguments=arguments)
+    where.router.send(exchange, message(b"before"))
+    for number in range(3):
+        row = message(b"%d" % number)
+        routed.put(row, where.router.route(exchange, row))
+    early, late = where.declare_queue("early"), where.declare_queue("late")
+    where.bind("x", early, "")
+    where.router.send(exchange, message(b"meanwhile"))
+    if committed:
+        routed.commit_batch()
+    else:
+        routed.roll_back_batch()
+    where.bind("x", late, "")
+    assert taken(early) == [b"before", b"meanwhile"]
+    assert taken(late) == ([b"1", b"2"] if committed else [b"before", b"meanwhile"])
 
 
 def test_a_queue_that_is_gone_gets_nothing_and_needs_no_room() -> None:

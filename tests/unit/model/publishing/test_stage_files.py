@@ -7,21 +7,21 @@ import pytest
 from harebell.base.ports import File
 from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import STAGED, Key
-from harebell.model.publishing.stage_files import Found, Piece, pieces_of, write_piece
+from harebell.model.publishing.stage_files import Piece, StoredPiece, pieces_of, write_piece
 from tests.sim.disk import SimDisk
 
 KEY = Key(STAGED, "/", "guest", "p\u00e4ge")
 DATA = (b"one", b"", b"three")
 
 
-def _written() -> tuple[File, list[Found]]:
+def _written() -> tuple[File, list[StoredPiece]]:
     """A file with some pieces, and what is to be found in it."""
     file = SimDisk().open("f", create=True)
     at, expected = 0, []
     for number, data in enumerate(DATA):
         piece = Piece("value,headers", 0, 0, len(data), number, crc32c(data))
         start = write_piece(file, at, KEY, 2**63, (7, 2**40), number, piece, data)
-        expected.append(Found(KEY, 2**63, (7, 2**40), number, piece._replace(start=start)))
+        expected.append(StoredPiece(KEY, 2**63, (7, 2**40), number, piece._replace(start=start)))
         at = start + len(data)
     return file, expected
 

@@ -10,16 +10,16 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import (
+from harebell.base.osfs import OsFiles
+from harebell.base.ports import Files
+from harebell.base.timers import Timers
+from harebell.kernels.records import crc32c
+from harebell.model.limits import (
     STAGE_KEEP_SECONDS,
     STAGE_LEFT_LOW_SECONDS,
     STAGE_LEFT_SECONDS,
     STAGE_SPARE_SECONDS,
 )
-from harebell.base.osfs import OsFiles
-from harebell.base.ports import Files
-from harebell.base.timers import Timers
-from harebell.kernels.records import crc32c
 from harebell.model.publishing import spare_files, stages
 from harebell.model.publishing.publishers import STAGED, Key
 from harebell.model.publishing.stage_files import Piece
@@ -163,7 +163,7 @@ def test_a_piece_that_a_start_finds_damaged_is_named_by_the_commit(
         assert again.read((0, 1, 2)) == [(0, b"one"), (0, b"two")]
 
 
-def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
+def test_a_batch_that_waits_for_too_long_is_dropped(area: Area) -> None:
     area.stages.came(KEY, object())
     area.append(b"old")
     area.pass_time(STAGE_KEEP_SECONDS - 1)
@@ -175,7 +175,7 @@ def test_what_waits_for_too_long_is_dropped(area: Area) -> None:
     assert len(area.stages) == 0
 
 
-def test_what_nobody_stays_for_goes_after_minutes_and_sooner_on_a_low_disk(area: Area) -> None:
+def test_a_batch_without_a_client_goes_after_minutes_and_sooner_on_a_low_disk(area: Area) -> None:
     me, other = object(), object()
     area.stages.came(KEY, me)
     area.stages.came(KEY, other)
@@ -453,11 +453,15 @@ def test_commits_are_one_after_the_other(area: Area) -> None:
     assert area.stages.begin(second, lambda: woken.append("second"))
 
 
-def test_batches_are_bounded(area: Area, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(stages, "STAGES_COUNT", 1)
+def test_batches_are_bounded_for_each_user(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stages, "STAGES_COUNT", 4)
+    area = Area(files)
     area.append(b"one", rows=10)
-    with pytest.raises(Refusal, match="1 batches are staged and not committed"):
+    with pytest.raises(Refusal, match=r"cannot stage batch 1 .* one user may have 1: commit or"):
         area.append(b"two", batch=1)
+    area.stages.shares.check("another")
+    area.stages.drop(KEY, 0)
+    area.append(b"two", batch=1)
 
 
 def test_a_full_disk_refuses_a_piece_and_keeps_the_others() -> None:

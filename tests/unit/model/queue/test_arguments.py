@@ -34,7 +34,7 @@ def refusal(arguments: dict[str, Any]) -> str:
         {"x-queue-type": "classic"},
         {"x-unheard-of": 1},
         {"x-max-priority": 0, "x-message-ttl": 0, "x-expires": 1, "x-max-length": 0},
-        {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "k"},
+        {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "k" * 255},
         {"x-overflow": "reject-publish-dlx", "x-queue-mode": "lazy", "x-queue-version": 2},
         {**QUORUM, "x-delivery-limit": -1, "x-dead-letter-strategy": "at-least-once"},
         {**QUORUM, "x-single-active-consumer": True, "x-quorum-initial-group-size": 3},
@@ -44,7 +44,7 @@ def refusal(arguments: dict[str, Any]) -> str:
         {**STREAM, "x-queue-leader-locator": "balanced", "x-initial-cluster-size": 1},
     ],
 )
-def test_what_is_known_or_harmless_passes(arguments: dict[str, Any]) -> None:
+def test_known_and_harmless_arguments_pass(arguments: dict[str, Any]) -> None:
     check_queue_arguments(THING, arguments)
 
 
@@ -64,6 +64,10 @@ def test_what_is_known_or_harmless_passes(arguments: dict[str, Any]) -> None:
         ({"x-overflow": "drop"}, "invalid_overflow"),
         ({"x-overflow": 1}, "{unacceptable_type,signedint}"),
         ({"x-dead-letter-routing-key": "k"}, "routing_key_but_no_dlx_defined"),
+        (
+            {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "\u00e9" * 128},
+            '"a routing key has at most 255 bytes: shorten it"',
+        ),
         ({"x-max-priority": 256}, "{max_value_exceeded,256}"),
         ({"x-single-active-consumer": "yes"}, "{unacceptable_type,longstr}"),
         ({"x-queue-mode": "lzy"}, "\"unsupported queue mode 'lzy'\""),

@@ -53,7 +53,7 @@ def test_the_oldest_ready_message_is_at_a_head(arguments: dict[str, Any]) -> Non
             position = chance.choice(list(out))
             back = out.pop(position)
             if choice < 0.95:
-                queue.let_go(position, True)
+                queue.requeue_uncounted(position, True)
                 ready.add(back)
             else:
                 queue.settle(position)
@@ -76,8 +76,8 @@ def test_looking_at_heads_changes_neither_the_order_nor_what_is_redelivered(
     chance.shuffle(taken)
     for one, other in taken:
         if one is not None and other is not None:
-            watched.let_go(one[1], True)
-            plain.let_go(other[1], True)
+            watched.requeue_uncounted(one[1], True)
+            plain.requeue_uncounted(other[1], True)
             watched.heads_by_log()
     for _ in range(40):
         one, other = watched.get(), plain.get()

@@ -9,7 +9,7 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.errors import Refusal
-from harebell.model.queue.offsets import check_offset, span_ms, start_position, wanted_values
+from harebell.model.queue.offsets import check_offset, filter_values, span_ms, start_position
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import message
 
@@ -61,7 +61,7 @@ def test_nothing_begins_before_an_empty_log(value: Any) -> None:
     assert start_position(value, PreparedLog(), 0, NOW) == 0
 
 
-def test_what_is_not_visible_yet_is_not_reached() -> None:
+def test_positions_that_are_not_visible_yet_are_not_reached() -> None:
     assert start_position("last", log_of(), 7, NOW) == 6
     assert start_position("0s", log_of(), 7, NOW) == 7
     assert start_position(9, log_of(), 7, NOW) == 7
@@ -106,7 +106,7 @@ def test_other_texts_are_no_spans(text: str) -> None:
 
 
 def test_a_filter_is_a_text_or_several() -> None:
-    assert wanted_values({}) is None
-    assert wanted_values({"x-stream-filter": 5}) is None
-    assert wanted_values({"x-stream-filter": "a"}) == {"a"}
-    assert wanted_values({"x-stream-filter": ["a", 1, "b"]}) == {"a", "b"}
+    assert filter_values({}) is None
+    assert filter_values({"x-stream-filter": 5}) is None
+    assert filter_values({"x-stream-filter": "a"}) == {"a"}
+    assert filter_values({"x-stream-filter": ["a", 1, "b"]}) == {"a", "b"}

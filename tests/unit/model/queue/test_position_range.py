@@ -14,9 +14,9 @@ from harebell.base.message import Message, Properties
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.position_range import (
     LogRange,
+    append_runs_to,
     check_kept,
     position_at,
-    pour_runs,
     span_of,
 )
 from harebell.store.log.memory import MemoryLog
@@ -105,7 +105,9 @@ def test_levels_are_read_in_the_order_of_positions(
     found: list[int] = []
     position = first
     while position < end:
-        reached = pour_runs(runs, 2, position, end, into, lambda level: into.at_level(2, level))
+        reached = append_runs_to(
+            runs, 2, position, end, into, lambda level: into.at_level(2, level)
+        )
         assert position < reached <= end
         position = reached
         part = offsets(into)
@@ -136,7 +138,7 @@ def test_only_what_is_in_a_run_is_read() -> None:
     log.settle(4)
     runs = [LogRange(0, 3, 6, log), LogRange(0, 10, 12, log)]
     into = builder()
-    assert pour_runs(runs, 0, 0, 99, into, lambda level: None) == 99
+    assert append_runs_to(runs, 0, 0, 99, into, lambda level: None) == 99
     assert offsets(into) == [3, 5, 10, 11]
-    assert pour_runs(runs, 0, 5, 11, into, lambda level: None) == 11
+    assert append_runs_to(runs, 0, 5, 11, into, lambda level: None) == 11
     assert offsets(into) == [5, 10]

@@ -27,7 +27,7 @@ class Letters:
 
 
 @KINDS
-def test_what_waits_goes_to_a_new_consumer_up_to_its_credit(make: Make) -> None:
+def test_waiting_messages_go_to_a_new_consumer_up_to_its_credit(make: Make) -> None:
     waiting = make()
     for number in range(3):
         waiting.publish(message(b"%d" % number))

@@ -10,15 +10,15 @@ import pytest
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.gauge import Gauge
-from harebell.base.limits import (
-    STREAM_RECENT_BODY_BYTES,
-    STREAM_RECENT_MESSAGES,
-    STREAM_SEGMENT_MIN_BYTES,
-)
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.consumer import Consumer
 from harebell.model.editor import Editor
+from harebell.model.limits import (
+    STREAM_RECENT_BODY_BYTES,
+    STREAM_RECENT_MESSAGES,
+    STREAM_SEGMENT_MIN_BYTES,
+)
 from harebell.model.queue import stream as stream_module
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.stream import StreamQueue
@@ -157,7 +157,7 @@ def test_readers_far_from_each_other_read_for_themselves() -> None:
     assert late.got == early.got == everything
 
 
-def test_what_retention_removed_is_not_read_out_of_memory() -> None:
+def test_messages_removed_by_retention_are_not_read_from_memory() -> None:
     place = Place(x_max_length_bytes=25)
     place.log.per_segment = 10
     quick, slow = Reader(place.stream), Reader(place.stream)
@@ -188,7 +188,7 @@ def test_credit_is_what_settling_gives_back_in_any_way() -> None:
     assert place.stream.unacked == 2
 
 
-def test_nobody_sees_what_is_not_on_disk() -> None:
+def test_records_that_are_not_on_disk_are_not_visible() -> None:
     place = Place()
     place.commit = Commit()
     place.stream = place.open()
@@ -222,7 +222,7 @@ def test_where_nothing_is_written_everything_is_seen_at_once() -> None:
     assert reader.offsets == [0]
 
 
-def test_what_was_there_before_is_visible() -> None:
+def test_messages_that_were_there_before_are_visible() -> None:
     place = Place()
     place.publish(3)
     place.commit = Commit()
@@ -364,7 +364,7 @@ def test_offsets_are_written_on_a_tick_and_found_after_a_restart() -> None:
     assert list(place.definitions.load("offset")) == [(("/", "s", "mine"), {"position": 1})]
     place.stream = place.open(mine=1)
     assert place.read(None, **TRACKED).offsets == [2, 3]
-    place.stream.delete()
+    place.stream.unstore()
     assert not list(place.definitions.load("offset"))
 
 
@@ -436,7 +436,7 @@ THING = "queue 's' in vhost '/'"
         ),
     ],
 )
-def test_what_streams_do_not_know_is_refused(
+def test_arguments_unknown_to_streams_are_refused(
     call: Callable[[StreamQueue], Any], kind: ErrorKind, text: str
 ) -> None:
     with pytest.raises(Refusal) as refused:

@@ -39,7 +39,7 @@ def test_offsets_from_before_are_known_and_go_with_the_stream() -> None:
     kept = Tracking("/", "s", store.definitions, store.commit, {"a": 9})
     kept.number_of("unused")
     assert kept.number_of("a") == (1, 9)
-    kept.forget()
+    kept.unstore()
     assert rows(store) == {("/", "other", "a"): 1}
 
 

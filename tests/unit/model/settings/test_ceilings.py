@@ -58,7 +58,7 @@ def test_exchanges_of_all_vhosts_count_with_those_that_a_vhost_begins_with() -> 
     assert vhost.declare_exchange("b", "direct").name == "b"
 
 
-def test_what_is_there_when_a_limit_comes_stays() -> None:
+def test_existing_objects_stay_when_a_limit_comes() -> None:
     broker = made(Ceilings())
     vhost = broker.vhosts["/"]
     for name in "abc":
@@ -96,7 +96,7 @@ def test_every_limit_may_be_missing() -> None:
     assert made(broker.ceilings.copy()).add_vhost("more").name == "more"
 
 
-def test_what_is_elsewhere_counts_also_after_the_limits_were_changed() -> None:
+def test_objects_of_other_owners_count_also_after_the_limits_were_changed() -> None:
     broker = made(Ceilings(vhosts=3, queues=3, exchanges=2 * PREDECLARED))
     broker.ceilings.elsewhere = lambda: Declared(2, 2, PREDECLARED)
     for _ in range(2):

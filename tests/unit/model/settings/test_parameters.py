@@ -19,19 +19,19 @@ VALUES: list[Any] = [None, 1, 1.5, True, "text", [1, "a", None], {"a": {"b": [1]
 def test_any_value_comes_back_as_it_was(value: Any) -> None:
     store = MemoryStore(Gauge())
     broker = Broker(store, Gauge(), headers_of)
-    broker.add_vhost("v").parameters.put("shovel", "mine", value)
+    broker.add_vhost("v").parameters.put("tool", "mine", value)
     again = Broker(store, Gauge(), headers_of)
     again.restore()
-    assert again.vhosts["v"].parameters.values == {("shovel", "mine"): value}
+    assert again.vhosts["v"].parameters.values == {("tool", "mine"): value}
     assert again.vhosts["/"].parameters.values == {}
 
 
-def test_what_is_deleted_stays_away() -> None:
+def test_a_deleted_parameter_stays_away() -> None:
     store = MemoryStore(Gauge())
     vhost = Broker(store, Gauge(), headers_of).add_vhost("v")
-    vhost.parameters.put("shovel", "mine", None)
-    assert vhost.parameters.delete("shovel", "mine")
-    assert not vhost.parameters.delete("shovel", "mine")
+    vhost.parameters.put("tool", "mine", None)
+    assert vhost.parameters.delete("tool", "mine")
+    assert not vhost.parameters.delete("tool", "mine")
     again = Broker(store, Gauge(), headers_of)
     again.restore()
     assert again.vhosts["v"].parameters.values == {}
@@ -56,7 +56,7 @@ def test_a_deleted_vhost_takes_its_parameters_along() -> None:
         ("vhost-limits", "limits", {"max-queues": "x"}, "max-queues is 'x'"),
     ],
 )
-def test_what_is_understood_has_to_mean_something(
+def test_a_known_parameter_has_to_have_a_valid_value(
     component: str, name: str, value: Any, sentence: str
 ) -> None:
     vhost = Broker(MemoryStore(Gauge()), Gauge(), headers_of).add_vhost("v")

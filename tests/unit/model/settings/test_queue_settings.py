@@ -47,6 +47,6 @@ def test_arguments_and_policies_give_the_settings_that_they_give_with_rabbitmq(
     assert settings_of(arguments, policies) == settings
 
 
-def test_what_is_no_setting_of_policies_is_left_out() -> None:
+def test_settings_that_are_not_of_policies_are_left_out() -> None:
     given = {"x-max-priority": 3, "max-length": 2, "x-mine": 1, "x-queue-type": "quorum"}
     assert settings_of(given, {}) == {}

@@ -39,7 +39,7 @@ def test_a_limit_is_reached_by_as_many_as_it_says(
         ({MAX_QUEUES: 2**31}, "max-queues is 2147483648"),
     ],
 )
-def test_what_is_no_limit_is_refused_by_name(value: Any, sentence: str) -> None:
+def test_an_unknown_limit_is_refused_by_name(value: Any, sentence: str) -> None:
     with pytest.raises(Refusal, match=sentence):
         check_limits(value)
 

@@ -47,7 +47,7 @@ def test_suspend_and_fail_exclude_each_other() -> None:
     assert _fault(caught) is Fault.INVALID
 
 
-def test_nobody_joins_or_resumes_what_is_not_known() -> None:
+def test_an_unknown_branch_cannot_be_joined_or_resumed() -> None:
     session = XaWorld().session()
     for flag in ("join", "resume"):
         with pytest.raises(BranchError, match="is not known") as caught:
@@ -115,7 +115,7 @@ def test_a_suspended_branch_can_be_ended() -> None:
     assert world.state() is State.IDLE
 
 
-def test_what_is_not_associated_cannot_be_ended() -> None:
+def test_a_branch_that_is_not_associated_cannot_be_ended() -> None:
     world = XaWorld()
     session = world.session()
     for start in (False, True):

@@ -12,7 +12,7 @@ from harebell.model.xa.states import Call, Fault
 from tests.unit.model.xa.xa_world import GUEST, TX, XaWorld, message
 
 
-def test_what_waits_is_counted_before_and_after_the_prepare() -> None:
+def test_waiting_messages_are_counted_before_and_after_the_prepare() -> None:
     world = XaWorld()
     queue = world.queue()
     queue.publish(message(b"old"))
@@ -31,7 +31,7 @@ def test_what_waits_is_counted_before_and_after_the_prepare() -> None:
     assert branch.byte_count == 0
 
 
-def test_what_is_undone_is_not_counted() -> None:
+def test_undone_work_is_not_counted() -> None:
     gauge = Gauge()
     branch = Branch(TX, "/", "guest", gauge)
     branch.publish(message(b"1"), (), 0)

@@ -6,14 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from harebell.base import limits
 from harebell.base.errors import ErrorKind
 from harebell.base.slices import at_once
+from harebell.model import limits
+from harebell.model.dedup_cache import HEADER
 from harebell.model.queue.contract import REJECTED, Queue
-from harebell.model.transaction import GIVE_BACK, REJECT, REQUEUE
+from harebell.model.transaction import REJECT, REQUEUE, REQUEUE_RETURNED
 from harebell.model.xa.branch import BranchError
 from harebell.model.xa.states import Fault, State, Status
-from tests.unit.model.things import rest
+from tests.unit.model.things import rest, with_headers
 from tests.unit.model.xa.xa_world import GUEST, OTHER, TX, XaWorld, message
 
 
@@ -44,6 +45,36 @@ def test_a_commit_does_the_work(prepared: bool) -> None:
 
 
 @pytest.mark.parametrize("prepared", [False, True])
+@pytest.mark.parametrize("committed", [False, True])
+def test_exchanges_that_keep_something_hear_of_a_branch_at_its_commit(
+    prepared: bool, committed: bool
+) -> None:
+    world = XaWorld()
+    history = world.vhost.declare_exchange("history", "x-recent-history")
+    size = {"x-cache-size": 9}
+    once = world.vhost.declare_exchange("once", "x-message-deduplication", arguments=size)
+    world.vhost.bind("history", once, "")
+    queue = world.queue()
+    world.vhost.bind("once", queue, "")
+    session = world.session()
+    session.start(TX)
+    sent = with_headers({HEADER: "a"}, exchange="history")
+    session.work_on().publish(sent, world.vhost.router.route(history, sent), 0)
+    session.end(TX)
+    if prepared:
+        world.prepare()
+    if committed:
+        world.commit(one_phase=not prepared)
+    else:
+        world.rollback()
+    again = with_headers({HEADER: "a"}, exchange="once")
+    assert world.vhost.router.route(once, again) == (() if committed else (queue,))
+    late = world.queue("late")
+    world.vhost.bind("history", late, "")
+    assert late.ready_count() == committed
+
+
+@pytest.mark.parametrize("prepared", [False, True])
 def test_a_rollback_undoes_it(prepared: bool) -> None:
     world = XaWorld()
     _worked(world)
@@ -68,7 +99,7 @@ def test_an_xid_can_be_used_again_once_it_is_completed() -> None:
     assert session.start(TX) is Status.OK
 
 
-@pytest.mark.parametrize("kind", [REJECT, REQUEUE, GIVE_BACK])
+@pytest.mark.parametrize("kind", [REJECT, REQUEUE, REQUEUE_RETURNED])
 @pytest.mark.parametrize("prepared", [False, True])
 def test_rejections_are_part_of_a_branch(kind: int, prepared: bool) -> None:
     world = XaWorld()
@@ -177,7 +208,7 @@ def test_a_full_queue_makes_the_prepare_fail() -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_what_is_prepared_is_committed_although_the_queue_is_full_by_then(kind: str) -> None:
+def test_a_prepared_branch_is_committed_although_the_queue_is_full_by_then(kind: str) -> None:
     world = XaWorld()
     limited = {"x-max-length": 1, "x-overflow": "reject-publish", "x-queue-type": kind}
     queue = world.queue(arguments=limited)
@@ -230,7 +261,7 @@ def test_a_timeout_that_is_too_long_is_refused() -> None:
     world.branches.set_timeout("/", TX, GUEST, 86_400)
 
 
-def test_what_is_prepared_is_never_ended_by_time() -> None:
+def test_a_prepared_branch_is_never_ended_by_time() -> None:
     world = XaWorld()
     _worked(world)
     world.branches.set_timeout("/", TX, GUEST, 1)
@@ -297,7 +328,9 @@ def test_there_is_a_limit_of_branches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "BRANCHES", 1)
     world = XaWorld()
     world.session().start(TX)
-    with pytest.raises(BranchError, match="there are 1 branches already") as caught:
+    with pytest.raises(
+        BranchError, match=r"cannot be started: .* one user may have 1: end"
+    ) as caught:
         world.session().start(OTHER)
     assert caught.value.fault is Fault.TOO_MUCH
     assert world.state(OTHER) is State.UNKNOWN

@@ -57,7 +57,7 @@ class Delaying(XaWorld):
 
 
 @pytest.mark.parametrize("prepared", [False, True])
-def test_what_waits_before_it_is_delivered_waits_from_the_commit_on(prepared: bool) -> None:
+def test_a_delayed_message_of_a_branch_waits_from_the_commit_on(prepared: bool) -> None:
     world = Delaying()
     delayed = properties(**{"x-delay": 1_000})
     world.branch(
@@ -79,7 +79,7 @@ def test_blind_keys_outlast_the_branch_and_the_delay(prepared: bool) -> None:
     world = Delaying()
     whole = properties(**{"x-delay": 1_000, "BCC": ["blind"]})
     seen = properties(**{"x-delay": 1_000})
-    world.branch(BccMessage("later", "seen", seen, whole, b"both"))
+    world.branch(BccMessage(Message("later", "seen", whole, b"both"), seen, whole))
     if prepared:
         world.prepare()
     world.commit(one_phase=not prepared)
@@ -88,7 +88,7 @@ def test_blind_keys_outlast_the_branch_and_the_delay(prepared: bool) -> None:
     assert rest(world.blind) == [b"both"]
 
 
-def test_what_is_prepared_for_an_exchange_that_is_gone_by_then_is_dropped() -> None:
+def test_a_prepared_message_for_an_exchange_that_is_gone_by_then_is_dropped() -> None:
     world = Delaying()
     world.branch(Message("later", "seen", properties(**{"x-delay": 1_000}), b"late"))
     world.prepare()

@@ -59,7 +59,7 @@ def test_another_users_branch_is_as_unknown_as_one_that_there_is_not(
 
 @pytest.mark.parametrize("user", [GUEST, ADMIN, OPERATOR], ids=["owner", "administrator", "socket"])
 @pytest.mark.parametrize("call", ["commit", "rollback"])
-def test_who_began_it_and_administrators_may_end_it(call: str, user: Asker) -> None:
+def test_the_owner_of_a_branch_and_administrators_may_end_it(call: str, user: Asker) -> None:
     world = XaWorld()
     _worked(world, prepare=True)
     assert world.branches.in_doubt("/", user) == [TX]
@@ -99,7 +99,7 @@ def test_an_xid_that_another_user_has_cannot_be_started(over: bool) -> None:
 def test_the_owner_is_known_after_a_restart() -> None:
     world = XaWorld()
     _worked(world, prepare=True)
-    world.branches._found.clear()
+    world.branches._branches.clear()
     assert world.branches.restore() == []
     assert world.branches.in_doubt("/", ANOTHER) == []
     with pytest.raises(BranchError, match="is not known"):

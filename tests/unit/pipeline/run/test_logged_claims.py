@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from harebell.pipeline.run.frames import options_of
 from harebell.pipeline.run.logged_claims import claims_of
-from harebell.pipeline.spec.description import Source
 from harebell.spark.reading.offsets import ClaimOffset
 
 
@@ -39,11 +37,3 @@ def test_offsets_of_plain_amqp_and_of_other_formats_are_no_claims(tmp_path: Path
     log(tmp_path, "commits", 0)
     log(tmp_path, "offsets", 0, {"position": 3, "spool": "4f"}, {"topic": {"0": 5}}, 17)
     assert list(claims_of(tmp_path, "commits")) == []
-
-
-def test_a_pipeline_keeps_its_claims_for_a_day_unless_its_source_says_otherwise() -> None:
-    assert options_of(Source("s", {"queue": "q"})) == {"queue": "q", "leaseTimeout": "24h"}
-    given = {"queue": "q", "leasetimeout": "5m"}
-    assert options_of(Source("s", given)) == given
-    exchange = {"exchange": "e", "bindingKeys": "#"}
-    assert options_of(Source("s", exchange)) == exchange

@@ -10,6 +10,7 @@ import pytest
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sinks.delta import DeltaSink
 from harebell.pipeline.sinks.evolving import check_names
+from harebell.pipeline.sinks.known_table import KnownTable
 from harebell.pipeline.sinks.parquet import ParquetSink
 from harebell.pipeline.sinks.table_form import TableForm
 
@@ -20,8 +21,9 @@ NO_FRAME: Any = None
 def test_a_file_in_the_place_of_a_table_is_named(tmp_path: Path) -> None:
     place = tmp_path / "lake"
     place.write_text("not a directory")
+    known = KnownTable(tmp_path / "checkpoint", "q")
     for sink, what in (
-        (ParquetSink(place, "q/parquet", (), "zstd"), "Parquet files in"),
+        (ParquetSink(place, "q/parquet", known, (), "zstd"), "Parquet files in"),
         (DeltaSink(place, "q/delta", None, TableForm()), "Delta table"),
     ):
         with pytest.raises(PipelineError) as caught:

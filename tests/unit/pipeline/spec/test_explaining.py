@@ -59,7 +59,7 @@ sources:
   a: {queue: a, watermark: {column: timestamp, delay: 1 minute}}
   b: {queue: b}
 steps:
-  - sql: SELECT a.value FROM a JOIN b ON a.routing_key = b.routing_key
+  - sql: SELECT a.value, a.timestamp FROM a JOIN b ON a.routing_key = b.routing_key
     watermark: {column: timestamp, delay: 2 minutes}
 sinks: [{console: }]
 trigger: asap

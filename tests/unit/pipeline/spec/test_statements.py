@@ -36,7 +36,7 @@ def test_a_query_names_its_views_and_whether_it_keeps_state(
 
 
 @pytest.mark.parametrize("sql", QUERIES.read_text().splitlines())
-def test_what_spark_reads_is_read(sql: str) -> None:
+def test_statements_that_spark_reads_are_read(sql: str) -> None:
     # tests/spark/test_sql.py asks Spark's parser about the same queries.
     query(sql)
 
@@ -58,7 +58,7 @@ def test_a_window_over_time_is_told_from_a_named_window() -> None:
         ("SELECT 'a", 1, "this is no SQL"),
     ],
 )
-def test_what_is_no_query_is_told_with_its_line(sql: str, line: int, said: str) -> None:
+def test_an_invalid_query_is_refused_with_its_line(sql: str, line: int, said: str) -> None:
     with pytest.raises(StatementError) as error:
         query(sql)
     assert said in str(error.value)
@@ -94,7 +94,7 @@ def test_a_schema_has_its_columns() -> None:
         ("a INT, a STRING", "the column a stands twice in the schema"),
     ],
 )
-def test_what_is_no_schema_is_told_with_the_mend(ddl: str, said: str) -> None:
+def test_an_invalid_schema_is_refused_with_a_correction(ddl: str, said: str) -> None:
     with pytest.raises(StatementError) as error:
         columns(ddl)
     assert said in str(error.value)

@@ -23,7 +23,7 @@ def test_one_text_will_do_for_a_list() -> None:
     assert list_of(root["a"], "a", complaints) == ("x",)
     assert list_of(root["b"], "b", complaints) == ("x", "y")
     assert list_of(root["c"], "c", complaints) == ()
-    assert [each.text for each in complaints.found] == ["c must be a text, not a mapping"]
+    assert [each.text for each in complaints.complaints] == ["c must be a text, not a mapping"]
 
 
 def test_texts_and_flags_are_what_they_say() -> None:
@@ -32,7 +32,7 @@ def test_texts_and_flags_are_what_they_say() -> None:
     assert texts_of(root["a"], "a", complaints) == {"x": "1", "y": "true"}
     assert flag_of(root["b"], "b", False, complaints)
     assert not flag_of(root["c"], "c", False, complaints)
-    assert complaints.found[0].text == "c must be true or false, not 1"
+    assert complaints.complaints[0].text == "c must be true or false, not 1"
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.base import limits
+from harebell.pipeline import limits
 from harebell.pipeline.errors import Complaints, DescriptionError, PipelineError
 from harebell.pipeline.spec.yaml_nodes import parse, read, unknown_keys
 
@@ -64,7 +64,7 @@ def test_a_key_that_stands_twice_is_refused() -> None:
         ("a: &a [*a]", "more than"),
     ],
 )
-def test_what_is_no_yaml_is_told_with_its_line(text: str, said: str) -> None:
+def test_invalid_yaml_is_refused_with_its_line(text: str, said: str) -> None:
     assert said in complaint(text)
 
 

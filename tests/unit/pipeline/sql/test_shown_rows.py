@@ -43,5 +43,5 @@ def test_times_are_found_wherever_they_are(kind: DataType) -> None:
     [TEXT, ArrayType(IntegerType()), MapType(TEXT, TEXT), StructType([StructField("a", TEXT)])],
     ids=DataType.simpleString,
 )
-def test_what_has_no_times_stays_as_it_is(kind: DataType) -> None:
+def test_rows_without_times_stay_as_they_are(kind: DataType) -> None:
     assert not has_times(kind)

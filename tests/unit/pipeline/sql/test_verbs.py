@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from harebell.pipeline.spec.description import Route
@@ -24,6 +26,31 @@ def test_tables_of_a_query_become_views_and_the_rest_stays_as_it_was() -> None:
         "SELECT q.routing_key, 'queue(1)' AS a -- queue('no')\n"
         "FROM queue_1 q JOIN lake_2 c ON q.offset = c.id, queue_1"
     )
+
+
+@pytest.mark.parametrize("head", ["EXPLAIN", "explain formatted", "-- why\nEXPLAIN\n  COST"])
+def test_tables_behind_explain_become_views_too(head: str) -> None:
+    found = understand(f"{head} SELECT q.x AS \"explain\" FROM queue('orders') q;")
+    assert isinstance(found, SelectStatement)
+    assert found.tables == (TableReference("queue", "orders", "queue_1"),)
+    assert found.explains == 'SELECT q.x AS "explain" FROM queue_1 q'
+    assert found.sql == f"{head.removeprefix('-- why').lstrip()} {found.explains}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "sentence"),
+    [
+        ("EXPLAIN", "say what to explain"),
+        ("EXPLAIN FORMATTED", "say what to explain"),
+        ("EXPLAIN DROP TABLE a", "EXPLAIN is for a SELECT: this is no query but DROP"),
+        ("EXPLAIN SELECT FROM WHERE", "EXPLAIN is for a SELECT: this is no SQL"),
+        ("EXPLAIN SELECT * FROM STREAM queue('q')", "leave out STREAM"),
+        ("EXPLAIN SELECT * FROM queu('q')", "there is no table queu(): did you mean queue?"),
+    ],
+)
+def test_a_statement_that_cannot_be_explained_is_refused(sql: str, sentence: str) -> None:
+    with pytest.raises(StatementError, match=re.escape(sentence)):
+        understand(sql)
 
 
 def test_a_query_may_begin_with_with_and_need_no_queue() -> None:
@@ -102,7 +129,7 @@ def test_a_verb_says_what_becomes_of_which_messages(sql: str, settlement: Settle
         ),
     ],
 )
-def test_what_cannot_be_understood_is_told_with_the_mend(sql: str, said: str) -> None:
+def test_a_statement_that_cannot_be_understood_says_how_to_correct_it(sql: str, said: str) -> None:
     with pytest.raises(StatementError) as error:
         understand(sql)
     assert said in str(error.value)

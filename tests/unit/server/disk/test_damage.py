@@ -6,7 +6,7 @@ from harebell.server.disk.damage import Damage
 from harebell.store.memory_files import MemoryFiles
 
 
-def test_what_is_reported_goes_on_and_errors_are_counted() -> None:
+def test_reported_errors_count_as_damage_and_warnings_do_not() -> None:
     said: list[tuple[str, str]] = []
     damage = Damage(lambda level, text: said.append((level, text)))
     files = MemoryFiles()

@@ -56,7 +56,7 @@ def test_a_place_where_nothing_can_be_made_is_told(tmp_path: Path) -> None:
         DirectoryLock(tmp_path / "file" / "data")
 
 
-def test_whoever_only_looks_is_refused_while_there_is_an_owner(tmp_path: Path) -> None:
+def test_a_reader_is_refused_while_there_is_an_owner(tmp_path: Path) -> None:
     owner = DirectoryLock(tmp_path)
     with pytest.raises(StoreError, match="another broker runs"):
         DirectoryLock(tmp_path, looking=True)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from harebell.base.limits import RESERVE_BYTES, RESERVE_SHARE
 from harebell.server.disk.reserve import NAME, Reserve
+from harebell.server.limits import RESERVE_BYTES, RESERVE_SHARE
 
 TOTAL = 64 << 20
 OCTETS = TOTAL // RESERVE_SHARE
@@ -17,7 +17,7 @@ def kept(directory: Path) -> int:
     return path.stat().st_blocks * 512 if path.exists() else 0
 
 
-def test_it_takes_its_room_on_the_disk_and_gives_it_back_once(tmp_path: Path) -> None:
+def test_a_reserve_takes_its_room_on_the_disk_and_gives_it_back_once(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path, TOTAL)
     reserve.renew(free=TOTAL)
     assert not reserve.spent
@@ -32,7 +32,7 @@ def test_a_large_disk_keeps_no_more_than_the_limit(tmp_path: Path) -> None:
     assert Reserve(tmp_path, 1 << 40).byte_count == RESERVE_BYTES
 
 
-def test_it_is_made_only_where_as_much_again_is_left(tmp_path: Path) -> None:
+def test_a_reserve_is_made_only_where_as_much_again_is_left(tmp_path: Path) -> None:
     reserve = Reserve(tmp_path, TOTAL)
     reserve.renew(free=2 * OCTETS - 1)
     assert reserve.spent
@@ -41,7 +41,7 @@ def test_it_is_made_only_where_as_much_again_is_left(tmp_path: Path) -> None:
     assert not reserve.spent
 
 
-def test_what_the_last_process_kept_is_kept_on_a_full_disk(tmp_path: Path) -> None:
+def test_room_kept_by_the_last_process_is_kept_on_a_full_disk(tmp_path: Path) -> None:
     Reserve(tmp_path, TOTAL).renew(free=TOTAL)
     again = Reserve(tmp_path, TOTAL)
     again.renew(free=0)

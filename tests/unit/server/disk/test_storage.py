@@ -12,8 +12,8 @@ from harebell.base.durability import parse_durability
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
+from harebell.config import Config
 from harebell.model.settings.metadata import Metadata
-from harebell.server.config import Config
 from harebell.server.disk.storage import Storage, free_limit
 from harebell.server.time_source import MachineTime
 
@@ -63,7 +63,7 @@ def fill(opened: Opened, count: int) -> str:
 
 @pytest.mark.parametrize("durability", ["fsync", "interval", "os"])
 @pytest.mark.parametrize("end", ["close", "vanish"])
-def test_what_was_committed_is_there_again(durability: str, end: str, tmp_path: Path) -> None:
+def test_committed_records_are_there_again(durability: str, end: str, tmp_path: Path) -> None:
     before = Opened(tmp_path / "d", durability=durability)
     identity = fill(before, 10)
     getattr(before, end)()
@@ -148,7 +148,7 @@ def test_the_sizes_of_segments_are_the_configured_ones(tmp_path: Path) -> None:
     opened.close()
 
 
-def test_what_shall_stay_free_is_a_share_or_a_size() -> None:
+def test_the_room_to_keep_free_is_a_share_or_a_size() -> None:
     assert free_limit(0.25, 1000) == 250
     assert free_limit(1.0, 1000) == 1000
     assert free_limit(300, 1000) == 300
@@ -207,12 +207,12 @@ def test_the_time_that_counts_for_what_is_due_only_passes(
         assert begun == clock.ms
         real = time.time_ns
         monkeypatch.setattr(time, "time_ns", lambda: real() + 86_400_000_000_000)
-        storage.set_clock()
+        clock.read()
         assert clock.ms - begun >= 86_400_000
         assert 0 <= clock.steady - begun < 3_600_000
         monkeypatch.setattr(time, "time_ns", lambda: real() - 86_400_000_000_000)
         before = clock.steady
-        storage.set_clock()
+        clock.read()
         assert clock.ms < begun
         assert clock.steady >= before
     finally:

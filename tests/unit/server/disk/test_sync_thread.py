@@ -13,9 +13,9 @@ import pytest
 from harebell.base import impl
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
-from harebell.base.limits import PERFORM_MAX
 from harebell.base.osfs import OsFiles
 from harebell.server.disk.sync_thread import SyncThread
+from harebell.server.limits import PERFORM_MAX
 from harebell.store.disk import DiskStore
 from tests.patience import SECONDS
 from tests.sim.definitions import SimDefinitions
@@ -57,7 +57,9 @@ def test_one_piece_of_work_follows_another(sync_thread: SyncThread, file: int) -
     assert os.fstat(file).st_size == 1200
 
 
-def test_it_says_nothing_before_it_is_done(sync_thread: SyncThread, file: int) -> None:
+def test_the_sync_thread_reports_nothing_before_it_is_done(
+    sync_thread: SyncThread, file: int
+) -> None:
     assert select.select([sync_thread.fileno()], [], [], 0)[0] == []
     sync_thread.begin([], [])
     assert ended(sync_thread) is None
@@ -98,7 +100,7 @@ def test_a_sync_that_fails_is_told_as_one(sync_thread: SyncThread, file: int) ->
     assert os.pread(file, 10, 0) == b"ab"
 
 
-def test_what_is_synced_later_is_written(sync_thread: SyncThread, file: int) -> None:
+def test_records_that_are_synced_later_are_written(sync_thread: SyncThread, file: int) -> None:
     size = 3 << 20
     for number in range(4):
         sync_thread.begin([(file, bytes((number,)) * size, number * size)], [], unsynced=True)
@@ -132,7 +134,7 @@ def test_more_than_it_takes_is_refused(sync_thread: SyncThread, file: int) -> No
     assert os.fstat(file).st_size == PERFORM_MAX
 
 
-def test_it_can_be_stopped_twice_and_before_it_did_anything() -> None:
+def test_the_sync_thread_can_be_stopped_twice_and_before_any_work() -> None:
     sync_thread = SyncThread()
     sync_thread.stop()
     sync_thread.stop()

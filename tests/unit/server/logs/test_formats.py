@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from harebell.server.config import Config
+from harebell.config import Config
 from harebell.server.logs.formats import Line, formatter_of
 
 AT = 1_728_027_515_600_956_789

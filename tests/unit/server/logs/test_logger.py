@@ -9,8 +9,9 @@ import threading
 
 import pytest
 
-from harebell.server.config import Config
+from harebell.config import Config
 from harebell.server.logs.logger import Logger, Thresholds
+from tests.patience import eventually
 
 
 def test_a_line_has_its_time_and_its_level(capfd: pytest.CaptureFixture[str]) -> None:
@@ -42,7 +43,7 @@ def test_a_peer_cannot_write_lines_of_its_own(capfd: pytest.CaptureFixture[str])
     assert r"'x\n2026 [ERROR] forged\x1b[2J\r%s' refused" in text
 
 
-def test_what_was_written_before_closing_is_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
+def test_lines_written_before_closing_are_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
     logger = Logger(Config(log_level="info"))
     for number in range(1000):
         logger.write("info", str(number))
@@ -59,6 +60,33 @@ def test_draining_ends_when_every_line_is_written(capfd: pytest.CaptureFixture[s
         assert len(capfd.readouterr().err.splitlines()) == 1000
     finally:
         logger.close()
+
+
+def test_a_line_is_written_soon_whether_the_thread_sleeps_or_gathers(
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    logger = Logger(Config(log_level="info"))
+    text = ""
+    try:
+        for number in range(10):
+            logger.write("info", f"first {number}")
+            logger.write("info", f"second {number}")
+            # An even number leaves the thread the time to fall asleep, an odd one does not.
+            if number % 2 == 0:
+                assert eventually(lambda: logger._idle)
+        text += capfd.readouterr().err
+
+        def all_there() -> bool:
+            nonlocal text
+            text += capfd.readouterr().err
+            return len(text.splitlines()) == 20
+
+        assert eventually(all_there)
+    finally:
+        logger.close()
+    assert [line[-7:] for line in text.splitlines()] == [
+        f"{which} {number}"[-7:] for number in range(10) for which in ("first", "second")
+    ]
 
 
 def test_draining_gives_up_on_a_terminal_that_takes_nothing(
@@ -91,7 +119,7 @@ def test_an_output_with_a_level_of_its_own_has_no_less_important_lines_of_any_ca
             (category, level)
             for category in ("connection", "queue", "user")
             for level in ("debug", "info", "error")
-            if thresholds.admit(Logger.line(level, "", category, 0))
+            if thresholds.admit(level, category)
         }
 
     assert admitted("console") == {("connection", "error"), ("user", "error")}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.server.config import ConfigError
+from harebell.config import ConfigError
 from harebell.server.logs.outputs import RotatedFile, next_rotation
 from tests.patience import eventually
 from tests.running import running_broker

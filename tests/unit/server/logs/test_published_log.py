@@ -8,18 +8,22 @@ from collections.abc import Callable
 import pytest
 
 from harebell.base.gauge import Gauge
-from harebell.base.limits import LOG_EXCHANGE_LINES
+from harebell.config import Config
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.log_exchange import LOG_EXCHANGE
-from harebell.server.config import Config
+from harebell.server.limits import LOG_EXCHANGE_LINES
 from harebell.server.logs.logger import Logger
 from harebell.server.logs.published_log import PublishedLog
 from harebell.store.log.memory import MemoryStore
 
 
-def told(level: str, work: Callable[[PublishedLog], None]) -> list[tuple[str, bytes]]:
-    """What arrives on the exchange of a broker whose log is told while `work` is done."""
+def told(
+    level: str,
+    work: Callable[[PublishedLog], None],
+    end: Callable[[PublishedLog], None] = lambda log: None,
+) -> list[tuple[str, bytes]]:
+    """What arrives on the exchange of a broker whose log is told while both are done."""
 
     async def run() -> list[tuple[str, bytes]]:
         broker = Broker(MemoryStore(Gauge()), Gauge(), headers_of, EDITOR)
@@ -35,6 +39,7 @@ def told(level: str, work: Callable[[PublishedLog], None]) -> list[tuple[str, by
         try:
             work(log)
             assert queue.ready_count() == 0
+            end(log)
             while log._lines:
                 await asyncio.sleep(0)
         finally:
@@ -71,6 +76,17 @@ def test_a_flood_is_cut_and_the_rest_is_counted() -> None:
     found = told("info", work)
     assert len(found) == LOG_EXCHANGE_LINES + 1
     assert found[-1] == ("warning", b"7 lines of the log were left out")
+
+
+def test_lines_that_wait_at_the_end_arrive_and_none_after_them() -> None:
+    def work(log: PublishedLog) -> None:
+        log.write("info", "stopping")
+
+    def end(log: PublishedLog) -> None:
+        log.end_publishing()
+        log.write("info", "behind the end of the closed logs")
+
+    assert told("info", work, end) == [("info", b"stopping")]
 
 
 @pytest.mark.parametrize("bound", [True, False])

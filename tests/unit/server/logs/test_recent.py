@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from harebell.base.limits import LOG_RECENT_LINES, LOG_RECENT_TEXT_CHARACTERS
+from harebell.admin.limits import LOG_RECENT_LINES
+from harebell.server.limits import LOG_RECENT_TEXT_CHARACTERS
 from harebell.server.logs.formats import Line
 from harebell.server.logs.recent import RecentLines
-from tests.unit.server.http.asking import Api, running_api
+from tests.unit.management.http.asking import Api, running_api
 
 
 def line(text: str, level: str = "info") -> Line:

@@ -14,7 +14,7 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from tests.patience import eventually
-from tests.running import RunningBroker, running_broker
+from tests.running import RunningBroker, running_broker, set_watermark
 from tests.unit.front.amqp_0_9_1.world import publish
 from tests.unit.server.listening import SECONDS, Talker, frame, talk
 
@@ -135,15 +135,17 @@ def test_a_peer_that_asks_and_does_not_read_is_not_read_from(broker: RunningBrok
 
 
 def test_a_publisher_over_the_watermark_is_held_and_goes_on_afterwards() -> None:
-    with running_broker("--memory-high-watermark", "3000000") as broker:
+    with running_broker() as broker:
         publisher, other = talk(broker.port).open_channel(), talk(broker.port).open_channel()
         publisher.send(m.QueueDeclare("q"), 1)
         publisher.next()
+        set_watermark(broker, 0)
         publisher.sock.settimeout(0.5)
         octets = memoryview(b"".join(publish(BODY) for _ in range(400)))
         sent, held, more = 0, -1, passive(other, "q").message_count
-        # It is held back when half a second goes by in which nothing is taken any more.
-        while more != held or held < 30:
+        # It is held back when half a second goes by in which nothing is taken any more. The broker
+        # may hold it back before its first message is whole.
+        while more != held:
             held = more
             with contextlib.suppress(TimeoutError):
                 while sent < len(octets):
@@ -151,8 +153,7 @@ def test_a_publisher_over_the_watermark_is_held_and_goes_on_afterwards() -> None
             assert sent < len(octets), "the broker did not stop reading"
             more = passive(other, "q").message_count
         assert held < 100
-        other.send(m.QueuePurge("q"), 1)
-        assert other.next() == m.QueuePurgeOk(held)
+        set_watermark(broker, 0.9)
         publisher.sock.settimeout(SECONDS)
         assert publisher.sock.send(octets[sent:]) > 0
         publisher.sock.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.server.config import Config
+from harebell.config import Config
 from harebell.server.net.listener import Listener, StartError
 from harebell.server.net.tls import tls_context
 from harebell.wire.v09 import methods as m
@@ -48,7 +48,7 @@ def test_an_address_of_another_machine_gets_a_sentence(tmp_path: Path) -> None:
 
 def test_addresses_are_shown_as_users_write_them() -> None:
     shown = [
-        Listener(scheme, host, port, server=None, asked=host).shown  # type: ignore[arg-type]
+        Listener(scheme, host, port, server=None, configured_host=host).shown  # type: ignore[arg-type]
         for scheme, host, port in (("amqp", "127.0.0.1", 5672), ("amqps", "::1", 5671))
     ]
     assert shown == ["amqp://127.0.0.1:5672", "amqps://[::1]:5671"]

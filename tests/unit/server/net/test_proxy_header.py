@@ -85,7 +85,7 @@ def test_a_connection_has_the_address_of_the_client(
 ) -> None:
     talker = Talker(connect(broker.port, header)).log_in()
     assert name in names(broker)
-    assert f"accepting AMQP connection {name}" in broker.log
+    assert eventually(lambda: f"accepting AMQP connection {name}" in broker.log)
     talker.sock.close()
     assert eventually(lambda: name not in names(broker))
 

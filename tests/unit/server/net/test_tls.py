@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.server.control.client import ask_command
+from harebell.management.control.client import ask_command
 from harebell.wire.v09 import methods as m
 from tests.interop.client.certificates import make_certificates
 from tests.patience import eventually
@@ -311,7 +311,7 @@ def test_a_hangup_signal_does_not_end_a_broker_without_tls() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "uvloop"])
-def test_what_comes_right_behind_the_handshake_is_served(made: Path, loop: str) -> None:
+def test_octets_right_behind_the_handshake_are_served(made: Path, loop: str) -> None:
     incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
     client = client_context().wrap_bio(incoming, outgoing)
     with running_broker(*flags(made, "--loop", loop)) as broker, plain_socket(broker) as link:

@@ -116,3 +116,19 @@ def test_a_number_with_too_many_digits_is_named_like_any_other_mistake(digits: s
         read_offset_limits("startingOffsets", digits)
     with pytest.raises(OptionError, match="startingTimestamp must be milliseconds"):
         read_time("startingTimestamp", digits)
+
+
+def test_an_offset_of_the_progress_of_a_query_is_taken_with_its_eras() -> None:
+    eras = f"{'a' * 16}:0"
+    text = f'{{"q": {{"generation": "g", "position": 7, "eras": "{eras}"}}}}'
+    assert read_offset_limits("startingOffsets", text).of("q") == OffsetLimit(
+        POSITION, 7, "g", eras
+    )
+    for wrong in (
+        text.replace(eras, "yes"),
+        text.replace("7", '"x"'),
+        text.replace('"g"', "7"),
+        text.replace('"eras"', '"ears"'),
+    ):
+        with pytest.raises(OptionError):
+            read_offset_limits("startingOffsets", wrong)

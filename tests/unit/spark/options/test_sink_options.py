@@ -31,7 +31,7 @@ def test_a_queue_is_short_for_the_default_exchange_and_its_name() -> None:
     assert (options.exchange, options.routing_key) == ("", "orders")
 
 
-def test_what_spark_hands_over_beside_is_no_mistake() -> None:
+def test_further_arguments_of_spark_are_no_mistake() -> None:
     assert parse_sink({"checkpointLocation": "/tmp/c", "queue": "q"}, NOWHERE).exchange == ""
 
 
@@ -66,6 +66,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"mandatory": "yes"}, "the option mandatory must be true or false, not 'yes'"),
     ({"deadLetter": " "}, "the option deadLetter is empty"),
     ({"deadLetter": "x" * 256}, "the option deadLetter must have at most 255 bytes"),
+    ({"badRows": "keep"}, "the option badRows must be fail, drop or dead-letter"),
     ({"deadLetter": "d", "mandatory": "false"}, "the option deadLetter needs mandatory=true"),
     ({"persistent": "2"}, "the option persistent must be true or false, not '2'"),
     ({"confirmTimeout": "0"}, "the option confirmTimeout must be a time above 0 such as 30s"),

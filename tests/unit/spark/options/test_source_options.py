@@ -129,7 +129,7 @@ def test_a_password_is_never_shown() -> None:
 
 
 def test_every_option_has_its_row_in_the_documentation() -> None:
-    page = (Path(__file__).parents[4] / "docs" / "guides" / "spark.md").read_text()
+    page = (Path(__file__).parents[4] / "docs" / "reference" / "spark-options.md").read_text()
     section = page.partition("## Options")[2].partition("\n## ")[0]
     rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|", section, re.M))
     options = parse({"queue": "q"}, NOTHING)
@@ -141,6 +141,7 @@ def test_every_option_has_its_row_in_the_documentation() -> None:
 
 
 def test_a_lease_is_not_asked_for_longer_than_a_broker_keeps_it() -> None:
+    assert parse({"queue": "q"}, NOTHING).lease_timeout == 86_400
     assert parse({"queue": "q", "leaseTimeout": "720h"}, NOTHING).lease_timeout == 30 * 86_400
     assert wrong(leaseTimeout="721h") == (
         "the option leaseTimeout must be at most 720h, for which a broker keeps a lease, not '721h'"

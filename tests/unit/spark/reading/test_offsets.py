@@ -24,7 +24,7 @@ def test_the_text_of_an_offset_does_not_change() -> None:
     assert json.dumps(offset.to_json()) == '{"position": 250000, "spool": "4f0c2a"}'
 
 
-def test_what_was_written_is_read() -> None:
+def test_written_values_are_read() -> None:
     offset = SpoolOffset(7, "ab12")
     assert SpoolOffset.of_json(json.loads(json.dumps(offset.to_json()))) == offset
 
@@ -64,6 +64,32 @@ def test_the_text_of_several_queues_does_not_depend_on_their_order() -> None:
     assert offsets_of(json.loads(text)) == points
 
 
+def test_eras_are_a_part_of_an_offset_behind_its_number() -> None:
+    eras = f"{'a' * 16}:1 {'b' * 16}:3"
+    points = {"a": ClaimOffset("g", "spark-1", 3, eras), "b": LogOffset("g", 7, eras)}
+    text = json.dumps(offsets_json(points))
+    assert f'"claim": 3, "eras": "{eras}"' in text
+    assert f'"position": 7, "eras": "{eras}"' in text
+    assert offsets_of(json.loads(text)) == points
+
+
+@pytest.mark.parametrize(
+    ("eras", "newest", "shared"),
+    [
+        ("", 9, 5),
+        ("", 3, 3),
+        (f"{'a' * 16}:1", 9, 4),
+        (f"{'a' * 16}:1 {'c' * 16}:4", 9, 3),
+        (f"{'c' * 16}:1", 9, 0),
+    ],
+)
+def test_an_offset_knows_which_of_its_claims_a_group_has_made(
+    eras: str, newest: int, shared: int
+) -> None:
+    offset = ClaimOffset("g", "spark-1", 5, f"{'a' * 16}:1 {'b' * 16}:5")
+    assert offset.shared(eras, newest) == shared
+
+
 def test_several_queues_over_plain_amqp_have_their_spools() -> None:
     points = {"a": SpoolOffset(7, "ab12"), "b": START}
     assert offsets_of(json.loads(json.dumps(offsets_json(points)))) == points
@@ -91,6 +117,9 @@ def test_a_queue_can_have_the_name_of_a_key() -> None:
         {"q": {"generation": "g", "group": "", "claim": 1}},
         {"q": {"generation": "g", "group": "a", "claim": True}},
         {"q": {"generation": "g", "position": 1, "more": 1}},
+        {"q": {"generation": "g", "position": 1, "eras": 1}},
+        {"q": {"generation": "g", "position": 1, "eras": "ab:0"}},
+        {"q": {"eras": ""}},
         {"q": {"position": 7, "spool": "../x"}},
     ],
 )

@@ -83,7 +83,7 @@ def test_busy_queues_share_a_micro_batch() -> None:
     assert query(a=100, b=100).advance(at(a=0, b=0), 20, None) == at(a=10, b=10)
 
 
-def test_what_an_idle_queue_leaves_goes_to_the_others() -> None:
+def test_the_share_of_an_idle_queue_goes_to_the_others() -> None:
     assert query(a=100, b=0).advance(at(a=0, b=0), 20, None) == at(a=20, b=0)
     assert query(a=100, b=0, c=100, d=0).advance(at(a=0, b=0, c=0, d=0), 20, None) == (
         at(a=10, b=0, c=10, d=0)

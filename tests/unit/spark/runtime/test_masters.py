@@ -60,7 +60,7 @@ def test_a_master_that_listens_says_where(url: str, address: tuple[str, int] | N
 
 
 @pytest.mark.parametrize("url", ["", "locale", "local[0]", "local[x]", "sprk://h:1", "mesos://h:1"])
-def test_what_is_no_master_is_refused_with_what_would_be(url: str) -> None:
+def test_an_invalid_master_is_refused_with_the_valid_ones(url: str) -> None:
     with pytest.raises(
         SessionError, match=r"unknown master .*: use local\[\*\], spark://HOST:PORT"
     ):

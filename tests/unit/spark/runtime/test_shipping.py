@@ -30,6 +30,8 @@ def test_the_archive_has_the_format_and_nothing_of_the_broker(archive: Path) -> 
     assert {name for name in model if not name.startswith(checking)} == {
         "harebell/model/__init__.py",
         "harebell/model/editor.py",
+        "harebell/model/expiration.py",
+        "harebell/model/limits.py",
     }
     assert f"{checking}condition.py" in model
     assert not [name for name in names if "__pycache__" in name or name.endswith(".pyx")]
@@ -78,7 +80,7 @@ def test_a_python_without_harebell_finds_the_format_in_the_archive(
     assert not implementation or chosen == implementation
 
 
-def test_what_goes_to_spark_connect_is_python_only(tmp_path: Path) -> None:
+def test_the_archive_for_spark_connect_is_python_only(tmp_path: Path) -> None:
     names = zipfile.ZipFile(shipping.make_archive(tmp_path, shipping.python_files())).namelist()
     assert "harebell/spark/source.py" in names
     assert all(name.endswith(".py") for name in names)

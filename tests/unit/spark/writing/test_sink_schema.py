@@ -75,7 +75,7 @@ def test_a_batch_as_spark_hands_it_over_is_taken_as_it_is() -> None:
     assert fitted.column(0).buffers()[2].address == batch.column(0).buffers()[2].address
 
 
-def test_what_the_options_say_counts_for_all_rows() -> None:
+def test_options_count_for_all_rows() -> None:
     text = "value STRING, routing_key STRING, exchange STRING"
     assert columns(text, has_routing_key=False).names == ("value", "routing_key")
     assert columns(text, has_exchange=False).names == ("value", "exchange")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
+from harebell.kernels.records import crc32c
 from harebell.store.commit import write_all
 from harebell.store.definitions import open_definitions
 from harebell.store.journal.changes import SNAPSHOT, WRITE, Change, decode, encode
@@ -270,7 +271,7 @@ def test_a_snapshot_frees_all_earlier_generations_of_definitions() -> None:
 
 
 @pytest.mark.parametrize("name", ["redo", "transient/a/1.seg", "stages/1", "inventory"])
-def test_what_only_this_machine_needs_is_not_recorded(name: str) -> None:
+def test_records_that_only_this_machine_needs_are_not_recorded(name: str) -> None:
     journal = Journal()
     files = RecordedFiles(MemoryFiles(), journal)
     files.make_directory(name.rpartition("/")[0] or "x")
@@ -285,12 +286,18 @@ def _flipped(row: bytes) -> bytes:
     return row[:-1] + bytes([row[-1] ^ 1])
 
 
+def _newer(row: bytes) -> bytes:
+    """A row of another format, as it was written."""
+    return b"\x03\0\0\0" + crc32c(b"other").to_bytes(4, "little") + b"other"
+
+
 @pytest.mark.parametrize(
     ("spoil", "complaint"),
     [
         (_flipped, "row 7 is damaged"),
         (lambda row: row[:5], "row 7 is damaged"),
-        (lambda row: b"\x02" + row[1:], "row 7 has format 2, and this version of Harebell reads 1"),
+        (lambda row: b"\x02" + row[1:], "row 7 is damaged"),
+        (_newer, "row 7 has format 3, and this version of Harebell reads 1"),
     ],
 )
 def test_a_row_that_is_not_what_was_written_is_refused(

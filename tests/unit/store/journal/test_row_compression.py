@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.errors import StoreError
-from harebell.base.limits import COMPRESS_MIN_BYTES, COMPRESS_SHARE, COMPRESS_SKIPPED_ROWS
 from harebell.store.journal.changes import WRITE, Change, decode, encode, plain
 from harebell.store.journal.row_compression import COMPRESSED, RowCompressor
+from harebell.store.limits import COMPRESS_MIN_BYTES, COMPRESS_SHARE, COMPRESS_SKIPPED_ROWS
 
 WHERE = "row 7 of the log"
 

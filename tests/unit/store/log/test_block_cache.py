@@ -16,7 +16,7 @@ def _logs(bench: Bench, count: int, body: bytes) -> list:  # type: ignore[type-a
     return logs
 
 
-def test_what_all_logs_keep_of_what_they_read_has_a_limit() -> None:
+def test_blocks_that_all_logs_keep_in_memory_have_a_limit() -> None:
     bench = Bench(segment_bytes=1 << 30)
     bench.store.handles.blocks = loaded = BlockCache(100_000)
     logs = _logs(bench, 20, bytes(9_000))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from harebell.base.limits import LARGE_RECORD_BYTES, SEEN_AHEAD, WRITE_EARLY_BYTES
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.rows import Rows
+from harebell.store.limits import SEEN_AHEAD, WRITE_EARLY_BYTES
 from harebell.wire.arrow.decode import decode_batch
 from tests.sim.disk import Random
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
@@ -43,7 +44,7 @@ def test_positions_grow_by_one() -> None:
     assert (log.first(), log.end(), log.live()) == (0, 3, 3)
 
 
-def test_what_is_settled_is_gone_and_settling_twice_is_harmless() -> None:
+def test_settled_messages_are_gone_and_settling_twice_is_harmless() -> None:
     bench = Bench()
     log = filled(bench, 5)
     log.settle(1)
@@ -83,7 +84,7 @@ def test_everything_durable_is_back_after_a_kill() -> None:
     assert again.append(message()) == 40
 
 
-def test_what_was_not_committed_is_not_back() -> None:
+def test_uncommitted_records_are_not_back() -> None:
     bench = Bench()
     log = filled(bench, 3)
     log.append(message(b"late"))
@@ -172,7 +173,7 @@ def test_messages_settled_before_they_are_written_cost_no_file() -> None:
     assert bench.gauge.used == 0
 
 
-def test_what_was_handed_out_is_known_exactly_after_a_good_end() -> None:
+def test_delivered_messages_are_known_exactly_after_a_good_end() -> None:
     bench = Bench()
     log = filled(bench, 10)
     log.see(4)

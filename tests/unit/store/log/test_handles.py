@@ -67,7 +67,7 @@ def test_too_many_open_files_make_others_close() -> None:
     assert failed
 
 
-def test_what_cannot_be_opened_raises() -> None:
+def test_a_file_that_cannot_be_opened_raises() -> None:
     handles = Handles(SimDisk())
     with pytest.raises(FileNotFoundError):
         handles.reader(Segment("queues/none", 0, 1))

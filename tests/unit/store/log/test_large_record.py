@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import LARGE_RECORD_BYTES, READ_HELD_BYTES, TRANSIENT_SLICE_BYTES
 from harebell.base.work import Step
+from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.records import RecordBuffer
+from harebell.store.limits import READ_HELD_BYTES, TRANSIENT_SLICE_BYTES
 from harebell.store.log.large_record import LargeRecord, read_large
 from tests.unit.store.stores import DIRECTORY, IDENTITY, NOW, Bench, message
 
@@ -42,7 +43,9 @@ def test_its_body_is_never_copied_on_its_way_to_disk() -> None:
     assert large.read() is not letter
 
 
-def test_it_can_be_read_before_within_and_after_its_commit_and_after_a_restart() -> None:
+def test_a_large_record_can_be_read_before_within_and_after_its_commit_and_after_a_restart() -> (
+    None
+):
     bench = Bench()
     log = bench.log()
     log.append(message(b"first"))
@@ -103,7 +106,7 @@ def test_the_memory_gauge_counts_nothing_of_a_log_that_is_deleted(deleted: str) 
         batch.perform()
     elif deleted == "when it was read":
         bench.commit()
-        log.fetch(0, lambda: None)
+        log.load_spilled(0, lambda: None)
     log.delete()
     if batch is not None:
         bench.store.commit.finish(batch)
@@ -148,7 +151,7 @@ def test_a_size_beyond_the_end_of_the_file_is_damage() -> None:
     assert log.read(0) is None
 
 
-def test_what_is_cut_off_is_not_read() -> None:
+def test_a_record_that_is_cut_off_is_not_read() -> None:
     bench = Bench()
     bench.log().append(message(LARGE))
     bench.commit()
@@ -184,16 +187,16 @@ class Turns:
 
 def test_a_large_message_on_disk_is_far_until_it_is_fetched_slice_by_slice() -> None:
     turns = Turns()
-    assert turns.log.far(0)
-    turns.log.fetch(0, lambda: turns.done.append("read"))
+    assert turns.log.is_spilled(0)
+    turns.log.load_spilled(0, lambda: turns.done.append("read"))
     slices = 1
     while turns.go_on():
-        assert turns.log.far(0)
+        assert turns.log.is_spilled(0)
         assert turns.done == []
         slices += 1
     assert slices >= len(LARGE) // TRANSIENT_SLICE_BYTES
     assert turns.done == ["read"]
-    assert not turns.log.far(0)
+    assert not turns.log.is_spilled(0)
     assert turns.log.read(0).body == LARGE
     turns.log.settle(0)
     assert turns.bench.store.handles.blocks.byte_count < LARGE_RECORD_BYTES
@@ -203,8 +206,8 @@ def test_several_who_want_the_same_message_share_one_reading() -> None:
     turns = Turns()
     wanted = [lambda: turns.done.append("one"), lambda: turns.done.append("two")]
     for done in wanted:
-        turns.log.fetch(0, done)
-    turns.log.fetch(0, wanted[0])
+        turns.log.load_spilled(0, done)
+    turns.log.load_spilled(0, wanted[0])
     assert len(turns.steps) == 1
     while turns.go_on():
         pass
@@ -214,7 +217,7 @@ def test_several_who_want_the_same_message_share_one_reading() -> None:
 def test_a_message_that_is_settled_or_gone_while_it_is_read_ends_the_reading() -> None:
     for end in (lambda log: log.settle(0), lambda log: log.delete()):
         turns = Turns()
-        turns.log.fetch(0, lambda turns=turns: turns.done.append("over"))
+        turns.log.load_spilled(0, lambda turns=turns: turns.done.append("over"))
         end(turns.log)
         turns.bench.commit()
         while turns.steps:
@@ -226,11 +229,11 @@ def test_a_message_that_is_settled_or_gone_while_it_is_read_ends_the_reading() -
 def test_a_damaged_message_is_fetched_once_and_then_reported_by_read() -> None:
     turns = Turns()
     rewritten(turns.bench, turns.bench.files()[0], 9_000, b"\0\0")
-    turns.log.fetch(0, lambda: turns.done.append("over"))
+    turns.log.load_spilled(0, lambda: turns.done.append("over"))
     while turns.steps:
         turns.go_on()
     assert turns.done == ["over"]
-    assert not turns.log.far(0)
+    assert not turns.log.is_spilled(0)
     assert turns.log.read(0) is None
     assert "damaged" in turns.bench.reports[-1][1]
 
@@ -239,11 +242,11 @@ def test_fetched_messages_that_nobody_takes_are_let_go() -> None:
     count = READ_HELD_BYTES // len(LARGE) + 3
     turns = Turns(count)
     for position in range(count):
-        turns.log.fetch(position, lambda: None)
+        turns.log.load_spilled(position, lambda: None)
         while turns.steps:
             turns.go_on()
-    assert turns.log.far(0)
-    assert not turns.log.far(count - 1)
+    assert turns.log.is_spilled(0)
+    assert not turns.log.is_spilled(count - 1)
     assert turns.bench.store.handles.blocks.byte_count <= READ_HELD_BYTES
     assert turns.log.read(0).body == LARGE
 
@@ -252,8 +255,8 @@ def test_a_small_message_and_one_in_memory_are_not_far() -> None:
     turns = Turns()
     turns.log.append(message(b"small"))
     turns.log.append(message(LARGE))
-    assert [turns.log.far(at) for at in range(3)] == [True, False, False]
-    assert not turns.log.far(99)
+    assert [turns.log.is_spilled(at) for at in range(3)] == [True, False, False]
+    assert not turns.log.is_spilled(99)
     assert IDENTITY in turns.log.directory
 
 

@@ -91,6 +91,6 @@ def test_definitions_come_back_by_kind_in_the_order_of_their_making() -> None:
     assert list(definitions.load("exchange")) == []
 
 
-def test_what_is_in_memory_is_never_waited_for() -> None:
+def test_messages_in_memory_are_never_waited_for() -> None:
     commit = MemoryStore(Gauge()).commit
     assert commit.done >= commit.ticket

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import READ_MAX_BYTES
+from harebell.store.limits import READ_MAX_BYTES
 from tests.unit.store.stores import Bench, message
 
 

@@ -54,7 +54,7 @@ def test_a_segment_ends_where_its_buffer_ends() -> None:
         0,
         False,
     )
-    segment.goes_on(640, 1)
+    segment.continue_at(640, 1)
     segment.positions.add(segment.buffer.message(5, 0, message(), True))
     assert segment.positions.offset(5) == 640
     assert segment.end() == 640 + segment.buffer.size

@@ -70,7 +70,7 @@ def test_the_first_position_at_or_after_a_moment_is_found(segment_bytes: int) ->
         assert log.at_time(NOW + moment) == expected
 
 
-def test_what_retention_let_go_is_not_found() -> None:
+def test_records_removed_by_retention_are_not_found() -> None:
     bench = Bench(segment_bytes=400)
     log = bench.log()
     for time in range(20):
@@ -96,7 +96,7 @@ def test_retention_stops_at_a_position_that_is_still_needed() -> None:
 
 @pytest.mark.parametrize("segment_bytes", [400, 1 << 20])
 @pytest.mark.parametrize("gone", [(2, 3, 4), (0, 7), (3,), (4, 5, 6, 7), (1, 2, 3, 4, 5, 6)])
-def test_what_was_settled_is_passed_over(segment_bytes: int, gone: tuple[int, ...]) -> None:
+def test_settled_records_are_passed_over(segment_bytes: int, gone: tuple[int, ...]) -> None:
     bench = Bench(segment_bytes=segment_bytes)
     log = bench.log()
     for position in range(8):

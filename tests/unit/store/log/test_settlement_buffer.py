@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from struct import iter_unpack, unpack
 
-from harebell.base.limits import SEEN_AHEAD
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer, head, payload
+from harebell.store.limits import SEEN_AHEAD
 from harebell.store.log.settlement_buffer import SettlementBuffer
 
 
@@ -34,7 +34,7 @@ def test_positions_settled_in_order_are_one_range() -> None:
     assert written(notes) == []
 
 
-def test_what_was_written_is_told_as_ranges() -> None:
+def test_written_settlements_are_reported_as_ranges() -> None:
     notes = SettlementBuffer()
     notes.settled(0, 3)
     notes.counted(9, 2)

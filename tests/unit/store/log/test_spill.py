@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from harebell.base.limits import TRANSIENT_MEMORY_BYTES, TRANSIENT_SLICE_BYTES
 from harebell.base.work import Step
+from harebell.store.limits import TRANSIENT_MEMORY_BYTES, TRANSIENT_SLICE_BYTES
 from tests.sim.disk import SimDisk
 from tests.unit.store.stores import IDENTITY, Bench, message
 
@@ -65,7 +65,7 @@ def test_a_large_segment_is_written_slice_by_slice() -> None:
     assert [slices.log.read(at).body for at in range(MANY)] == [body(at) for at in range(MANY)]
 
 
-def test_what_is_written_is_in_memory_no_longer() -> None:
+def test_a_written_message_is_in_memory_no_longer() -> None:
     slices = Slices()
     slices.fill()
     before = slices.bench.gauge.used

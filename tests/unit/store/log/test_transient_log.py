@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import (
-    HELD_AGAIN_BYTES,
+from harebell.base.limits import HELD_AGAIN_BYTES
+from harebell.base.message import FAMILY_010, Message, Properties, copy_message
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.bcc import BccMessage
+from harebell.store.limits import (
+    SHARED_BY_QUEUES,
     TRANSIENT_FIRST_BYTES,
     TRANSIENT_MEMORY_BYTES,
     TRANSIENT_SEGMENT_BYTES,
 )
-from harebell.base.message import FAMILY_010, Message, Properties, copy_message
-from harebell.kernels.batches import BatchBuilder
-from harebell.model.bcc import BccMessage
 from tests.sim.disk import SimDisk
 from tests.unit.store.stores import IDENTITY, NOW, Bench, message
 
@@ -107,7 +108,7 @@ def test_logs_share_a_message_and_leave_it_as_it_is() -> None:
     assert bench.gauge.used == sent.footprint()
 
 
-def test_what_belongs_to_another_delivery_is_not_kept() -> None:
+def test_records_of_another_delivery_are_not_kept() -> None:
     log = opened(Bench())
     for name, value in (("origin", 7), ("deliveries", 2), ("offset", 9), ("timestamp", NOW)):
         sent = message(b"from elsewhere")
@@ -116,7 +117,8 @@ def test_what_belongs_to_another_delivery_is_not_kept() -> None:
         assert said(found) == said(message(b"from elsewhere"))
         assert found.timestamp == 0
         assert getattr(sent, name) == value
-    blind = BccMessage("e", "k", Properties(b"seen"), Properties(b"whole"), b"body")
+    whole = Properties(b"whole")
+    blind = BccMessage(Message("e", "k", whole, b"body"), Properties(b"seen"), whole)
     found = log.read(log.append(blind))
     assert type(found) is Message
     assert (found.raw, found.body) == (b"seen", b"body")
@@ -166,7 +168,7 @@ def test_rows_say_when_a_message_came_wherever_it_is() -> None:
     log.set_count(7, 1)
     builder = BatchBuilder(("offset", "timestamp", "redelivered"), (), "q", *[None] * 4)
     builder.limit(PLENTY, PLENTY, PLENTY)
-    assert log.pour(0, log.end(), builder) == log.end()
+    assert log.append_to(0, log.end(), builder) == log.end()
     _, _, (_, positions, _, moments, _, again) = builder.finish()
     expected = [number for number in range(SPILLED) if number != 5]
     assert memoryview(positions).cast("q").tolist() == expected
@@ -186,7 +188,7 @@ def test_a_message_of_another_family_is_converted_with_its_time() -> None:
 
     builder = BatchBuilder(("value",), (), "q", None, None, None, convert)
     builder.limit(PLENTY, PLENTY, PLENTY)
-    log.pour(0, 1, builder)
+    log.append_to(0, 1, builder)
     assert (builder.rows, seen) == (1, [(FAMILY_010, NOW)])
 
 
@@ -309,7 +311,7 @@ def test_a_body_is_counted_once_where_logs_have_copies_of_its_message() -> None:
     assert bench.gauge.used == 0
 
 
-def test_what_many_logs_hold_together_is_not_written_once_for_each() -> None:
+def test_settlements_of_many_logs_together_are_not_written_once_for_each() -> None:
     bench = Bench()
     logs = fan(bench, 50)
     count = 2 * SPILLED
@@ -350,4 +352,78 @@ def test_a_segment_that_is_retained_away_lets_go_of_its_messages() -> None:
     other.delete()
     assert bench.gauge.used == in_memory(one)
     one.delete()
+    assert bench.gauge.used == 0
+
+
+def test_when_memory_is_short_every_message_goes_to_disk_and_stays_what_it_is() -> None:
+    bench = Bench()
+    log, small = opened(bench), opened(bench, "f" * 32)
+    sent, settled = [], set()
+    for number in range(60):
+        if number % 3:
+            bench.clock.advance(1)
+        size = TRANSIENT_SEGMENT_BYTES if number == 30 else 10_000
+        sent.append((several(number, size), bench.clock.ms))
+        assert log.append(sent[-1][0]) == number
+        if number % 4 == 1 or number in (0, 59):
+            log.settle(number)
+            settled.add(number)
+    small.append(message(b"little"))
+    reached = {at: log.reach(at, at + 1, 1, -1) for at in range(60)}
+    log.set_count(2, 5)
+    assert files(bench) == []
+    bench.store.press(True)
+    assert files(bench)
+    assert bench.gauge.used == in_memory(log) + small.read(0).footprint()
+    assert in_memory(log) == 0
+    assert bench.disk.names(f"transient/{'f' * 32}") == [], "it is not worth a file"
+    for at, (expected, when) in enumerate(sent):
+        if at in settled:
+            assert log.read(at) is None
+            continue
+        found = log.read(at)
+        assert found.deliveries == (5 if at == 2 else 0)
+        found.deliveries = 0
+        assert said(found) == said(expected)
+        assert log.time_of(at) == when
+        assert log.reach(at, at + 1, 1, -1) == reached[at]
+    # While memory is short, more messages go there as well.
+    for number in range(300):
+        log.append(several(number, 10_000))
+    assert in_memory(log) < 2 * TRANSIENT_SEGMENT_BYTES
+    bench.store.press(False)
+    log.settle_range(0, log.end())
+    assert files(bench) == []
+    assert bench.gauge.used == small.read(0).footprint()
+    small.settle(0)
+    assert bench.gauge.used == 0
+
+
+def test_messages_shared_by_many_queues_stay_in_memory_under_pressure() -> None:
+    bench = Bench()
+    logs = [opened(bench, f"{number:032x}") for number in range(SHARED_BY_QUEUES)]
+    shared = message(bytes(2 * TRANSIENT_SEGMENT_BYTES))
+    for log in logs:
+        log.append(shared)
+    bench.store.press(True)
+    assert all(log.read(0) is shared for log in logs)
+    logs[0].settle(0)
+    bench.store.press(True)
+    assert [log.read(0) is shared for log in logs[1:]] == [False] * (SHARED_BY_QUEUES - 1)
+    assert all(log.read(0).body == shared.body for log in logs[1:])
+    assert bench.gauge.used == 0
+
+
+def test_a_disk_that_takes_nothing_leaves_messages_in_memory() -> None:
+    bench = Bench(SimDisk(capacity=50_000))
+    log = opened(bench)
+    sent = [several(number, 10_000) for number in range(20)]
+    for each in sent:
+        log.append(each)
+    for _ in range(2):
+        bench.store.press(True)
+        assert [said(log.read(at)) for at in range(20)] == [said(each) for each in sent]
+        assert bench.gauge.used == in_memory(log) > 200_000
+    assert "stays in memory" in bench.reports[-1][1]
+    log.delete()
     assert bench.gauge.used == 0

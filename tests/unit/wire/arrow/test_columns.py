@@ -40,6 +40,6 @@ def test_a_schema_has_only_what_is_asked_for() -> None:
         ("properties.type,properties", "column properties is asked for twice"),
     ],
 )
-def test_what_no_message_has_is_refused_with_the_nearest(text: str, error: str) -> None:
+def test_a_column_that_no_message_has_is_refused_with_the_nearest(text: str, error: str) -> None:
     with pytest.raises(ValueError, match=error):
         selection(text)

@@ -56,7 +56,7 @@ def test_no_rows_are_a_batch_too() -> None:
         (MESSAGE[:-8], "the buffers have .* octets, and .* came"),
     ],
 )
-def test_what_is_no_record_batch_is_refused(message: bytes, error: str) -> None:
+def test_octets_that_are_no_record_batch_are_refused(message: bytes, error: str) -> None:
     with pytest.raises(BatchError, match=error):
         decode_batch(message, COLUMNS, FIELDS)
 

@@ -39,7 +39,7 @@ def test_numbers_stand_at_multiples_of_their_size() -> None:
     assert len(data) % 8 == 0
 
 
-def test_what_a_table_refers_to_is_found_from_it() -> None:
+def test_objects_that_a_table_refers_to_are_found_from_it() -> None:
     inner = [FlatTable({0: FlatText("one")}), FlatTable({0: FlatText("zwölf")})]
     pairs = struct.pack("<qqqq", 1, 2, 3, 4)
     data = flatbuffer(FlatTable({0: Vector(inner), 1: Structs(pairs, 2), 2: FlatText("")}))

@@ -38,7 +38,7 @@ def test_a_buffer_that_is_cut_off_is_an_error(size: int) -> None:
         read()
 
 
-def test_what_leads_out_of_the_buffer_is_an_error() -> None:
+def test_an_offset_out_of_the_buffer_is_an_error() -> None:
     for broken in (
         pack("<I", 0xFFFF_FFFF) + BUFFER[4:],
         BUFFER[:18] + pack("<i", -0x7FFF_0000) + BUFFER[22:],

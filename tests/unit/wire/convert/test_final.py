@@ -141,13 +141,13 @@ SENT = [
 
 
 @pytest.mark.parametrize("struct", SENT, ids=repr)
-def test_what_0_10_says_comes_back_through_basic(struct: Any) -> None:
+def test_properties_of_0_10_come_back_through_basic(struct: Any) -> None:
     found = structs_of(from_basic(to_basic(final(struct))))
     assert found.pop(type(struct).__name__) == struct
     assert all(other == type(other)() for other in found.values())
 
 
-def test_what_belongs_to_one_transfer_ends_with_it() -> None:
+def test_fields_of_one_transfer_end_with_it() -> None:
     sent = final(
         DeliveryProperties(discard_unroutable=True, immediate=True, exchange="x", routing_key="k"),
         MessageProperties(content_length=4),

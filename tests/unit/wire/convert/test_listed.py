@@ -54,7 +54,7 @@ def test_the_struct_is_what_the_codec_of_0_10_writes() -> None:
         (b"\0\0\0\5\x09\1\0\0\5", "octets after the last field"),
     ],
 )
-def test_what_is_no_such_struct_is_named(raw: bytes, text: str) -> None:
+def test_an_unknown_struct_is_named(raw: bytes, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         to_list(FILE, raw)
 

@@ -95,7 +95,7 @@ def test_a_number_keeps_its_width_and_sign_both_ways(tag: bytes, code: int, octe
         (MOMENT, MOMENT),
     ],
 )
-def test_what_a_table_has_no_type_for_becomes_what_says_the_same(
+def test_a_value_without_a_type_in_the_table_becomes_an_equal_one(
     value: object, there: object
 ) -> None:
     octets = body(types.write_map({"k": value}))

@@ -38,7 +38,7 @@ def test_one_header_is_two_versions_until_the_broker_answers() -> None:
         (b"AMQP\x03\x01\x00\x00", "AMQP 3 1 0 0"),
     ],
 )
-def test_what_is_another_protocol_is_named(data: bytes, text: str) -> None:
+def test_another_protocol_is_named(data: bytes, text: str) -> None:
     assert text in fed(data, len(data))[0].text
 
 

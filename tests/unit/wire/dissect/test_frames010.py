@@ -92,7 +92,7 @@ def test_a_segment_in_several_frames_is_decoded_with_the_last() -> None:
     assert events[-1].fields["queue"] == "q" * 100
 
 
-def test_what_cannot_be_read_says_why() -> None:
+def test_a_frame_that_cannot_be_read_says_why() -> None:
     unknown = bytes((15, 1, 0, 16, 0, 1, 0, 1, 0, 0, 0, 0)) + b"\xee\x01\x01\x00"
     (event,) = fed(unknown)
     assert event.kind == kinds.UNREADABLE

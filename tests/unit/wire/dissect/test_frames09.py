@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.base.limits import DUMP_FRAME_BYTES
 from harebell.wire.dissect import Dissector
 from harebell.wire.dissect import event as kinds
+from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v09 import methods
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from tests.unit.wire.dissect.talk import CLIENT, HEADER, SECRET, START_OK, fed, frame, framed
@@ -31,7 +31,7 @@ def test_frames_are_the_same_in_whatever_pieces_they_come(pieces: int) -> None:
     assert events[4].body == b"hello"
 
 
-def test_what_is_raw_is_what_was_sent_but_for_the_secret() -> None:
+def test_raw_octets_are_those_that_were_sent_but_for_the_secret() -> None:
     raw = b"".join(event.raw for event in fed(CLIENT))
     assert len(raw) == len(CLIENT)
     assert raw == CLIENT.replace(SECRET, b"*" * len(SECRET))

@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.errors import ProtocolError
+from harebell.base.values import Typed
 from harebell.wire.v010 import commands, controls, structs
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from harebell.wire.v010.composites import Command, Composite, Control
 from harebell.wire.v010.spec import CompositeSpec, ProtocolSpec
-from harebell.wire.v010.structs import Command, Composite, Control
-from harebell.wire.v010.types import Array, Typed, read_datetime
+from harebell.wire.v010.types import Array, read_datetime
 
 PLACES: dict[str, Any] = {
     "uint8": st.integers(0, 255),
@@ -96,7 +97,7 @@ CAPTURED: list[tuple[str, Any]] = [
 
 
 @pytest.mark.parametrize(("octets", "value"), CAPTURED)
-def test_what_a_real_client_sent_is_understood(octets: str, value: Composite) -> None:
+def test_the_octets_of_a_real_client_are_understood(octets: str, value: Composite) -> None:
     raw = bytes.fromhex(octets)
     if isinstance(value, Control):
         assert AMQP_0_10.decode_control(raw) == value
@@ -134,9 +135,7 @@ def test_branches_travel_in_an_array_of_structs() -> None:
     result = commands.ExecutionResult(3, structs.RecoverResult(raw))
     command: Any = AMQP_0_10.decode_command(AMQP_0_10.encode(result)).command
     back = [
-        AMQP_0_10.read_struct32(
-            len(each.octets).to_bytes(4) + each.octets, 0, 4 + len(each.octets)
-        )[0]
+        AMQP_0_10.read_struct32(len(each.data).to_bytes(4) + each.data, 0, 4 + len(each.data))[0]
         for each in command.value.in_doubt
     ]
     assert back == branches
@@ -219,17 +218,19 @@ def test_a_header_that_cannot_be_read_is_refused(octets: str) -> None:
         (commands.ExecutionResult(1, structs.ReplyTo()), "is no struct with a code"),
     ],
 )
-def test_what_cannot_be_sent_names_the_command_and_the_field(value: Command, text: str) -> None:
+def test_a_value_that_cannot_be_sent_names_the_command_and_the_field(
+    value: Command, text: str
+) -> None:
     with pytest.raises((ValueError, TypeError), match=text):
         AMQP_0_10.encode(value)
 
 
 @pytest.mark.parametrize(
     "table",
-    ["queue 8\n  declare 1 C : nonsense queue", "queue 8\n  dance 1 C", "queue 8\n  purge 3 C ?"],
+    ["queue 8\n  declare 1 C : nonsense queue", "queue 8\n  purge 3 C ?"],
 )
 def test_a_table_that_makes_no_sense_is_refused(table: str) -> None:
-    with pytest.raises(ValueError, match=r"unknown data type|no class|cannot read|differ"):
+    with pytest.raises(ValueError, match=r"unknown data type|cannot read"):
         ProtocolSpec(table)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.states import CHANNEL_SERVER, CONNECTION_SERVER, ChannelState
+from harebell.wire.v010.states import CONNECTION_SERVER
 from harebell.wire.v09.states import ConnectionState
 
 
@@ -16,15 +16,7 @@ def test_every_state_of_a_connection_says_what_may_come() -> None:
             assert isinstance(state, ConnectionState)
 
 
-def test_every_control_that_a_client_sends_is_legal_somewhere() -> None:
-    legal = {
-        name for table in (CONNECTION_SERVER, CHANNEL_SERVER) for f in table.values() for name in f
-    }
-    assert legal == {name for name, spec in AMQP_0_10.controls.items() if spec.from_client}
-
-
-def test_every_state_of_a_channel_says_what_may_come() -> None:
-    assert set(CHANNEL_SERVER) == set(ChannelState)
-    for follows in CHANNEL_SERVER.values():
-        assert {"session.attach", "session.detach", "session.detached"} <= set(follows)
-        assert all(name.startswith("session.") for name in follows)
+def test_every_control_of_connections_that_a_client_sends_is_legal_somewhere() -> None:
+    legal = {name for follows in CONNECTION_SERVER.values() for name in follows}
+    controls = [spec for name, spec in AMQP_0_10.controls.items() if name.startswith("connection.")]
+    assert legal == {spec.name for spec in controls if spec.from_client}

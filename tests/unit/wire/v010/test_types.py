@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.limits import TABLE_DEPTH
+from harebell.base.values import Typed
 from harebell.wire.v010 import types
-from harebell.wire.v010.types import Array, Malformed, Typed
+from harebell.wire.v010.types import Array, Malformed
 from harebell.wire.v09.fields import Timestamp
 
 
@@ -90,7 +91,7 @@ def test_every_type_stands_as_the_document_draws_it(value: Any, octets: str) -> 
         ("38ffffffffffffffff", Timestamp(2**64 - 1)),
     ],
 )
-def test_what_others_write_is_read_or_kept_as_octets(octets: str, value: Any) -> None:
+def test_values_of_other_writers_are_read_or_kept_as_octets(octets: str, value: Any) -> None:
     assert read(bytes.fromhex(octets)) == value
 
 
@@ -151,7 +152,7 @@ def test_nothing_is_nested_deeper_than_the_limit() -> None:
         ({"k": Array(0xC8, [Decimal(2**31)])}, "2147483648 does not fit into 32 bits"),
     ],
 )
-def test_what_cannot_be_written_is_named(value: Any, why: str) -> None:
+def test_a_value_that_cannot_be_written_is_named(value: Any, why: str) -> None:
     with pytest.raises((ValueError, TypeError), match=why):
         written(value)
 

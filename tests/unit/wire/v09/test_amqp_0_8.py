@@ -138,7 +138,7 @@ def test_the_table_of_0_9_is_that_of_the_document() -> None:
     _same(ours, renamed, ALIASES_0_9)
 
 
-def test_what_is_spoken_has_every_method_of_qpids_0_9() -> None:
+def test_the_spoken_0_9_has_every_method_of_qpids() -> None:
     ours = _table(AMQP_0_9)
     theirs = _document("0-9-qpid", left_out=("message",))
     numbers = {(line.class_id, line.method_id) for line in ours.values()}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.extensions import FIRST_CLASS
-from harebell.wire.v09.methods import METHODS, Method
+from harebell.wire.v09.method import METHODS, Method
 from harebell.wire.v09.spec import MethodSpec
 from tests.unit.wire.v09.tables import TABLES, shortstr
 

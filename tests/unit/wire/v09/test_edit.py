@@ -61,7 +61,7 @@ def test_editing_octets_does_what_editing_values_would(
     assert after == before
 
 
-def test_what_does_not_change_keeps_its_octets() -> None:
+def test_unchanged_properties_keep_their_octets() -> None:
     # A short (s), an unsigned octet (B) and a second entry of the same name.
     kept = b"\x01as\x00\x05" + b"\x01bB\x07" + b"\x01as\x00\x06"
     gone = b"\x01ct\x01"

@@ -28,7 +28,7 @@ def test_no_other_version_has_any(spec: ProtocolSpec):
     assert own(spec) == set()
 
 
-def test_what_a_broker_announces_is_a_table_of_versions():
+def test_a_broker_announces_a_table_of_versions():
     assert announced({"harebell": {"lease": 1, "bulk": 2}}) == {"lease": 1, "bulk": 2}
     assert announced({"harebell": dict(VERSIONS)}) == dict(VERSIONS)
 

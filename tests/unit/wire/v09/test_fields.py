@@ -336,7 +336,7 @@ def test_a_table_within_itself_is_refused_as_too_deep():
         encode_table({"list": array})
 
 
-def test_what_may_be_written_may_be_read():
+def test_values_that_may_be_written_may_be_read():
     value: Any = 1
     for _ in range(TABLE_DEPTH - 1):
         value = [value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.wire.v09 import methods, methods_session
+from harebell.wire.v09 import methods, methods_transitional
 from harebell.wire.v09.method import METHODS, Method
 
 
@@ -13,9 +13,9 @@ from harebell.wire.v09.method import METHODS, Method
     [
         (methods.BasicAck, "basic.ack"),
         (methods.QueueDeclareOk, "queue.declare-ok"),
-        (methods_session.SessionHighWaterMark, "session.high-water-mark"),
-        (methods_session.DtxDemarcationStartOk, "dtx-demarcation.start-ok"),
-        (methods_session.DtxCoordinationCommit, "dtx-coordination.commit"),
+        (methods_transitional.SessionHighWaterMark, "session.high-water-mark"),
+        (methods_transitional.DtxDemarcationStartOk, "dtx-demarcation.start-ok"),
+        (methods_transitional.DtxCoordinationCommit, "dtx-coordination.commit"),
     ],
 )
 def test_a_method_is_called_what_it_is_on_paper(kind: type[Method], name: str):

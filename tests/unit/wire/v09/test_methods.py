@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from harebell.wire.v09 import methods
-from harebell.wire.v09.methods import METHODS, Method
+from harebell.wire.v09.method import METHODS, Method
 
+STUBS = Path(__file__).parents[4] / "tools" / "method_stubs.py"
 DTX = (["dtx", "demarcation"], ["dtx", "coordination"])
 
 
@@ -17,6 +21,13 @@ def test_every_class_is_named_after_its_method():
         words = [word.lower() for word in re.findall("[A-Z][a-z]*", kind.__name__)]
         of_class = 2 if words[:2] in DTX else 1
         assert name == kind.NAME == f"{'-'.join(words[:of_class])}.{'-'.join(words[of_class:])}"
+
+
+def test_the_stubs_for_editors_are_those_that_the_tables_make():
+    done = subprocess.run(
+        [sys.executable, STUBS, "--check"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_every_method_of_the_module_is_registered():

@@ -78,13 +78,13 @@ def test_a_file_is_encoded_as_the_layout_says():
     assert FILE.header(9, raw) == b"\x00\x46\x00\x00" + b"\0\0\0\0\0\0\0\x09" + raw
 
 
-def test_what_the_broker_needs_of_a_file_is_found():
+def test_fields_that_the_broker_needs_of_a_file_are_found():
     found = FILE.made(FileProperties(headers={}, priority=3))
     assert (found.family, found.delivery_mode) == (FAMILY_FILE, PERSISTENT)
     assert (found.priority, found.has_headers) == (3, True)
 
 
-def test_what_the_broker_needs_of_a_packet_is_found():
+def test_fields_that_the_broker_needs_of_a_packet_are_found():
     found = STREAM.made(StreamProperties(content_type="video/mpeg"))
     assert (found.family, found.delivery_mode) == (FAMILY_STREAM, 1)
     assert (found.priority, found.has_headers) == (-1, False)

@@ -117,7 +117,6 @@ def test_nine_bits_take_two_octets():
 @pytest.mark.parametrize(
     ("table", "why"),
     [
-        ("queue 50\n  explode 10 C\n", "no class for queue.explode"),
         ("queue 50\n  purge 30 C: shortstr colour\n", "QueuePurge has no attribute colour"),
         ("queue 50\n  purge 30 C: integer queue\n", "unknown data type 'integer'"),
         ("queue 50\n  purge 30 C => purge-ok\n", "cannot read '=> purge-ok'"),

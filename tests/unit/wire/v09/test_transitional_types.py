@@ -6,9 +6,9 @@ import pytest
 
 from harebell.base.errors import ProtocolError
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL as SPEC
-from harebell.wire.v09.methods_message import MessageTransfer
-from harebell.wire.v09.methods_session import (
+from harebell.wire.v09.methods_transitional import (
     ExecutionComplete,
+    MessageTransfer,
     SessionAck,
     SessionAttached,
     SessionResume,

@@ -110,7 +110,7 @@ def test_whatever_0_9_1_writes_is_read_alike(table: dict[str, Any]):
 
 
 @given(TABLES)
-def test_what_is_written_in_the_types_of_the_document_comes_back(table: dict[str, Any]):
+def test_values_written_in_the_types_of_the_document_come_back(table: dict[str, Any]):
     octets = encode_typed(table, FieldDialect.TYPED)
     assert decode_typed(octets)[0] == decode_table(encode_table(table))[0]
 
@@ -142,7 +142,7 @@ def test_a_plain_peer_reads_other_values_as_text(value: Any, text: str):
     assert decode_typed(encode_typed({"k": value}))[0] == {"k": text}
 
 
-def test_what_is_no_utf_8_inside_a_table_is_told_by_a_mark_and_can_be_sent_again():
+def test_invalid_utf_8_inside_a_table_is_marked_and_can_be_sent_again():
     name = b"d\xb2p".decode(errors="surrogateescape")
     found, _ = decode_typed(encode_typed({"k": [{name: {name: b"\xff"}}]}))
     assert found == {"k": '[{"d\ufffdp": {"d\ufffdp": "\ufffd"}}]'}
@@ -173,7 +173,7 @@ def test_numbers_that_do_not_fit_are_refused_by_name(value: Any):
         encode_typed({"k": value}, FieldDialect.TYPED)
 
 
-def test_what_is_no_value_of_a_table_is_refused_by_name():
+def test_a_value_that_a_table_cannot_have_is_refused_by_name():
     with pytest.raises(TypeError, match="'k'"):
         encode_typed({"k": object()}, FieldDialect.TYPED)
 

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
 
 from harebell_rabbitmq_compat.exits import DATA, NO_USER, UNAVAILABLE, VerbFailed
 from harebell_rabbitmq_compat.tables import Rows, Word
 from harebell_rabbitmq_compat.verb import ANY, CTL, MANY, Call, verb
 
-_ONLY_CTL = (CTL,)
 _FIRST_SALT_BYTES = 4
 
 
@@ -44,7 +42,7 @@ def list_users(call: Call) -> Rows:
     "<username> <password>",
     arguments=(1, 2),
     flags={"pre-hashed-password": bool},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Adding user "{0}" ...',
 )
 def add_user(call: Call) -> str:
@@ -64,20 +62,9 @@ def add_user(call: Call) -> str:
 
 
 @verb(
-    "<username>",
-    arguments=(1, 1),
-    tools=_ONLY_CTL,
-    banner='Deleting user "{0}" ...',
-)
-def delete_user(call: Call) -> None:
-    """Delete a user and close its connections."""
-    call.ask("users.delete", name=call.arguments[0])
-
-
-@verb(
     "<username> <password>",
     arguments=(1, 2),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Changing password for user "{0}" ...',
 )
 def change_password(call: Call) -> None:
@@ -86,11 +73,7 @@ def change_password(call: Call) -> None:
     call.ask("users.password", name=call.arguments[0], password=_password(call, 1, DATA))
 
 
-@verb(
-    "<username> <password>",
-    arguments=(1, 2),
-    banner='Authenticating user "{0}" ...',
-)
+@verb("<username> <password>", arguments=(1, 2), banner='Authenticating user "{0}" ...')
 def authenticate_user(call: Call) -> str:
     """Try a password; fails if it is wrong."""
     name = call.arguments[0]
@@ -107,12 +90,7 @@ def authenticate_user(call: Call) -> str:
     return "Success"
 
 
-@verb(
-    "<username>",
-    arguments=(1, 1),
-    tools=_ONLY_CTL,
-    banner='Clearing password for user "{0}" ...',
-)
+@verb("<username>", tools=CTL, banner='Clearing password for user "{0}" ...')
 def clear_password(call: Call) -> None:
     """Make logins with a password fail for a user."""
     name = call.arguments[0]
@@ -126,7 +104,7 @@ def clear_password(call: Call) -> None:
 @verb(
     "<username> <tag> [...]",
     arguments=(1, MANY),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=lambda call: (
         f'Setting tags for user "{call.arguments[0]}" to [{", ".join(_tags(call))}] ...'
     ),
@@ -140,13 +118,7 @@ def _tags(call: Call) -> list[str]:
     return [tag for word in call.arguments[1:] for tag in word.split(",") if tag]
 
 
-@verb(
-    "<plaintext password>",
-    arguments=(0, 1),
-    state=ANY,
-    tools=_ONLY_CTL,
-    banner="Will hash password",
-)
+@verb("<plaintext password>", arguments=(0, 1), state=ANY, tools=CTL, banner="Will hash password")
 def hash_password(call: Call) -> str:
     """Print the salted SHA-256 hash of a password, as definitions have it."""
     import base64
@@ -162,41 +134,9 @@ def hash_password(call: Call) -> str:
 # --- permissions ----------------------------------------------------------------------------------
 
 
-def _of_vhost(call: Call, command: str, columns: list[str]) -> Rows:
-    call.require_vhost()
-    return Rows(columns, call.ask(command, vhost=call.vhost))
-
-
-def _of_user(call: Call, command: str, columns: list[str]) -> Rows:
-    name = call.arguments[0]
-    if not call.has_user(name):
-        raise VerbFailed(f'{{:no_such_user, "{name}"}}', UNAVAILABLE)
-    return Rows(columns, call.ask(command, user=name))
-
-
-@verb(
-    "[--vhost <vhost>] [--no-table-headers]",
-    banner='Listing permissions for vhost "{vhost}" ...',
-)
-def list_permissions(call: Call) -> Rows:
-    """Print who may do what in a vhost."""
-    return _of_vhost(call, "permissions.list", ["user", "configure", "write", "read"])
-
-
-@verb(
-    "[--no-table-headers] <username>",
-    arguments=(1, 1),
-    banner='Listing permissions for user "{0}" ...',
-)
-def list_user_permissions(call: Call) -> Rows:
-    """Print the permissions of a user in every vhost."""
-    return _of_user(call, "permissions.list", ["vhost", "configure", "write", "read"])
-
-
 @verb(
     "[--vhost <vhost>] <username> <conf> <write> <read>",
-    arguments=(4, 4),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Setting permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def set_permissions(call: Call) -> None:
@@ -213,8 +153,7 @@ def set_permissions(call: Call) -> None:
 
 @verb(
     "<username> <conf> <write> <read>",
-    arguments=(4, 4),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Setting permissions for user "{0}" in all virtual hosts ...',
 )
 def set_permissions_globally(call: Call) -> None:
@@ -234,8 +173,7 @@ def set_permissions_globally(call: Call) -> None:
 
 @verb(
     "[--vhost <vhost>] <username>",
-    arguments=(1, 1),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Clearing permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def clear_permissions(call: Call) -> None:
@@ -252,20 +190,7 @@ def clear_permissions(call: Call) -> None:
 # --- topic permissions ----------------------------------------------------------------------------
 
 
-@verb(
-    "[--vhost <vhost>] [--no-table-headers]",
-    banner='Listing topic permissions for vhost "{vhost}" ...',
-)
-def list_topic_permissions(call: Call) -> Rows:
-    """Print topic permissions in a vhost."""
-    return _of_vhost(call, "topic-permissions.list", ["user", "exchange", "write", "read"])
-
-
-@verb(
-    "[--no-table-headers] <username>",
-    arguments=(1, 1),
-    banner='Listing topic permissions for user "{0}" ...',
-)
+@verb("[--no-table-headers] <username>", banner='Listing topic permissions for user "{0}" ...')
 def list_user_topic_permissions(call: Call) -> Rows:
     """Print the topic permissions of a user in every vhost."""
     name = call.arguments[0]
@@ -277,24 +202,8 @@ def list_user_topic_permissions(call: Call) -> Rows:
 
 
 @verb(
-    "[--vhost <vhost>] <username> <exchange> <write> <read>",
-    arguments=(4, 4),
-    tools=_ONLY_CTL,
-    banner='Setting topic permissions on "{1}" for user "{0}" in vhost "{vhost}" ...',
-)
-def set_topic_permissions(call: Call) -> None:
-    """Set the routing keys that a user may use with an exchange."""
-    name, exchange, write, read = call.arguments
-    call.require_user(name)
-    call.require_vhost()
-    given: dict[str, Any] = {"exchange": exchange, "write": write, "read": read}
-    call.ask("topic-permissions.set", user=name, vhost=call.vhost, **given)
-
-
-@verb(
     "[--vhost <vhost>] <username> [<exchange>]",
-    arguments=(1, 2),
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner='Clearing topic permissions for user "{0}" in vhost "{vhost}" ...',
 )
 def clear_topic_permissions(call: Call) -> None:

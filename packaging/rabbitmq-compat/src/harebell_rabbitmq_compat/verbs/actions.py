@@ -8,19 +8,13 @@ from pathlib import Path
 
 from harebell_rabbitmq_compat.exits import DATA, UNAVAILABLE, USAGE, VerbFailed, WrongArguments
 from harebell_rabbitmq_compat.node import CommandRefused
-from harebell_rabbitmq_compat.verb import CTL, Call, Result, verb
+from harebell_rabbitmq_compat.verb import CTL, UPGRADE, Call, Result, verb
 
-_ONLY_CTL = (CTL,)
 _IMPORT_SECONDS = 600.0
 _STANDARD = "-"
 
 
-@verb(
-    "<queue> [--vhost <vhost>]",
-    arguments=(1, 1),
-    tools=_ONLY_CTL,
-    banner="Purging queue '{0}' in vhost '{vhost}' ...",
-)
+@verb("<queue> [--vhost <vhost>]", tools=CTL, banner="Purging queue '{0}' in vhost '{vhost}' ...")
 def purge_queue(call: Call) -> None:
     """Drop the ready messages of a queue."""
     try:
@@ -37,10 +31,7 @@ def _conditions(call: Call) -> str:
 
 @verb(
     "[--vhost <vhost>] <queue_name> [--if-empty|-e] [--if-unused|-u]",
-    arguments=(1, 1),
-    flags={"if-empty": bool, "if-unused": bool},
-    short={"e": "if-empty", "u": "if-unused"},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=lambda call: (
         f"Deleting queue '{call.arguments[0]}' on vhost '{call.vhost}' {_conditions(call)}..."
     ),
@@ -70,24 +61,10 @@ def _why_not_deleted(reason: str) -> str:
 
 
 @verb(
-    "<connection pid> <explanation>",
-    arguments=(2, 2),
-    tools=_ONLY_CTL,
-    banner="Closing connection {0}, reason: {1}...",
-)
-def close_connection(call: Call) -> None:
-    """Close a connection, given as list_connections prints its pid."""
-    # The column `pid` of list_connections has the name of the connection.
-    name, reason = call.arguments
-    call.ask("connections.close", name=name, reason=reason)
-
-
-@verb(
     "[--vhost <vhost> --limit <limit>] [-n <node> --global] [--per-connection-delay <delay>] "
     "<explanation>",
-    arguments=(1, 1),
     flags={"limit": int, "global": bool, "per-connection-delay": int},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=lambda call: (
         f"Closing all connections in vhost {call.vhost}, reason: {call.arguments[0]}..."
         if "vhost" in call.flags
@@ -113,15 +90,14 @@ def close_all_connections(call: Call) -> str:
 
 
 @verb(
-    "<username> <explanation>",
-    arguments=(2, 2),
-    tools=_ONLY_CTL,
-    banner="Closing connections of user {0}, reason: {1}...",
+    tools=UPGRADE,
+    banner="Will put node {node} into maintenance mode. The node will no longer serve any "
+    "client traffic!",
 )
-def close_all_user_connections(call: Call) -> None:
-    """Close the connections of a user."""
-    name, reason = call.arguments
-    call.ask("connections.close-all", user=name, reason=reason)
+def drain(call: Call) -> None:
+    """Close the ports for AMQP and all connections."""
+    call.ask("listeners.suspend")
+    call.ask("connections.close-all", reason="Node was put into maintenance mode")
 
 
 def _banner_of_export(call: Call) -> str:
@@ -131,9 +107,7 @@ def _banner_of_export(call: Call) -> str:
 
 @verb(
     '<file_path | "-"> [--format <json | erlang>] [--timeout <timeout>]',
-    arguments=(1, 1),
-    flags={"format": str},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=_banner_of_export,
 )
 def export_definitions(call: Call) -> Result:
@@ -168,8 +142,7 @@ def _only_json(call: Call) -> None:
 @verb(
     '<file_path | "-"> [--format <json | erlang>] [--skip-if-unchanged] [--timeout <timeout>]',
     arguments=(0, 1),
-    flags={"format": str, "skip-if-unchanged": bool},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=lambda call: (
         "Importing definitions in JSON from standard input ..."
         if not call.arguments or call.arguments[0] == _STANDARD

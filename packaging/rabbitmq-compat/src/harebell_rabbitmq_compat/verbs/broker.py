@@ -31,8 +31,6 @@ from harebell_rabbitmq_compat.verb import (
 )
 from harebell_rabbitmq_compat.verbs.health import alarms_of, listener_line, listeners_of
 
-_ONLY_CTL = (CTL,)
-_ONLY_DIAGNOSTICS = (DIAGNOSTICS,)
 _UNITS = {"bytes": 1, "kb": 1e3, "mb": 1e6, "gb": 1e9}
 _GB = 1e9
 _FLAG_COLUMNS = ("name", "state", "stability", "provided_by", "desc", "doc_url")
@@ -60,11 +58,7 @@ def _gb(octets: float) -> str:
     return f"{round(octets / _GB, 4)} gb"
 
 
-@verb(
-    "[--unit <unit>] [--timeout <timeout>]",
-    flags={"unit": str},
-    banner=lambda call: f"Status of node {call.node.name} ...",
-)
+@verb("[--unit <unit>] [--timeout <timeout>]", banner="Status of node {node} ...")
 def status(call: Call) -> Result:
     """Print what the broker is, uses and listens on."""
     import platform
@@ -72,7 +66,7 @@ def status(call: Call) -> Result:
     overview = call.node.overview()
     rows = listeners_of(call)
     vhosts = call.ask("vhosts.list")
-    found = alarms_of(overview)
+    alarms = alarms_of(overview)
     used, high = overview["memory_used_bytes"], overview["memory_high_watermark_bytes"]
     product = f"Harebell {overview['version']}"
     parts = [
@@ -92,11 +86,12 @@ def status(call: Call) -> Result:
         *_titled("Plugins", ["Enabled plugins:", "", " (features are built in)"]),
         *_titled("Data directory", [f"Node data directory: {overview['data_dir']}"]),
         *_titled("Log file(s)", [f" * {path}" for path in _log_paths(overview)]),
-        *_titled("Alarms", [f"{each.capitalize()} alarm" for each in found] or ["(none)"]),
+        *_titled("Alarms", [f"{each.capitalize()} alarm" for each in alarms] or ["(none)"]),
         *_titled(
             "Memory",
             [
-                f"Message memory used: {_gb(used)}",
+                f"Total memory used: {_gb(used)}",
+                f"Message memory used: {_gb(overview['memory_messages_bytes'])}",
                 f"Memory high watermark setting: computed to: {_gb(high)}",
             ],
         ),
@@ -120,7 +115,7 @@ def status(call: Call) -> Result:
     return Report(
         "\n".join(parts).rstrip(),
         active_plugins=[],
-        alarms=found,
+        alarms=alarms,
         data_directory=overview["data_dir"],
         disk_free=overview["disk_free_bytes"],
         disk_free_limit=overview["disk_free_limit_bytes"],
@@ -148,13 +143,11 @@ def _log_paths(overview: dict[str, Any]) -> list[str]:
     return [*overview["log_files"], *console]
 
 
-@verb(
-    banner=lambda call: f"Cluster status of node {call.node.name} ...",
-)
+@verb(banner="Cluster status of node {node} ...")
 def cluster_status(call: Call) -> Result:
     """Print the cluster, which has one node."""
     overview = call.node.overview()
-    name, rows, found = overview["node"], listeners_of(call), alarms_of(overview)
+    name, rows, alarms = overview["node"], listeners_of(call), alarms_of(overview)
     cluster = _cluster_name(call)
     version = overview["rabbitmq_version"]
     flags = [{"name": each, "state": "enabled"} for each in FEATURE_FLAGS]
@@ -165,7 +158,7 @@ def cluster_status(call: Call) -> Result:
         *_titled("Versions", [f"{name}: RabbitMQ {version} (Harebell {overview['version']})"]),
         *_titled("Maintenance status", [f"Node: {name}, status: not under maintenance"]),
         *_titled(
-            "Alarms", [f"{each.capitalize()} alarm on node {name}" for each in found] or ["(none)"]
+            "Alarms", [f"{each.capitalize()} alarm on node {name}" for each in alarms] or ["(none)"]
         ),
         *_titled("Network Partitions", ["(none)"]),
         *_titled(
@@ -176,7 +169,7 @@ def cluster_status(call: Call) -> Result:
     ]
     return Report(
         "\n".join(parts).rstrip(),
-        alarms=found,
+        alarms=alarms,
         cluster_name=cluster,
         disk_nodes=[name],
         feature_flags=flags,
@@ -208,34 +201,26 @@ def version(call: Call) -> str:
     return COMPATIBLE_VERSION
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} for its RabbitMQ version...",
-    tools=_ONLY_DIAGNOSTICS,
-)
+@verb(banner="Asking node {node} for its RabbitMQ version...", tools=DIAGNOSTICS)
 def server_version(call: Call) -> Result:
     """Print the version of RabbitMQ that the broker stands for."""
-    found = str(call.node.overview()["rabbitmq_version"])
-    return Report(found, message=found)
+    version = str(call.node.overview()["rabbitmq_version"])
+    return Report(version, message=version)
 
 
 @verb(
     "[--unit <unit>]",
-    flags={"unit": str},
     check=lambda call: _check_unit(call),
-    banner=lambda call: f"Reporting memory breakdown on node {call.node.name}...",
-    tools=_ONLY_DIAGNOSTICS,
+    banner="Reporting memory breakdown on node {node}...",
+    tools=DIAGNOSTICS,
 )
 def memory_breakdown(call: Call) -> Result:
     """Print what memory is used for."""
     unit = call.flags.get("unit", "gb").lower()
     overview = call.node.overview()
-    resident = _resident(int(overview["pid"]))
-    messages = (
-        min(int(overview["memory_used_bytes"]), resident)
-        if resident
-        else int(overview["memory_used_bytes"])
-    )
-    shares = {"messages": messages, "other": max(resident - messages, 0)}
+    used = int(overview["memory_used_bytes"])
+    messages = min(int(overview["memory_messages_bytes"]), used)
+    shares = {"messages": messages, "other": used - messages}
     total = sum(shares.values()) or 1
     text = "\n".join(
         f"{name}: {round(count / _UNITS[unit], 4)} {unit} ({round(100 * count / total, 2)}%)"
@@ -252,18 +237,6 @@ def _check_unit(call: Call) -> None:
     unit = call.flags.get("unit", "gb").lower()
     if unit not in _UNITS:
         raise WrongArguments(f"Bad argument: unit {unit} is not one of {', '.join(_UNITS)}", DATA)
-
-
-def _resident(pid: int) -> int:
-    """Return the resident memory of a process in bytes; 0 where the system does not say."""
-    import os
-    from pathlib import Path
-
-    try:
-        pages = int(Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1])
-    except (OSError, ValueError, IndexError):
-        return 0
-    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @verb(
@@ -283,9 +256,8 @@ def list_feature_flags(call: Call) -> Rows:
 
 @verb(
     "<all | feature_flag>",
-    arguments=(1, 1),
     flags={"experimental": bool, "opt-in": bool},
-    tools=_ONLY_CTL,
+    tools=CTL,
     banner=lambda call: (
         "Enabling all feature flags ..."
         if call.arguments[0] == "all"
@@ -299,17 +271,14 @@ def enable_feature_flag(call: Call) -> None:
         raise VerbFailed(f"This feature flag is not supported by node {name}", USAGE)
 
 
-@verb(
-    state=ANY,
-    banner=lambda call: f"Application environment of node {call.node.name} ...",
-)
+@verb(state=ANY, banner="Application environment of node {node} ...")
 def environment(call: Call) -> Result:
     """Print the configuration that the broker runs with as JSON, without secrets."""
     known: dict[str, Any] = call.ask("config.effective")
     return Report(encoded({"harebell": known}), harebell=known)
 
 
-@verb(banner=lambda call: f"Reporting server status of node {call.node.name} ...")
+@verb(banner="Reporting server status of node {node} ...")
 def report(call: Call) -> str:
     """Print everything that the other verbs print."""
     names = (
@@ -329,8 +298,7 @@ def report(call: Call) -> str:
     def add(name: str, flags: dict[str, Any]) -> None:
         each = VERBS[name]
         inner = Call(call.node, [], flags, call.say)
-        banner = each.banner(inner) if callable(each.banner) else each.banner
-        parts.extend([banner, "", _text_of(each.run(inner)), ""])
+        parts.extend([each.announcement(inner), "", _text_of(each.run(inner)), ""])
 
     for name in names:
         add(name, {})
@@ -388,11 +356,9 @@ def _is_zombie(pid: int) -> bool:
 
 @verb(
     "[--idempotent] [<pidfile>]",
-    arguments=(0, 1),
-    flags={"idempotent": bool},
-    tools=_ONLY_CTL,
+    tools=CTL,
     state=ANY,
-    banner=lambda call: f"Stopping and halting node {call.node.name} ...",
+    banner="Stopping and halting node {node} ...",
 )
 def stop(call: Call) -> None:
     """Stop the broker and wait for the end of its process."""
@@ -406,7 +372,7 @@ def stop(call: Call) -> None:
 @verb(
     "[--wait]",
     flags={"wait": bool, "no-wait": bool},
-    tools=_ONLY_CTL,
+    tools=CTL,
     state=ANY,
     banner=lambda call: f"Shutting down RabbitMQ node {call.node.name} running at PID {_pid(call)}",
 )

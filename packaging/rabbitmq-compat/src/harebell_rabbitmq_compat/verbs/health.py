@@ -16,7 +16,6 @@ from harebell_rabbitmq_compat.exits import (
 )
 from harebell_rabbitmq_compat.verb import ANY, CTL, DIAGNOSTICS, Call, Report, Result, verb
 
-_ONLY_DIAGNOSTICS = (DIAGNOSTICS,)
 _PROTOCOLS = {"amqp": "amqp", "amqps": "amqp/ssl", "http": "http", "https": "https"}
 _PURPOSES = {
     "amqp": "AMQP 0-9-1 and other versions of AMQP",
@@ -38,14 +37,14 @@ _DAY_SECONDS = 86_400
 
 def listeners_of(call: Call) -> list[dict[str, Any]]:
     """Return the listeners of the broker as RabbitMQ describes them."""
-    found = []
+    listeners = []
     overview = call.node.overview()
     for address in overview["listeners"]:
         parts = urlsplit(str(address))
         protocol = _PROTOCOLS.get(parts.scheme, parts.scheme)
         if parts.path.startswith("/metrics"):
             protocol = "http/prometheus"
-        found.append(
+        listeners.append(
             {
                 "interface": _interface(parts.hostname or ""),
                 "node": overview["node"],
@@ -54,7 +53,7 @@ def listeners_of(call: Call) -> list[dict[str, Any]]:
                 "purpose": _PURPOSES.get(protocol, protocol),
             }
         )
-    return found
+    return listeners
 
 
 def _interface(host: str) -> str:
@@ -111,11 +110,7 @@ def _running(call: Call) -> Result:
     return Report(text, result="ok", message=text)
 
 
-@verb(
-    banner=lambda call: f"Checking if RabbitMQ is running on node {call.node.name} ...",
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-)
+@verb(banner="Checking if RabbitMQ is running on node {node} ...", tools=DIAGNOSTICS, state=ANY)
 def check_running(call: Call) -> Result:
     """Fail unless the broker runs."""
     overview = call.node.overview()
@@ -124,11 +119,7 @@ def check_running(call: Call) -> Result:
     return _running(call)
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} for its status ...",
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-)
+@verb(banner="Asking node {node} for its status ...", tools=DIAGNOSTICS, state=ANY)
 def is_running(call: Call) -> Result:
     """Say whether the broker runs; fail if its process does not answer."""
     overview = call.node.overview()
@@ -138,11 +129,7 @@ def is_running(call: Call) -> Result:
     return _running(call)
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} for its boot status ...",
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-)
+@verb(banner="Asking node {node} for its boot status ...", tools=DIAGNOSTICS, state=ANY)
 def is_booting(call: Call) -> Result:
     """Say whether the broker is starting."""
     name = call.node.overview()["node"]
@@ -155,51 +142,39 @@ def is_booting(call: Call) -> Result:
 
 def _alarm_check(call: Call, none: str) -> Result:
     overview = call.node.overview()
-    found = alarms_of(overview)
-    if found:
-        lines = "\n".join(f"{name.capitalize()} alarm on node {overview['node']}" for name in found)
+    short = alarms_of(overview)
+    if short:
+        lines = "\n".join(f"{name.capitalize()} alarm on node {overview['node']}" for name in short)
         raise VerbFailed(f"Node {overview['node']} reported alarms:\n{lines}", UNAVAILABLE)
     return Report(f"Node {overview['node']} reported {none}", result="ok")
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} to report any local resource alarms ...",
-    tools=_ONLY_DIAGNOSTICS,
-)
+@verb(banner="Asking node {node} to report any local resource alarms ...", tools=DIAGNOSTICS)
 def check_local_alarms(call: Call) -> Result:
     """Fail if memory or disk is short."""
     return _alarm_check(call, "no local alarms")
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} to report any local resource alarms ...",
-    tools=_ONLY_DIAGNOSTICS,
-)
+@verb(banner="Asking node {node} to report any local resource alarms ...", tools=DIAGNOSTICS)
 def check_alarms(call: Call) -> Result:
     """Fail if memory or disk is short."""
     return _alarm_check(call, "no alarms, local or clusterwide")
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} to report any known resource alarms ...",
-    tools=_ONLY_DIAGNOSTICS,
-)
+@verb(banner="Asking node {node} to report any known resource alarms ...", tools=DIAGNOSTICS)
 def alarms(call: Call) -> Result:
     """Print which resources are short."""
     overview = call.node.overview()
-    name, found = overview["node"], alarms_of(overview)
-    text = "\n".join(f"{each.capitalize()} alarm on node {name}" for each in found)
+    name, short = overview["node"], alarms_of(overview)
+    text = "\n".join(f"{each.capitalize()} alarm on node {name}" for each in short)
     shown = text or f"Node {name} reported no alarms, local or clusterwide"
-    return Report(shown, alarms=found, node=name, result="ok")
+    return Report(shown, alarms=short, node=name, result="ok")
 
 
 @verb(
     "[--address <ip address to use for checks>] [--timeout <timeout>]",
-    flags={"address": str},
-    banner=lambda call: (
-        f"Testing TCP connections to all active listeners on node {call.node.name} ..."
-    ),
-    tools=_ONLY_DIAGNOSTICS,
+    banner="Testing TCP connections to all active listeners on node {node} ...",
+    tools=DIAGNOSTICS,
 )
 def check_port_connectivity(call: Call) -> Result:
     """Fail unless every listener takes TCP connections."""
@@ -229,13 +204,9 @@ def _reachable(interface: str) -> str:
 
 @verb(
     "<port> [--timeout <timeout>]",
-    arguments=(1, 1),
     check=lambda call: _check_port(call),
-    banner=lambda call: (
-        f"Asking node {call.node.name} if there's an active listener on port "
-        f"{call.arguments[0]} ..."
-    ),
-    tools=_ONLY_DIAGNOSTICS,
+    banner="Asking node {node} if there's an active listener on port {0} ...",
+    tools=DIAGNOSTICS,
 )
 def check_port_listener(call: Call) -> Result:
     """Fail unless there is a listener for a port."""
@@ -259,12 +230,8 @@ def _check_port(call: Call) -> None:
 
 @verb(
     "<protocol> [--timeout <timeout>]",
-    arguments=(1, 1),
-    banner=lambda call: (
-        f"Asking node {call.node.name} if there's an active listener for protocol "
-        f"{call.arguments[0]} ..."
-    ),
-    tools=_ONLY_DIAGNOSTICS,
+    banner="Asking node {node} if there's an active listener for protocol {0} ...",
+    tools=DIAGNOSTICS,
 )
 def check_protocol_listener(call: Call) -> Result:
     """Fail unless there is a listener for a protocol."""
@@ -281,10 +248,7 @@ def check_protocol_listener(call: Call) -> Result:
     )
 
 
-@verb(
-    banner=lambda call: f"Asking node {call.node.name} to report its protocol listeners ...",
-    tools=_ONLY_DIAGNOSTICS,
-)
+@verb(banner="Asking node {node} to report its protocol listeners ...", tools=DIAGNOSTICS)
 def listeners(call: Call) -> Result:
     """Print where the broker listens."""
     rows = listeners_of(call)
@@ -292,25 +256,15 @@ def listeners(call: Call) -> Result:
     return Report(text, listeners=rows, node=call.node.overview()["node"], result="ok")
 
 
-@verb(
-    banner=lambda call: f"Checking if all vhosts are running on node {call.node.name} ...",
-    tools=_ONLY_DIAGNOSTICS,
-)
-def check_virtual_hosts(call: Call) -> Result:
-    """Fail unless every vhost answers."""
-    call.ask("vhosts.list")
-    return Report(f"Node {call.node.name} reported all vhosts as running", result="ok")
-
-
 _UNITS = {"days": 1, "weeks": 7, "months": 28, "years": 365}
 
 
 @verb(
     "[--within <period>] [--unit <unit>]",
-    flags={"within": int, "unit": str},
+    flags={"within": int},
     check=lambda call: _check_unit(call),
-    banner=lambda call: f"Checking certificate expiration on node {call.node.name} ...",
-    tools=_ONLY_DIAGNOSTICS,
+    banner="Checking certificate expiration on node {node} ...",
+    tools=DIAGNOSTICS,
 )
 def check_certificate_expiration(call: Call) -> Result:
     """Fail if a certificate of a listener expires soon."""
@@ -345,13 +299,13 @@ def certificates_of(call: Call) -> list[dict[str, Any]]:
     """
     from datetime import UTC, datetime
 
-    found = []
+    certificates = []
     for row in listeners_of(call):
         if row["protocol"] in _WITH_TLS:
-            at = _expires_at(_reachable(str(row["interface"])), row["port"])
-            shown = f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d %H:%M:%S}"
-            found.append({**row, "certfile_expires_on": shown, "expires_at": at})
-    return found
+            expires_at = _expires_at(_reachable(str(row["interface"])), row["port"])
+            shown = f"{datetime.fromtimestamp(expires_at, UTC):%Y-%m-%d %H:%M:%S}"
+            certificates.append({**row, "certfile_expires_on": shown, "expires_at": expires_at})
+    return certificates
 
 
 def _expires_at(host: str, port: int) -> float:
@@ -424,7 +378,7 @@ def _timed_out(call: Call, seconds: float) -> VerbFailed:
     )
 
 
-@verb("[--timeout <timeout>]", tools=(CTL,), state=ANY)
+@verb("[--timeout <timeout>]", tools=CTL, state=ANY)
 def await_startup(call: Call) -> None:
     """Wait until the broker answers."""
     _await(call, call.flags.get("timeout") or 300.0)
@@ -432,9 +386,7 @@ def await_startup(call: Call) -> None:
 
 @verb(
     "[<pidfile>] [--pid|-P <pid>] [--timeout <timeout>]",
-    arguments=(0, 1),
     flags={"pid": int},
-    short={"P": "pid"},
     state=ANY,
     banner=lambda call: (
         f"Waiting for pid file '{call.arguments[0]}' to appear"
@@ -454,11 +406,7 @@ def wait(call: Call) -> str:
 
 
 @verb(
-    "<count>",
-    arguments=(1, 1),
-    tools=(CTL,),
-    state=ANY,
-    banner="Will wait for at least {0} nodes to join the cluster",
+    "<count>", tools=CTL, state=ANY, banner="Will wait for at least {0} nodes to join the cluster"
 )
 def await_online_nodes(call: Call) -> None:
     """Wait until there are so many nodes."""

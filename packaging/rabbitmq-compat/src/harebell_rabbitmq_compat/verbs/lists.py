@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from harebell_rabbitmq_compat.tables import Arguments, Rows, column_names
-from harebell_rabbitmq_compat.verb import MANY, Call, verb
+from harebell_rabbitmq_compat.verb import Call, verb
 
 Read = Callable[[Mapping[str, Any]], Any]
 
@@ -86,9 +86,7 @@ def _in_vhost(call: Call, command: str) -> list[dict[str, Any]]:
 @verb(
     "[--vhost <vhost>] [--online] [--offline] [--local] [--no-table-headers] [<column>, ...] "
     "[--timeout <timeout>]",
-    arguments=(0, MANY),
     columns=_QUEUE_COLUMNS,
-    flags={"online": bool, "offline": bool, "local": bool},
     banner="Listing queues for vhost {vhost} ...",
     seconds=60.0,
 )
@@ -110,7 +108,6 @@ def list_queues(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
-    arguments=(0, MANY),
     columns=_EXCHANGE_COLUMNS,
     banner="Listing exchanges for vhost {vhost} ...",
 )
@@ -122,7 +119,6 @@ def list_exchanges(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
-    arguments=(0, MANY),
     columns=_BINDING_COLUMNS,
     banner="Listing bindings for vhost {vhost}...",
 )
@@ -146,7 +142,6 @@ def _protocol(row: Mapping[str, Any]) -> Any:
 
 @verb(
     "[--no-table-headers] [<column>, ...]",
-    arguments=(0, MANY),
     columns=_CONNECTION_COLUMNS,
     banner="Listing connections ...",
 )
@@ -162,10 +157,7 @@ def list_connections(call: Call) -> Rows:
 
 
 @verb(
-    "[--no-table-headers] [<column>, ...]",
-    arguments=(0, MANY),
-    columns=_CHANNEL_COLUMNS,
-    banner="Listing channels ...",
+    "[--no-table-headers] [<column>, ...]", columns=_CHANNEL_COLUMNS, banner="Listing channels ..."
 )
 def list_channels(call: Call) -> Rows:
     """Print channels of all connections."""
@@ -183,7 +175,6 @@ def list_channels(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] [--no-table-headers] [<column>, ...]",
-    arguments=(0, MANY),
     columns=_CONSUMER_COLUMNS,
     banner="Listing consumers in vhost {vhost} ...",
 )
@@ -206,7 +197,6 @@ def _channel_of(row: Mapping[str, Any]) -> str:
 
 @verb(
     "[--vhost <vhost>] [--queue-timeout <milliseconds>] [<column> ...]",
-    arguments=(0, MANY),
     flags={"queue-timeout": int},
     banner="Listing unresponsive queues for vhost {vhost} ...",
 )

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
 
+from harebell.admin.limits import LOG_RECENT_LINES
 from harebell_rabbitmq_compat.exits import VerbFailed
 from harebell_rabbitmq_compat.verb import ANY, CTL, DIAGNOSTICS, Call, Report, Result, verb
 
@@ -15,6 +16,7 @@ LEVELS = ("debug", "info", "warning", "error", "critical", "none")
 _OUTPUTS = ("console", "file", "exchange", "syslog", "journald")
 _LINES = 50
 _LOOK_SECONDS = 0.1
+_ASK_SECONDS = 0.5
 
 
 def _check_level(call: Call) -> None:
@@ -23,13 +25,7 @@ def _check_level(call: Call) -> None:
         raise VerbFailed(f"level {level} is not supported. Try one of {', '.join(LEVELS)}")
 
 
-@verb(
-    "<log_level>",
-    arguments=(1, 1),
-    tools=(CTL,),
-    check=_check_level,
-    banner='Setting log level to "{0}" ...',
-)
+@verb("<log_level>", tools=CTL, check=_check_level, banner='Setting log level to "{0}" ...')
 def set_log_level(call: Call) -> None:
     """Set the least level of the log, until a restart or a reload of the configuration."""
     # Harebell has no lines above the level error.
@@ -42,43 +38,32 @@ def set_log_level(call: Call) -> None:
             call.ask("config.set", key=f"log_{output}_level", value=level)
 
 
-@verb(tools=(CTL,), state=ANY, banner=lambda call: f"Rotating logs for node {call.node.name} ...")
-def rotate_logs(call: Call) -> None:
-    """Close the log files and open them again by their names."""
-    call.ask("logs.reopen")
-
-
-@verb(
-    "[--all|-a]",
-    flags={"all": bool},
-    short={"a": "all"},
-    tools=(DIAGNOSTICS,),
-    state=ANY,
-    banner=lambda call: f"Log file location(s) on node {call.node.name} ...",
-)
+@verb("[--all|-a]", tools=DIAGNOSTICS, state=ANY, banner="Log file location(s) on node {node} ...")
 def log_location(call: Call) -> Result:
     """Print where the log is written."""
     overview = call.node.overview()
-    found = [str(path) for path in overview["log_files"]]
+    every = [str(path) for path in overview["log_files"]]
     if overview["log_console"]:
-        found.append(f"<{overview['log_console']}>")
-    paths = found if call.flags.get("all") else found[:1]
+        every.append(f"<{overview['log_console']}>")
+    paths = every if call.flags.get("all") else every[:1]
     return Report("\n".join(paths), node_name=overview["node"], paths=paths, result="ok")
 
 
-def _file(call: Call) -> Path:
-    """Return the first log file.
-
-    Raises:
-        VerbFailed: there is none.
-    """
+def _file(call: Call) -> Path | None:
+    """Return the first log file; None if the broker writes none."""
     paths = call.node.overview()["log_files"]
-    if not paths:
-        raise VerbFailed(
-            "the broker writes no log file: set log_file in its configuration, or log.file in "
-            "rabbitmq.conf"
-        )
-    return Path(paths[0])
+    return Path(paths[0]) if paths else None
+
+
+def _recent(call: Call, *, after: int = 0, limit: int = LOG_RECENT_LINES) -> list[dict[str, Any]]:
+    """Return the last lines of the log that the broker has in memory."""
+    lines: list[dict[str, Any]] = call.ask("logs.tail", after=after, limit=limit)
+    return lines
+
+
+def _written(line: dict[str, Any]) -> str:
+    """Return a line as it would be in a log file."""
+    return f"{line['time']} [{line['level']}] {line['pid']} {line['text']}"
 
 
 def _opened(path: Path) -> IO[str]:
@@ -96,24 +81,27 @@ def _opened(path: Path) -> IO[str]:
 @verb(
     "[--number|-N <number>] [--timeout <timeout>]",
     flags={"number": int},
-    short={"N": "number"},
-    tools=(DIAGNOSTICS,),
+    tools=DIAGNOSTICS,
     state=ANY,
     banner=lambda call: (
         f"Last {call.flags.get('number', _LINES)} log lines on node {call.node.name} ..."
     ),
 )
 def log_tail(call: Call) -> str:
-    """Print the last lines of the log file."""
-    with _opened(_file(call)) as lines:
-        return "".join(deque(lines, max(call.flags.get("number", _LINES), 0))).rstrip("\n")
+    """Print the last lines of the log file, or of the broker's memory if it writes none."""
+    count = max(call.flags.get("number", _LINES), 0)
+    path = _file(call)
+    if path is None:
+        recent = _recent(call, limit=min(count, LOG_RECENT_LINES)) if count else []
+        return "\n".join(map(_written, recent))
+    with _opened(path) as lines:
+        return "".join(deque(lines, count)).rstrip("\n")
 
 
 @verb(
     "[--duration|-d <seconds>] [--timeout <timeout>]",
     flags={"duration": float},
-    short={"d": "duration"},
-    tools=(DIAGNOSTICS,),
+    tools=DIAGNOSTICS,
     state=ANY,
     banner=lambda call: (
         f"Streaming logs from node {call.node.name} for {call.flags['duration']:g} seconds ..."
@@ -122,11 +110,22 @@ def log_tail(call: Call) -> str:
     ),
 )
 def log_tail_stream(call: Call) -> None:
-    """Print new lines of the log file as they are written, also after a rotation."""
+    """Print new lines of the log as they are written, also after a rotation of its file."""
     seconds = call.flags.get("duration")
     until = None if seconds is None else time.monotonic() + seconds
-    for line in _new_lines(_file(call), until):
+    path = _file(call)
+    for line in _new_recent(call, until) if path is None else _new_lines(path, until):
         print(line, end="", flush=True)
+
+
+def _new_recent(call: Call, until: float | None) -> Iterator[str]:
+    """Yield the lines that the broker writes, until a time."""
+    last = max((each["number"] for each in _recent(call, limit=1)), default=0)
+    while until is None or time.monotonic() < until:
+        for line in _recent(call, after=last):
+            last = line["number"]
+            yield _written(line) + "\n"
+        time.sleep(_ASK_SECONDS)
 
 
 def _new_lines(path: Path, until: float | None) -> Iterator[str]:

@@ -12,8 +12,6 @@ from harebell_rabbitmq_compat.exits import DATA, VerbFailed, WrongArguments
 from harebell_rabbitmq_compat.verb import ANY, CTL, DIAGNOSTICS, Call, Report, Result, verb
 from harebell_rabbitmq_compat.verbs.health import certificates_of
 
-_ONLY_CTL = (CTL,)
-_ONLY_DIAGNOSTICS = (DIAGNOSTICS,)
 _MASK = "********"
 _SECRETS = ("PASS", "SECRET", "COOKIE", "TOKEN", "DEFAULT_USERS")
 _FAMILIES = {"ipv4": socket.AF_INET, "ipv6": socket.AF_INET6}
@@ -33,7 +31,7 @@ def _number(text: str) -> float:
 
 def _check_size(key: str) -> Callable[[str], None]:
     def check(text: str) -> None:
-        from harebell.server.config.settings import BY_NAME
+        from harebell.config.settings import BY_NAME
 
         try:
             BY_NAME[key].read(text)
@@ -64,7 +62,7 @@ def _check_memory(call: Call) -> None:
 @verb(
     "<fraction> | absolute <value>",
     arguments=(1, 2),
-    tools=_ONLY_CTL,
+    tools=CTL,
     check=_check_memory,
     banner=lambda call: (
         f"Setting memory threshold on {call.node.name} to {call.arguments[1]} bytes ..."
@@ -93,7 +91,7 @@ def _check_disk(call: Call) -> None:
 @verb(
     "<disk_limit> | mem_relative <fraction>",
     arguments=(1, 2),
-    tools=_ONLY_CTL,
+    tools=CTL,
     check=_check_disk,
     banner=lambda call: (
         f"Setting disk free limit on {call.node.name} to {call.arguments[1]} times the total RAM "
@@ -104,7 +102,7 @@ def _check_disk(call: Call) -> None:
 )
 def set_disk_free_limit(call: Call) -> None:
     """Set the free disk space below which publishers wait, until a restart or a reload."""
-    from harebell.server.config import machine_memory_bytes
+    from harebell.config import machine_memory_bytes
 
     value = call.arguments[-1]
     if call.arguments[0] == "mem_relative":
@@ -112,32 +110,10 @@ def set_disk_free_limit(call: Call) -> None:
     call.ask("config.set", key="disk_free_limit", value=value)
 
 
-@verb(
-    tools=_ONLY_CTL,
-    banner=lambda call: f"Deactivating free disk space monitoring on node {call.node.name} ...",
-)
-def deactivate_free_disk_space_monitoring(call: Call) -> None:
-    """Have no limit of free disk space until it is activated again, or a restart or a reload."""
-    call.ask("config.set", key="disk_free_limit", value="0")
-
-
-@verb(
-    tools=_ONLY_CTL,
-    banner=lambda call: f"Activating free disk space monitoring on node {call.node.name} ...",
-)
-def activate_free_disk_space_monitoring(call: Call) -> None:
-    """Use the configured limit of free disk space again."""
-    call.ask("config.unset", key="disk_free_limit")
-
-
 # --- TLS ------------------------------------------------------------------------------------------
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-    banner="Listing all TLS versions supported by the runtime...",
-)
+@verb(tools=DIAGNOSTICS, state=ANY, banner="Listing all TLS versions supported by the runtime...")
 def tls_versions(call: Call) -> Result:
     """Print the versions of TLS that the broker serves."""
     known = call.ask("config.effective")["tls_min_version"]
@@ -152,8 +128,7 @@ def _check_format(call: Call) -> None:
 
 @verb(
     "[--format <openssl>] [--all]",
-    flags={"format": str, "all": bool},
-    tools=_ONLY_DIAGNOSTICS,
+    tools=DIAGNOSTICS,
     state=ANY,
     check=_check_format,
     banner="Listing available cipher suites in OpenSSL format",
@@ -172,19 +147,16 @@ def cipher_suites(call: Call) -> Result:
     return Report("\n".join(names), cipher_suites=names)
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: f"Certificates of node {call.node.name} ...",
-)
+@verb(tools=DIAGNOSTICS, banner="Certificates of node {node} ...")
 def certificates(call: Call) -> Result:
     """Print until when the certificates of listeners are valid."""
-    found = certificates_of(call)
+    rows = certificates_of(call)
     text = "\n".join(
         f"Interface: {row['interface']}, port: {row['port']}, certificate expires on: "
         f"{row['certfile_expires_on']}"
-        for row in found
+        for row in rows
     )
-    return Report(text or "#{}", certificates=found)
+    return Report(text or "#{}", certificates=rows)
 
 
 # --- the process and its machine ------------------------------------------------------------------
@@ -205,29 +177,23 @@ def _of_process(call: Call, name: str) -> list[str]:
 
 
 @verb(
-    tools=_ONLY_DIAGNOSTICS,
+    tools=DIAGNOSTICS,
     state=ANY,
-    banner=lambda call: (
-        f"Listing RabbitMQ-specific environment variables defined on node {call.node.name}..."
-    ),
+    banner="Listing RabbitMQ-specific environment variables defined on node {node}...",
 )
 def os_env(call: Call) -> Result:
     """Print the variables that the process was started with, without secrets."""
-    found: dict[str, str] = {}
+    variables: dict[str, str] = {}
     for line in sorted(_of_process(call, "environ")):
         name, _, value = line.partition("=")
         if name.startswith(("RABBITMQ_", "HAREBELL_")):
             hidden = any(word in name.upper() for word in _SECRETS)
-            found[name] = _MASK if hidden and not name.endswith("_FILE") else value
-    text = "\n".join(f"{name}={value}" for name, value in found.items())
-    return Report(text, node=call.node.name, result="ok", variables=found)
+            variables[name] = _MASK if hidden and not name.endswith("_FILE") else value
+    text = "\n".join(f"{name}={value}" for name, value in variables.items())
+    return Report(text, node=call.node.name, result="ok", variables=variables)
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-    banner=lambda call: f"Command line arguments of node {call.node.name} ...",
-)
+@verb(tools=DIAGNOSTICS, state=ANY, banner="Command line arguments of node {node} ...")
 def command_line_arguments(call: Call) -> Result:
     """Print the command that the process was started with."""
     words = _of_process(call, "cmdline")
@@ -235,20 +201,18 @@ def command_line_arguments(call: Call) -> Result:
 
 
 @verb(
-    tools=_ONLY_DIAGNOSTICS,
-    state=ANY,
-    banner=lambda call: f"Asking node {call.node.name} to report its network interfaces ...",
+    tools=DIAGNOSTICS, state=ANY, banner="Asking node {node} to report its network interfaces ..."
 )
 def list_network_interfaces(call: Call) -> Result:
     """Print the interfaces of the machine with their addresses."""
     name = call.node.overview()["node"]
-    found = {interface: _addresses(interface) for _, interface in socket.if_nameindex()}
+    addresses = {interface: _addresses(interface) for _, interface in socket.if_nameindex()}
     parts = [
         "\n".join([f"Interface {interface}", "", *(f"{key}: {text}" for key, text in rows), ""])
-        for interface, rows in sorted(found.items())
+        for interface, rows in sorted(addresses.items())
     ]
     shown: dict[str, Any] = {}
-    for interface, rows in found.items():
+    for interface, rows in addresses.items():
         members: dict[str, list[str]] = {}
         for key, text in rows:
             members.setdefault(key, []).append(text)
@@ -289,9 +253,7 @@ def _addresses(interface: str) -> list[tuple[str, str]]:
 
 @verb(
     "<hostname> [--address-family <ipv4 | ipv6>] [--offline]",
-    arguments=(1, 1),
-    flags={"address-family": str, "offline": bool},
-    tools=_ONLY_DIAGNOSTICS,
+    tools=DIAGNOSTICS,
     state=ANY,
     check=lambda call: _check_family(call),
     banner=lambda call: (
@@ -305,12 +267,12 @@ def resolve_hostname(call: Call) -> Result:
     """Print the addresses of a host, as this machine resolves it."""
     host, family = call.arguments[0], _FAMILIES[_family(call)]
     try:
-        found = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, None, family, socket.SOCK_STREAM)
     except OSError:
         raise VerbFailed(
             "Hostname does not resolve (resolution failed with an nxdomain)", DATA
         ) from None
-    addresses = list(dict.fromkeys(str(each[4][0]) for each in found))
+    addresses = list(dict.fromkeys(str(each[4][0]) for each in infos))
     return Report("\n".join(addresses), address_family=_family(call), addresses=addresses)
 
 
@@ -325,13 +287,9 @@ def _check_family(call: Call) -> None:
 
 @verb(
     "[--offline]",
-    flags={"offline": bool},
-    tools=_ONLY_DIAGNOSTICS,
+    tools=DIAGNOSTICS,
     state=ANY,
-    banner=lambda call: (
-        f"Asking node {call.node.name} for its effective hostname resolver (inetrc) "
-        "configuration..."
-    ),
+    banner="Asking node {node} for its effective hostname resolver (inetrc) configuration...",
 )
 def resolver_info(call: Call) -> Result:
     """Print how hosts are resolved: as the C library of the system does."""

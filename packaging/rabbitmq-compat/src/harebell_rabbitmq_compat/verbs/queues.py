@@ -18,7 +18,6 @@ from harebell_rabbitmq_compat.verb import (
     verb,
 )
 
-_ONLY_QUEUES = (QUEUES,)
 _MIRROR_KEYS = (
     *("ha-mode", "ha-params", "ha-sync-mode", "ha-sync-batch-size"),
     *("ha-promote-on-shutdown", "ha-promote-on-failure"),
@@ -33,12 +32,12 @@ def _queue(call: Call, kind: str, what: str) -> Mapping[str, Any]:
         VerbFailed: there is none, or it is of another type.
     """
     rows = call.ask("queues.list", vhost=call.vhost) if call.has_vhost(call.vhost) else []
-    found = next((row for row in rows if row["name"] == call.arguments[0]), None)
-    if found is None:
+    queue = next((row for row in rows if row["name"] == call.arguments[0]), None)
+    if queue is None:
         raise VerbFailed("not_found", UNAVAILABLE)
-    if found["type"] != kind:
-        raise VerbFailed(f"Cannot get {what} of a {found['type']} queue", UNAVAILABLE)
-    return dict(found)
+    if queue["type"] != kind:
+        raise VerbFailed(f"Cannot get {what} of a {queue['type']} queue", UNAVAILABLE)
+    return dict(queue)
 
 
 def _leader(call: Call) -> Rows:
@@ -48,9 +47,8 @@ def _leader(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] <queue>",
-    arguments=(1, 1),
-    tools=_ONLY_QUEUES,
-    banner=lambda call: f"Status of quorum queue {call.arguments[0]} on node {call.node.name} ...",
+    tools=QUEUES,
+    banner="Status of quorum queue {0} on node {node} ...",
 )
 def quorum_status(call: Call) -> Rows:
     """Print the members of a quorum queue: this node."""
@@ -60,10 +58,8 @@ def quorum_status(call: Call) -> Rows:
 
 @verb(
     "[--vhost <vhost>] <stream> [--tracking]",
-    arguments=(1, 1),
-    flags={"tracking": bool},
-    tools=(STREAMS,),
-    banner=lambda call: f"Status of stream {call.arguments[0]} on node {call.node.name} ...",
+    tools=STREAMS,
+    banner="Status of stream {0} on node {node} ...",
 )
 def stream_status(call: Call) -> Rows:
     """Print the members of a stream: this node."""
@@ -73,9 +69,7 @@ def stream_status(call: Call) -> Rows:
 
 @verb(
     "< all | classic | quorum | stream > [--vhost-pattern <pattern>] [--queue-pattern <pattern>]",
-    arguments=(1, 1),
-    flags={"vhost-pattern": str, "queue-pattern": str},
-    tools=_ONLY_QUEUES,
+    tools=QUEUES,
     banner="Re-balancing leaders of {0} queues...",
 )
 def rebalance(call: Call) -> Rows:
@@ -90,20 +84,6 @@ def rebalance(call: Call) -> Rows:
     return Rows(columns, [dict(zip(columns, values, strict=True))])
 
 
-@verb(
-    "[--across-all-vhosts] [--vhost <vhost>] [<pattern>]",
-    arguments=(0, 1),
-    flags={"across-all-vhosts": bool},
-    tools=(QUEUES, DIAGNOSTICS),
-    banner="Checking leader health of quorum queues...",
-)
-def check_for_quorum_queues_without_an_elected_leader(call: Call) -> Result:
-    """Succeed: the only node leads every quorum queue."""
-    name = call.node.overview()["node"]
-    text = f"Node {name} reported all quorum queue as having responsive leader replicas"
-    return Report(text, result="ok")
-
-
 # --- mirrors --------------------------------------------------------------------------------------
 
 
@@ -113,35 +93,29 @@ def _with_mirrors(call: Call, command: str) -> list[dict[str, Any]]:
     return [row for row in rows if "ha-mode" in row["definition"]]
 
 
-@verb(tools=_ONLY_QUEUES, banner="Listing policies that enable classic queue mirroring...")
+@verb(tools=QUEUES, banner="Listing policies that enable classic queue mirroring...")
 def list_policies_with_classic_queue_mirroring(call: Call) -> Rows:
     """Print policies with ha-mode, which RabbitMQ 4 refuses."""
     return Rows(_POLICY_COLUMNS, _with_mirrors(call, "policies.list"))
 
 
-@verb(tools=_ONLY_QUEUES, banner="Listing operator policies that enable classic queue mirroring...")
+@verb(tools=QUEUES, banner="Listing operator policies that enable classic queue mirroring...")
 def list_operator_policies_with_classic_queue_mirroring(call: Call) -> Rows:
     """Print operator policies with ha-mode, which RabbitMQ 4 refuses."""
     return Rows(_POLICY_COLUMNS, _with_mirrors(call, "operator-policies.list"))
 
 
-@verb(
-    tools=(DIAGNOSTICS,),
-    banner="Checking if cluster has any classic queue mirroring policies ...",
-)
+@verb(tools=DIAGNOSTICS, banner="Checking if cluster has any classic queue mirroring policies ...")
 def check_if_cluster_has_classic_queue_mirroring_policy(call: Call) -> Result:
     """Fail if a policy has ha-mode."""
-    found = _with_mirrors(call, "policies.list") + _with_mirrors(call, "operator-policies.list")
-    if found:
-        names = ", ".join(f"{row['name']} in vhost {row['vhost']}" for row in found)
+    policies = _with_mirrors(call, "policies.list") + _with_mirrors(call, "operator-policies.list")
+    if policies:
+        names = ", ".join(f"{row['name']} in vhost {row['vhost']}" for row in policies)
         raise VerbFailed(f"Cluster reported policies with classic queue mirroring: {names}")
     return Report("Cluster reported no policies with classic queue mirroring", result="ok")
 
 
-@verb(
-    tools=(CTL,),
-    banner="Will remove keys of classic queue mirroring from all policies ...",
-)
+@verb(tools=CTL, banner="Will remove keys of classic queue mirroring from all policies ...")
 def remove_classic_queue_mirroring_from_policies(call: Call) -> None:
     """Take the keys of mirrors out of policies; a policy without other keys is removed."""
     for noun in ("policies", "operator-policies"):

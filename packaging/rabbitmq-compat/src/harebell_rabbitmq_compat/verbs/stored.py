@@ -6,18 +6,14 @@ from typing import Any
 
 from harebell_rabbitmq_compat.exits import SOFTWARE, VerbFailed, WrongArguments
 from harebell_rabbitmq_compat.tables import Rows, column_names
-from harebell_rabbitmq_compat.verb import CTL, DIAGNOSTICS, MANY, Call, Report, Result, verb
+from harebell_rabbitmq_compat.verb import CTL, DIAGNOSTICS, Call, Report, Result, verb
 
-_ONLY_CTL = (CTL,)
-_ONLY_DIAGNOSTICS = (DIAGNOSTICS,)
 _DEPRECATED_COLUMNS = ("name", "deprecation_phase", "provided_by", "desc", "doc_url", "state")
 _ATTEMPT_COLUMNS = ("auth_attempts", "auth_attempts_failed", "auth_attempts_succeeded")
 
 
 @verb(
-    "[--vhost <vhost>]",
-    tools=_ONLY_CTL,
-    banner=lambda call: f"Trying to restart vhost '{call.vhost}' on node '{call.node.name}' ...",
+    "[--vhost <vhost>]", tools=CTL, banner="Trying to restart vhost '{vhost}' on node '{node}' ..."
 )
 def restart_vhost(call: Call) -> str:
     """Do nothing for a vhost that is there: it runs as long as the process."""
@@ -32,20 +28,7 @@ def restart_vhost(call: Call) -> str:
 
 
 @verb(
-    tools=_ONLY_CTL,
-    banner=lambda call: (
-        f"Will try to initiate virtual host reconciliation on node {call.node.name} ..."
-    ),
-)
-def reconcile_vhosts(call: Call) -> None:
-    """Do nothing: a vhost is on the only node from the moment it is added."""
-    call.node.overview()
-
-
-@verb(
     "[--used] [<column>, ...]",
-    arguments=(0, MANY),
-    flags={"used": bool},
     columns=_DEPRECATED_COLUMNS,
     banner="Listing deprecated features ...",
 )
@@ -56,19 +39,7 @@ def list_deprecated_features(call: Call) -> Rows:
     return Rows(columns, [])
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: (
-        f"Checking if any deprecated features are used in the cluster of {call.node.name} ..."
-    ),
-)
-def check_if_any_deprecated_features_are_used(call: Call) -> Result:
-    """Succeed: there are no deprecated features."""
-    call.node.overview()
-    return Report("Cluster reported no deprecated features in use", result="ok")
-
-
-@verb("[<column>, ...]", arguments=(0, MANY), banner="Listing channel interceptors ...")
+@verb("[<column>, ...]", banner="Listing channel interceptors ...")
 def list_channel_interceptors(call: Call) -> Rows:
     """Print no interceptors: there are no plugins that could have one."""
     call.node.overview()
@@ -78,10 +49,7 @@ def list_channel_interceptors(call: Call) -> Rows:
 # --- the database ---------------------------------------------------------------------------------
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: f"Status of metadata store on node {call.node.name} ...",
-)
+@verb(tools=DIAGNOSTICS, banner="Status of metadata store on node {node} ...")
 def metadata_store_status(call: Call) -> Rows:
     """Print the members of the database of definitions: this node."""
     columns = ("Node Name", "Raft State")
@@ -89,23 +57,8 @@ def metadata_store_status(call: Call) -> Rows:
 
 
 @verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: (
-        f"Checking if metadata store on node {call.node.name} has completed its initialization..."
-    ),
-)
-def check_if_metadata_store_is_initialized(call: Call) -> Result:
-    """Succeed: a broker that answers has read its database."""
-    name = call.node.overview()["node"]
-    text = f"Metadata store on node {name} has completed its initialization"
-    return Report(text, result="ok")
-
-
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: (
-        f"Checking if metadata store on node {call.node.name} has completed its initialization..."
-    ),
+    tools=DIAGNOSTICS,
+    banner="Checking if metadata store on node {node} has completed its initialization...",
 )
 def check_if_metadata_store_is_initialized_with_data(call: Call) -> Result:
     """Fail if the database has no user."""
@@ -121,9 +74,8 @@ def check_if_metadata_store_is_initialized_with_data(call: Call) -> Result:
 
 @verb(
     "[--by-source]",
-    flags={"by-source": bool},
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: f'Listing authentication\n attempts for node "{call.node.name}" ...',
+    tools=DIAGNOSTICS,
+    banner='Listing authentication\n attempts for node "{node}" ...',
 )
 def list_node_auth_attempt_stats(call: Call) -> Result:
     """Print how many logins to the HTTP API succeeded and failed."""
@@ -141,24 +93,6 @@ def list_node_auth_attempt_stats(call: Call) -> Result:
     return Report(text, attempts=rows, node=name, result="ok")
 
 
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner=lambda call: f"Reset auth attempt metrics on node {call.node.name} ...",
-)
-def reset_node_auth_attempt_metrics(call: Call) -> None:
-    """Set the counts of logins to 0."""
-    call.ask("service.reset-login-attempts", node=call.node.name)
-
-
-@verb(
-    tools=_ONLY_DIAGNOSTICS,
-    banner="Enabling authentication attempt source tracking ...",
-)
-def enable_auth_attempt_source_tracking(call: Call) -> None:
-    """Do nothing: the addresses and users of the latest logins are always counted."""
-    call.node.overview()
-
-
 # --- policies -------------------------------------------------------------------------------------
 
 
@@ -169,9 +103,7 @@ def _check_kind(call: Call) -> None:
 
 @verb(
     "[--vhost <vhost>] [--object-type <queue | exchange>] <name>",
-    arguments=(1, 1),
-    flags={"object-type": str},
-    tools=_ONLY_DIAGNOSTICS,
+    tools=DIAGNOSTICS,
     check=_check_kind,
     banner=lambda call: (
         f"Listing policies that match {call.flags.get('object-type', 'queue')} "
@@ -180,21 +112,22 @@ def _check_kind(call: Call) -> None:
 )
 def list_policies_that_match(call: Call) -> Rows:
     """Print the policies that match a name, the one that applies first."""
+    from harebell.base.patterns import SearchBudget
     from harebell.model.settings.policy import Policy
 
     kind, name = call.flags.get("object-type", "queue"), call.arguments[0]
     if kind == "queue":
         queues = call.ask("queues.list", vhost=call.vhost)
-        found = next((row["type"] for row in queues if row["name"] == name), None)
-        if found is None:
+        queue_type = next((row["type"] for row in queues if row["name"] == name), None)
+        if queue_type is None:
             raise VerbFailed(f"Queue '{name}' in vhost '{call.vhost}' does not exist")
-        kind = str(found)
+        kind = str(queue_type)
     rows = [
         row
         for row in call.ask("policies.list", vhost=call.vhost)
         if Policy(
             *(row["name"], row["pattern"], row["apply-to"], row["priority"], row["definition"])
-        ).applies(kind, name)
+        ).applies(kind, name, SearchBudget())
     ]
     columns = ("name", "pattern", "apply-to", "definition", "priority")
     return Rows(columns, sorted(rows, key=lambda row: (-row["priority"], row["name"])))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from harebell.client.errors import UnsupportedByVersion
 from harebell.wire.v010 import commands as c
-from harebell.wire.v010.structs import Command
+from harebell.wire.v010.composites import Command
 from harebell.wire.v09 import methods as m
 
 VERSION = "0-10"
@@ -86,11 +86,11 @@ def _declare_queue(method: m.QueueDeclare, name: Callable[[], str]) -> CommandPl
     )
 
     def reply(results: Results) -> m.Method:
-        (found,) = results
+        (queried,) = results
         return m.QueueDeclareOk(
             queue=queue,
-            message_count=found.message_count,
-            consumer_count=found.subscriber_count,
+            message_count=queried.message_count,
+            consumer_count=queried.subscriber_count,
         )
 
     return CommandPlan([declare, c.QueueQuery(queue=queue)], reply)
@@ -179,7 +179,7 @@ def _cancel(method: m.BasicCancel) -> CommandPlan:
 
 
 def get(queue: str, destination: str, *, no_ack: bool) -> list[Command]:
-    """Return the commands that get one message, if there is one, and the count of the rest."""
+    """Return the commands that get one message, if the queue has any, and count the others."""
     return [
         c.MessageSubscribe(queue=queue, destination=destination, accept_mode=int(no_ack)),
         c.MessageSetFlowMode(destination=destination, flow_mode=CREDIT),

@@ -49,7 +49,7 @@ from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.commands import MessageTransfer
-from harebell.wire.v010.structs import Command, Control
+from harebell.wire.v010.composites import Command, Control
 
 PROTOCOL_HEADER = b"AMQP\x01\x01\x00\x0a"
 _HEADER = 8
@@ -175,7 +175,7 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
     def _say_alive(self) -> None:
         self.out.raw(self.heartbeat_frame)
 
-    # --- what the scanner calls -----------------------------------------------------------------
+    # --- callbacks of the scanner ---------------------------------------------------------------
 
     def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
         """Handle one frame."""

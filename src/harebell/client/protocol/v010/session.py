@@ -33,7 +33,7 @@ from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.convert.final import delivered_by, from_basic, to_basic
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls
-from harebell.wire.v010.structs import Command, Control, Ranges
+from harebell.wire.v010.composites import Command, Control, Ranges
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameSink
 
@@ -91,7 +91,7 @@ class CoreSession(CoreChannel):
     def _run(
         self, commands: list[Command], finish: Callable[[list[Any]], T], call: Call[T] | None = None
     ) -> Call[T]:
-        """Send the commands of a verb; it is done when the last one is."""
+        """Send the commands of a verb; its call is done when the last command is."""
         waiting = _Waiting(call or Call(), finish)
         last = len(commands) - 1
         for place, command in enumerate(commands):
@@ -229,14 +229,14 @@ class CoreSession(CoreChannel):
         self.check_open()
         queue = self._renamed(m.BasicGet(queue=queue)).queue
         destination = self.next_tag()
-        found: list[Any] = []
-        self._gets[destination] = found
+        delivery: list[Any] = []
+        self._gets[destination] = delivery
 
         def finish(results: list[Any]) -> Got | None:
             del self._gets[destination]
-            if not found:
+            if not delivery:
                 return None
-            tag, redelivered, exchange, key, properties, body = found
+            tag, redelivered, exchange, key, properties, body = delivery
             method = m.BasicGetOk(
                 delivery_tag=tag,
                 redelivered=redelivered,
@@ -265,15 +265,15 @@ class CoreSession(CoreChannel):
         self._delivered += 1
         tag = self._delivered
         consumer = self.consumers.get(destination)
-        found = self._gets.get(destination)
-        if consumer is None and found is None:
+        delivery = self._gets.get(destination)
+        if consumer is None and delivery is None:
             raise ProtocolError(503, f"a transfer for the unknown subscription {destination!r}")
         if consumer is not None and consumer.no_ack:
             self._control(controls.SessionCompleted(commands=((number, number),)))
         else:
             self._out[tag] = number
-        if found is not None:
-            found += (tag, redelivered, exchange, key, properties, body)
+        if delivery is not None:
+            delivery += (tag, redelivered, exchange, key, properties, body)
         elif consumer is not None and consumer.on_delivery is not None:
             consumer.on_delivery(tag, redelivered, exchange, key, properties, body)
         elif self.sink is not None:
@@ -407,25 +407,25 @@ def _answered(value: T) -> Call[T]:
 
 def _within(waiting: dict[int, Any], first: int, last: int) -> list[int]:
     """Return the pending numbers in a range; they are in order."""
-    found = []
+    pending = []
     span = (last - first) % _NUMBERS
     for number in waiting:
         if (number - first) % _NUMBERS <= span:
-            found.append(number)
+            pending.append(number)
         elif (number - last) % _NUMBERS < _HALF:
             break
-    return found
+    return pending
 
 
 def _ranges(numbers: list[int]) -> Ranges:
     """Convert numbers to ranges of consecutive ones."""
-    found: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int]] = []
     for number in numbers:
-        if found and (found[-1][1] + 1) % _NUMBERS == number:
-            found[-1] = (found[-1][0], number)
+        if ranges and (ranges[-1][1] + 1) % _NUMBERS == number:
+            ranges[-1] = (ranges[-1][0], number)
         else:
-            found.append((number, number))
-    return tuple(found)
+            ranges.append((number, number))
+    return tuple(ranges)
 
 
 def _discarding(message: WireMessage) -> WireMessage:

@@ -13,8 +13,9 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import BODY_HARD_MAX_BYTES
 from harebell.base.message import Properties
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.bulk import CLASS, BulkBatch
+from harebell.wire.v09.bulk import CLASS
 from harebell.wire.v09.content import parse_properties
+from harebell.wire.v09.methods import BulkBatch
 
 _HEADER_FIXED = 12
 _BASIC = b"\x00\x3c\x00\x00"

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from harebell.base.errors import ProtocolError
-from harebell.base.limits import CLIENT_GATHER_BYTES, CLIENT_GATHER_MAX
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
 from harebell.client.errors import (
@@ -24,12 +24,16 @@ from harebell.client.errors import (
     ClientClosed,
     ConnectionLost,
     ConsumerCancelled,
+    ExtensionMissing,
     PublishReturned,
+    UnsupportedByVersion,
     closed_channel,
 )
+from harebell.client.limits import CLIENT_GATHER_BYTES, CLIENT_GATHER_MAX
 from harebell.client.message import ReturnedMessage
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import (
+    ERAS,
     ChannelPhase,
     CoreConsumer,
     Got,
@@ -44,11 +48,13 @@ from harebell.client.protocol.channel_parts import (
     nothing,
 )
 from harebell.client.protocol.confirms import Confirm, ConfirmTracker, ConfirmWaiter
+from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.v09.assembly import ContentAssembly
 from harebell.client.protocol.verbs import Verbs
+from harebell.wire.v09 import history
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.bulk import BulkBatch
 from harebell.wire.v09.frames import BODY, HEADER, METHOD, FrameSink
+from harebell.wire.v09.methods import BulkBatch
 
 T = TypeVar("T")
 
@@ -90,7 +96,7 @@ class CoreChannel(Verbs):
         self._host.out.frame(METHOD, self.number, self._host.dialect.encode(method))
 
     def check_open(self) -> None:
-        """Raise the reason why the channel is closed, if it is."""
+        """Raise the error of a channel that is not open."""
         if self.state is not ChannelPhase.OPEN:
             raise (self.error or ClientClosed("the channel is not open")).with_traceback(None)
 
@@ -260,6 +266,7 @@ class CoreChannel(Verbs):
         exclusive: bool = False,
         no_local: bool = False,
         arguments: Mapping[str, Any] | None = None,
+        inbox: Inbox | None = None,
     ) -> Call[CoreConsumer]:
         """Subscribe to a queue.
 
@@ -272,13 +279,15 @@ class CoreChannel(Verbs):
             exclusive: fail if the queue has another consumer.
             no_local: do not deliver what this connection published (RabbitMQ ignores it).
             arguments: for example {"x-priority": 10}.
+            inbox: where the program takes the deliveries from; a recovered connection goes on
+                behind the last one, in a stream.
         """
         self.check_open()
         if (on_delivery is None) != (self.sink is not None):
             raise ValueError(f"channel {self.number} has a sink: consume on another channel")
         if tag in self.consumers:
             raise ValueError(f"channel {self.number} has a consumer {tag!r} already")
-        consumer = CoreConsumer(tag, no_ack, on_delivery, on_end)
+        consumer = CoreConsumer(tag, no_ack, on_delivery, on_end, inbox)
         method = m.BasicConsume(
             queue=queue,
             consumer_tag=tag,
@@ -290,10 +299,24 @@ class CoreChannel(Verbs):
         # Deliveries may follow consume-ok in the same read, so register the consumer first.
         self.consumers[tag] = consumer
         try:
-            return self.call(method, (m.BasicConsumeOk,), lambda reply: consumer)
+            call = self.call(method, (m.BasicConsumeOk,), lambda reply: consumer)
         except (TypeError, ValueError):
             del self.consumers[tag]
             raise
+        self.note_eras(consumer, method)
+        return call
+
+    def note_eras(self, consumer: CoreConsumer, method: m.BasicConsume) -> None:
+        """Request the eras of a stream: a recovery subscribes with them (`ERAS`)."""
+        if ERAS not in method.arguments:
+            return
+
+        def keep(reply: m.HistoryAskOk) -> None:
+            consumer.eras = reply.eras.decode("ascii", "replace")
+
+        with suppress(ExtensionMissing, UnsupportedByVersion):
+            self.need(history.NAME)
+            self.call(m.HistoryAsk(method.queue), (m.HistoryAskOk,), keep)
 
     def cancel(self, tag: str) -> Call[None]:
         """End a subscription; deliveries may arrive until the answer."""
@@ -307,14 +330,18 @@ class CoreChannel(Verbs):
 
     def abandon(self, tag: str) -> None:
         """Cancel an abandoned consumer; deliveries that still arrive are requeued."""
-        consumer = self.consumers.get(tag)
-        if consumer is None or self.state is not ChannelPhase.OPEN:
-            return
-        consumer.on_delivery = self._put_back if not consumer.no_ack else drop
-        consumer.on_end = drop
-        self.cancel(tag)
+        if tag in self.consumers and self.state is ChannelPhase.OPEN:
+            self.ignore(tag)
+            self.cancel(tag)
 
-    def _put_back(self, tag: int, *rest: object) -> None:
+    def ignore(self, tag: str) -> None:
+        """Requeue the deliveries that still arrive for a consumer whose cancel is sent."""
+        consumer = self.consumers.get(tag)
+        if consumer is not None:
+            consumer.on_delivery = self._requeue if not consumer.no_ack else drop
+            consumer.on_end = drop
+
+    def _requeue(self, tag: int, *rest: object) -> None:
         if self.state is ChannelPhase.OPEN:
             self.nack(tag, requeue=True)
 
@@ -356,7 +383,7 @@ class CoreChannel(Verbs):
 
     def _on_method(self, method: m.Method) -> None:
         if self.state is ChannelPhase.CLOSING and not isinstance(method, _WHILE_CLOSING):
-            # After channel.close everything else is dropped (AMQP 0-9-1, channel.close).
+            # After channel.close every other frame is dropped (AMQP 0-9-1, channel.close).
             if isinstance(method, _WITH_CONTENT):
                 self._begin(method)
             return

@@ -13,7 +13,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_MAX_BYTES, FRAME_MIN_BYTES
@@ -39,6 +39,9 @@ from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink, OutBuffer
 from harebell.wire.v09.reply_codes import reply_text
+
+if TYPE_CHECKING:
+    from harebell.wire.v09.methods_older import ConnectionRedirect
 
 _ACCESS_REFUSED = 403
 
@@ -101,10 +104,10 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self.check_open()
         if self.dialect.version != "0-9-1":
             raise UnsupportedByVersion(self.dialect.version, f"class {name}")
-        wanted, theirs = extensions.VERSIONS[name], self.extensions.get(name)
-        if theirs != wanted:
+        ours, theirs = extensions.VERSIONS[name], self.extensions.get(name)
+        if theirs != ours:
             product = str(self.server_properties.get("product", "of an unknown make"))
-            raise ExtensionMissing(name, self.url.address, product, wanted, theirs)
+            raise ExtensionMissing(name, self.url.address, product, ours, theirs)
 
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
@@ -137,7 +140,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         if self.recorder is not None:
             self.recorder.forget_channel(number)
 
-    # --- what the scanner calls -----------------------------------------------------------------
+    # --- callbacks of the scanner ---------------------------------------------------------------
 
     def frame(self, kind: int, channel: int, payload: bytes) -> int:
         """Handle one frame."""
@@ -183,7 +186,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         return channel
 
     def _on_method(self, method: m.Method) -> None:
-        handler = _HANDLERS.get((self.state, type(method)))
+        handler = _HANDLERS.get((self.state, method.NAME))
         if handler is not None:
             handler(self, method)
         elif self.state is not ConnectionPhase.CLOSING:
@@ -236,7 +239,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self._deadline = None
         self.opened.succeed(None)
 
-    def handle_redirect(self, method: m.ConnectionRedirect) -> None:
+    def handle_redirect(self, method: ConnectionRedirect) -> None:
         where = f"sends its clients to {method.host}: connect there"
         self._finish(ConnectionFailed(f"the broker at {self.url.address} {where}"))
 
@@ -299,21 +302,22 @@ def _words(text: str | bytes) -> str:
 
 
 _Handler = Callable[[CoreConnection, Any], None]
-_CLOSE: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
-    (state, m.ConnectionClose): CoreConnection.handle_close
+_CLOSE: dict[tuple[ConnectionPhase, str], _Handler] = {
+    (state, "connection.close"): CoreConnection.handle_close
     for state in ConnectionPhase
     if state is not ConnectionPhase.CLOSED
 }
-_HANDLERS: dict[tuple[ConnectionPhase, type[m.Method]], _Handler] = {
+# By name: connection.redirect, which 0-9-1 lacks, has a type only once an older version is loaded.
+_HANDLERS: dict[tuple[ConnectionPhase, str], _Handler] = {
     **_CLOSE,
-    (ConnectionPhase.STARTING, m.ConnectionStart): CoreConnection.handle_start,
-    (ConnectionPhase.TUNING, m.ConnectionSecure): CoreConnection.handle_secure,
-    (ConnectionPhase.TUNING, m.ConnectionTune): CoreConnection.handle_tune,
-    (ConnectionPhase.OPENING, m.ConnectionOpenOk): CoreConnection.handle_open_ok,
-    (ConnectionPhase.OPENING, m.ConnectionRedirect): CoreConnection.handle_redirect,
-    (ConnectionPhase.OPEN, m.ConnectionBlocked): CoreConnection.handle_blocked,
-    (ConnectionPhase.OPEN, m.ConnectionUnblocked): CoreConnection.handle_unblocked,
-    (ConnectionPhase.CLOSING, m.ConnectionCloseOk): CoreConnection.handle_close_ok,
+    (ConnectionPhase.STARTING, "connection.start"): CoreConnection.handle_start,
+    (ConnectionPhase.TUNING, "connection.secure"): CoreConnection.handle_secure,
+    (ConnectionPhase.TUNING, "connection.tune"): CoreConnection.handle_tune,
+    (ConnectionPhase.OPENING, "connection.open-ok"): CoreConnection.handle_open_ok,
+    (ConnectionPhase.OPENING, "connection.redirect"): CoreConnection.handle_redirect,
+    (ConnectionPhase.OPEN, "connection.blocked"): CoreConnection.handle_blocked,
+    (ConnectionPhase.OPEN, "connection.unblocked"): CoreConnection.handle_unblocked,
+    (ConnectionPhase.CLOSING, "connection.close-ok"): CoreConnection.handle_close_ok,
 }
 
 _NONCE_MAX = 1 << 53

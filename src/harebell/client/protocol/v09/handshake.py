@@ -66,14 +66,14 @@ def client_properties(url: URL, version: str, extra: dict[str, Any]) -> dict[str
     return {**properties, **extra, "capabilities": capabilities}
 
 
-def check_version(url: URL, announced: tuple[int, int], wanted: tuple[int, int]) -> None:
+def check_version(url: URL, announced: tuple[int, int], spoken: tuple[int, int]) -> None:
     """Check the version of connection.start; 0-9-1 is announced as 0-9.
 
     Raises:
         ProtocolMismatch: it is another one, and the connection is closed without a close method
             (AMQP 0-9-1 1.4.2.1).
     """
-    if announced != wanted:
+    if announced != spoken:
         major, minor = announced
         raise ProtocolMismatch(
             f"the broker at {url.address} answered in AMQP {major}-{minor}; "
@@ -88,13 +88,13 @@ def choose_mechanism(url: URL, offered: str) -> str:
         AuthenticationFailed: the broker offers no supported mechanism.
     """
     names = offered.split()
-    wanted = (url.auth_mechanism,) if url.auth_mechanism else (PLAIN, AMQPLAIN)
-    for name in wanted:
+    supported = (url.auth_mechanism,) if url.auth_mechanism else (PLAIN, AMQPLAIN)
+    for name in supported:
         if name in names:
             return name
     raise AuthenticationFailed(
         f"the broker at {url.address} offers the SASL mechanisms {offered!r}, "
-        f"this client would use {' or '.join(wanted)}"
+        f"this client would use {' or '.join(supported)}"
     )
 
 

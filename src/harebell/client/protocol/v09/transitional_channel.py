@@ -23,7 +23,7 @@ from harebell.client.protocol.channel_parts import Host, Mode
 from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.methods_session import ExecutionComplete, ExecutionFlush
+from harebell.wire.v09.methods_transitional import ExecutionComplete, ExecutionFlush
 from harebell.wire.v09.typed_fields import FieldDialect, encode_typed
 
 T = TypeVar("T")
@@ -59,7 +59,7 @@ class TransitionalChannel(CoreChannel):
         replies: tuple[type[m.Method], ...],
         convert: Callable[[Any], T],
     ) -> Call[T]:
-        """Send a method; one without a reply is done when it is complete."""
+        """Send a method; a call without a reply is done when its command is complete."""
         if isinstance(method, m.ExchangeDeclare) and method.internal:
             raise UnsupportedByVersion(self._host.dialect.version, "internal exchanges")
         dialect = self._host.dialect

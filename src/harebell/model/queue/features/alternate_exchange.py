@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.message import Message
+from harebell.model.queue.contract import unrouted
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
 
 ALTERNATE = "x-alternate-exchange"
 """The argument that names the exchange."""
@@ -28,7 +29,7 @@ class AlternateExchange:
         name: the name of the exchange, which need not exist.
     """
 
-    def __init__(self, queue: Host, name: str) -> None:
+    def __init__(self, queue: QueueInternals, name: str) -> None:
         self._queue = queue
         self._name = name
 
@@ -40,7 +41,11 @@ class AlternateExchange:
         router = context.router
         exchange = router.exchanges.get(self._name)
         mine: object = self._queue
-        for queue in () if exchange is None else router.route(exchange, message):
+        queues = () if exchange is None else router.route(exchange, message)
+        if not queues:
+            unrouted(message)
+        for queue in queues:
+            # A message that came back would never leave the queue.
             if queue is not mine:
                 queue.take_over(message)
 
@@ -55,6 +60,8 @@ class AlternateExchange:
             while position < log.end():
                 # Without levels `level_bits` and the level are 0.
                 whole = position << order.level_bits | level
+                # Dead letters in `handed_on` are in other queues already, and rows of an open batch
+                # were never published.
                 if whole not in handed_on and not each.has_row(position):
                     message = log.read(position)
                     if message is not None:

@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.model.consumer cimport Consumer
+from harebell.model.queue.features.queue_internals cimport QueueInternals
 from harebell.model.queue.order.contract cimport MessageOrder
 
 cdef int _MAX
@@ -10,7 +11,7 @@ cdef class Browser:
     cdef readonly list cursors
 
 cdef class Browsing:
-    cdef object _queue
+    cdef QueueInternals _queue
     cdef MessageOrder _order
     cdef list _browsers
 

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import BROWSED_PER_TURN
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
+from harebell.model.limits import BROWSED_PER_TURN
 
 if TYPE_CHECKING:
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.contract import MessageOrder
 
 _MAX = BROWSED_PER_TURN
@@ -46,7 +46,7 @@ class Browsing:
 
     __slots__ = ("_browsers", "_order", "_queue")
 
-    def __init__(self, queue: Host) -> None:
+    def __init__(self, queue: QueueInternals) -> None:
         self._queue = queue
         self._order = queue.order
         self._browsers: list[Browser] = []
@@ -81,6 +81,7 @@ class Browsing:
             if position < 0:
                 return 0
             message = order.read(position)
+            # Its credit in bytes is used up: it sees this message first when it gets more.
             if message is not None and not consumer.fits(message):
                 return 0
             order.pass_by(browser.cursors, position)
@@ -95,12 +96,12 @@ class Browsing:
 def ready_messages(order: MessageOrder) -> list[tuple[int, Message]]:
     """Return the ready messages with their positions."""
     cursors = [0]
-    found = []
+    ready_messages = []
     position = order.next_ready(cursors)
     while position >= 0:
         order.pass_by(cursors, position)
         message = order.read(position)
         if message is not None:
-            found.append((position, message))
+            ready_messages.append((position, message))
         position = order.next_ready(cursors)
-    return found
+    return ready_messages

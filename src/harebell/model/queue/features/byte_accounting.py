@@ -46,8 +46,8 @@ class ByteAccount:
     def has(self, position: int) -> bool:
         """True if the message at a position is counted, provided it is ready."""
         level = position & self._mask
-        here = position >> self._bits
-        return here < self.cursors[level] or here >= self._ends[level]
+        in_log = position >> self._bits
+        return in_log < self.cursors[level] or in_log >= self._ends[level]
 
     def count(self, limits: Limits, limit: int) -> bool:
         """Count bodies; return whether all are counted.
@@ -61,6 +61,7 @@ class ByteAccount:
         position = order.next_ready(cursors)
         while position >= 0:
             if self.has(position):
+                # The first message behind the end: it was counted when it was published.
                 cursors[position & self._mask] = BEHIND
             elif done >= limit:
                 return False
@@ -71,6 +72,7 @@ class ByteAccount:
                 order.pass_by(cursors, position)
                 done += 1
             position = order.next_ready(cursors)
+        # `next_ready` has sorted the requeued positions; deliveries are quicker with a heap.
         for _, each in order.levels():
             each.relax()
         return True

@@ -21,7 +21,7 @@ cdef class Consumers:
     @cython.locals(rank=Rank, consumer=Consumer)
     cpdef list in_order(self)
     cpdef Consumer first(self)
-    @cython.locals(rank=Rank, at=Py_ssize_t)
+    @cython.locals(rank=Rank, index=Py_ssize_t)
     cpdef int add(self, Consumer consumer) except -1
     @cython.locals(rank=Rank)
     cpdef bint remove(self, Consumer consumer) except -1

@@ -92,15 +92,15 @@ class Consumers:
 
     def in_order(self) -> list[Consumer]:
         """Return all consumers, highest priority first, then in round robin order."""
-        found: list[Consumer] = []
+        consumers: list[Consumer] = []
         for rank in self._ranks:
             consumer = rank.head
             for _ in range(rank.count):
                 if consumer is None:
                     break
-                found.append(consumer)
+                consumers.append(consumer)
                 consumer = consumer.after
-        return found
+        return consumers
 
     def first(self) -> Consumer | None:
         """Return the consumer that is next; None if there is none."""
@@ -115,12 +115,13 @@ class Consumers:
         rank = self._rank_of(consumer)
         if rank is None:
             rank = Rank(consumer.priority)
-            at = len(self._ranks)
-            while at and self._ranks[at - 1].priority < rank.priority:
-                at -= 1
-            self._ranks.insert(at, rank)
+            index = len(self._ranks)
+            while index and self._ranks[index - 1].priority < rank.priority:
+                index -= 1
+            self._ranks.insert(index, rank)
         rank.add(consumer)
         self.count += 1
+        # The first one stays active; only quorum queues change to a higher priority (`active`).
         if self._single and self._active is None:
             self._active = consumer
         return 0
@@ -128,6 +129,7 @@ class Consumers:
     def remove(self, consumer: Consumer) -> bool:
         """Remove a consumer; False if it is not there."""
         rank = self._rank_of(consumer)
+        # A rank of this priority may exist though the consumer was removed before.
         if rank is None or consumer.after is None:
             return False
         rank.remove(consumer)
@@ -135,18 +137,21 @@ class Consumers:
         if rank.count == 0:
             self._ranks.remove(rank)
         if consumer is self._active:
+            # RabbitMQ, too, takes the next one by priority, then by the order of registration. Its
+            # unsettled deliveries do not delay the hand-over: they are requeued or settled later.
             self._active = self.first()
         return True
 
     def take_all(self) -> list[Consumer]:
         """Remove all consumers, and return them."""
-        left = self.in_order()
-        for consumer in left:
+        consumers = self.in_order()
+        for consumer in consumers:
+            # The ring is a cycle of references, which only the garbage collector would free.
             consumer.before = consumer.after = None
         self._ranks = []
         self._active = None
         self.count = 0
-        return left
+        return consumers
 
     def _rank_of(self, consumer: Consumer) -> Rank | None:
         # Binary search: every consumer may have a priority of its own.
@@ -175,6 +180,7 @@ class Consumers:
                 if consumer is None:
                     break
                 if consumer.ready():
+                    # Consumers that are not ready keep their turn only until another one is served.
                     rank.head = consumer.after
                     return consumer
                 consumer = consumer.after
@@ -234,6 +240,7 @@ class Consumers:
             first = self.first()
             if first is not None and first.priority > active.priority:
                 if active.unacked:
+                    # As in RabbitMQ: two consumers must never have deliveries at the same time.
                     return None
                 active = self._active = first
         return active if active.ready() else None
@@ -246,10 +253,10 @@ def dismiss(consumers: list[Consumer], work: Work) -> None:
         consumers: the consumers of the queue.
         work: the work budget, charged for each call.
     """
-    left = iter(consumers)
+    remaining = iter(consumers)
 
     def step() -> bool:
-        for consumer in left:
+        for consumer in remaining:
             consumer.queue_deleted()
             if work.charge(_DISMISS_UNITS):
                 return False

@@ -2,7 +2,8 @@
 
 Messages with equal headers `x-deduplication-header` are duplicates. While one of them is in the
 queue, ready or unacknowledged, others are dropped, and confirmed as if they were taken. When it has
-left the queue, another one is accepted. Messages without the header are never duplicates.
+left the queue, another one is accepted. Messages without the header are never duplicates. A message
+that the queue refuses, or delivers without keeping it, is not in the queue and is never noted.
 """
 
 from __future__ import annotations
@@ -36,50 +37,47 @@ class QueueDeduplication:
     Args:
         editor: reads messages.
         order: the message order of the queue.
-        found: positions and messages that are in the queue already.
+        ready: positions and messages that are in the queue already.
     """
 
     def __init__(
         self,
         editor: Editor,
         order: Positions,
-        found: Iterable[tuple[int, Message]],
+        ready: Iterable[tuple[int, Message]],
     ) -> None:
         self._editor = editor
         self._order = order
         self._positions: dict[bytes, int] = {}
         self._values: dict[int, bytes] = {}
         self._forget_from = _FORGET_FROM
-        for position, message in found:
+        for position, message in ready:
             value = self._value_of(message)
             if value is not None:
                 self._note(value, position)
 
-    def known(self, message: Message) -> bool:
-        """Return whether a message is a duplicate; if not, note it for the next position."""
+    def holds(self, message: Message) -> bool:
+        """Return whether a message is a duplicate."""
         value = self._value_of(message)
-        position = self._order.next_position(message)
-        # The message noted for this position was delivered at once and did not use it.
-        self._forget(position)
+        before = None if value is None else self._positions.get(value)
+        # The noted message may be settled: positions are never reused, so the order knows.
+        return before is not None and self._order.holds(before)
+
+    def keeps(self, message: Message) -> int:
+        """Note a message that the order appends next; one that it does not get is never noted."""
+        value = self._value_of(message)
         if value is None:
-            return False
+            return 0
         before = self._positions.get(value)
         if before is not None:
-            if self._order.holds(before):
-                return True
             self._forget(before)
         if len(self._values) >= self._forget_from:
             self._forget_settled()
-        self._note(value, position)
-        return False
-
-    def holds(self, message: Message) -> bool:
-        """Return whether a message is a duplicate; it is not noted."""
-        value = self._value_of(message)
-        before = None if value is None else self._positions.get(value)
-        return before is not None and self._order.holds(before)
+        self._note(value, self._order.next_position(message))
+        return 0
 
     def _value_of(self, message: Message) -> bytes | None:
+        # Decoding headers is slow: the encoded bytes tell that most messages have no such header.
         if not message.has_headers or _IN_BYTES not in message.raw:
             return None
         headers = self._editor.headers_of(message)
@@ -98,4 +96,5 @@ class QueueDeduplication:
         """Forget settled messages, so that memory stays in proportion to the queue."""
         for position in [each for each in self._values if not self._order.holds(each)]:
             self._forget(position)
+        # By doubling, checking all of them costs each new message a constant time on average.
         self._forget_from = max(_FORGET_FROM, 2 * len(self._values))

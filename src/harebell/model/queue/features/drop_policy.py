@@ -10,8 +10,8 @@ discard a file message). This module is used only after a queue got a file or a 
 
 from __future__ import annotations
 
-from harebell.base.limits import SPARING_SCAN_MESSAGES
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
+from harebell.model.limits import SPARING_SCAN_MESSAGES
 from harebell.model.queue.order.contract import MessageOrder
 
 _NOTHING = -1
@@ -19,12 +19,14 @@ _NOTHING = -1
 
 def take_victim(order: MessageOrder) -> Message | None:
     """Take the message to drop, and set `order.position`; None if no message may be dropped."""
+    # Most messages are of other classes: then no search is needed.
     message = order.peek()
     if message is None or message.family not in (FAMILY_FILE, FAMILY_STREAM):
         return order.take()
     cursors = [0]
-    found: Message | None = None
-    at = _NOTHING
+    victim: Message | None = None
+    victim_position = _NOTHING
+    # At a limit of messages the search ends: files in a row must not stop the broker.
     for _ in range(SPARING_SCAN_MESSAGES):
         position = order.next_ready(cursors)
         if position < 0:
@@ -34,12 +36,13 @@ def take_victim(order: MessageOrder) -> Message | None:
         if message is None or message.family == FAMILY_FILE:
             continue
         if message.family != FAMILY_STREAM:
-            if found is None:
-                found, at = message, position
+            # A message of class basic ends a run of packets; it is dropped if there is none before.
+            if victim is None:
+                victim, victim_position = message, position
             break
-        if found is None or message.priority < found.priority:
-            found, at = message, position
-    if found is None or not order.take_out(at):
+        if victim is None or message.priority < victim.priority:
+            victim, victim_position = message, position
+    if victim is None or not order.take_out(victim_position):
         return None
-    order.position = at
-    return found
+    order.position = victim_position
+    return victim

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import GROUP_SCAN_MESSAGES
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
+from harebell.model.limits import GROUP_SCAN_MESSAGES
 
 if TYPE_CHECKING:
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.keyed import KeyedOrder
 
 _SCAN_MAX = GROUP_SCAN_MESSAGES
@@ -28,7 +28,7 @@ class KeyDispatch:
         order: the message order of the queue.
     """
 
-    def __init__(self, queue: Host, order: KeyedOrder) -> None:
+    def __init__(self, queue: QueueInternals, order: KeyedOrder) -> None:
         self._queue = queue
         self._order = order
 
@@ -46,6 +46,7 @@ class KeyDispatch:
         queue, order = self._queue, self._order
         passed = 0
         while order.count > 0:
+            # A holder first: its messages can go to no other consumer, those of free keys to any.
             consumer = self._holder()
             goes_on = consumer is not None
             if consumer is not None:
@@ -65,6 +66,7 @@ class KeyDispatch:
                 if not order.passed_over:
                     return
                 if passed >= _SCAN_MAX:
+                    # Very many messages of held keys in a row: `again` continues in a later turn.
                     consumer.again()
                     return
 
@@ -78,7 +80,8 @@ class KeyDispatch:
         """
         queue, order = self._queue, self._order
         position = order.position
-        queue.left(message)
+        queue.subtract_ready_bytes(message)
+        # The timer watches the oldest message only, whatever its key.
         if message.due and queue.expired(message):
             queue.dead_letter(position, EXPIRED)
             return
@@ -88,6 +91,8 @@ class KeyDispatch:
             taker = local.taker(consumer, position, only=goes_on)
             if taker is None:
                 local.put_aside(position, redelivered)
+                # Later messages of its key must not overtake it: the order itself holds the key,
+                # and never takes another one.
                 if order.key is not None:
                     order.hold_key(position, order)
                     order.keys.pause(position)
@@ -113,6 +118,7 @@ class KeyDispatch:
             position = order.keys.first_free()
             message = order.take_for(position)
             if message is not None:
+                # basic.get has no consumer: the order holds the key until the message is settled.
                 order.hold_key(order.position, order)
                 return self._queue.with_count(message)
             if position < 0 and not order.passed_over:

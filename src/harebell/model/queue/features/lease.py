@@ -15,24 +15,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from harebell.base.limits import (
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
+from harebell.model.dead_letter import EXPIRED
+from harebell.model.limits import (
     COUNTED_PER_TURN,
     LEASE_CLAIM_RANGES,
     LEASE_KEYED_MESSAGES,
     LEASE_SINGLE_MESSAGES,
 )
-from harebell.base.ports import Log
-from harebell.kernels.batches import BatchBuilder
-from harebell.model.dead_letter import EXPIRED
 from harebell.model.queue.position_range import (
     LogRange,
     PickedPositions,
+    append_runs_to,
     level_marker,
-    pour_runs,
 )
 
 if TYPE_CHECKING:
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.fifo import FifoOrder
     from harebell.model.queue.order.keyed import KeyedOrder
 
@@ -77,7 +77,7 @@ class Claims:
         queue: whose messages are claimed.
     """
 
-    def __init__(self, queue: Host) -> None:
+    def __init__(self, queue: QueueInternals) -> None:
         self._queue = queue
         self._order = queue.order
 
@@ -93,6 +93,7 @@ class Claims:
         """
         queue, order = self._queue, self._order
         if queue.keyed is not None:
+            # Each leased message of a key is kept in memory.
             messages = min(messages, LEASE_KEYED_MESSAGES - queue.leased)
             if messages <= 0:
                 return None
@@ -103,13 +104,18 @@ class Claims:
         if queue.keyed is not None:
             taken = self._claim_keyed(queue.keyed, messages, limit, holder)
         elif queue.may_expire or queue.counts_bytes or not order.in_ranges():
+            # Expiry and size are known only of messages that were read.
             taken = self._claim_singly(messages, limit)
         else:
             taken = self._claim_ranges(messages, limit)
         if taken.messages == 0:
             return None
         queue.leased += taken.messages
-        queue.claimed()
+        # Leased messages are not ready, so a queue that refused messages may have room now.
+        limits = queue.limits
+        if limits is not None and limits.refusing and limits.low(order.count):
+            limits.refusing = False
+        queue.check_head()
         orders = dict(order.levels())
         levels = sorted({run.level for run in taken.runs})
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
@@ -119,16 +125,17 @@ class Claims:
         runs: list[LeasedRange] = []
         count = size = 0
         for level, order in self._order.levels():
-            left = -1 if byte_count < 0 else max(byte_count - size, 0)
-            if count >= messages or order.count <= 0 or (left == 0 and count):
+            remaining = -1 if byte_count < 0 else max(byte_count - size, 0)
+            if count >= messages or order.count <= 0 or (remaining == 0 and count):
                 continue
-            for first, end, more, taking in order.claim(
-                messages - count, left, _RANGES - len(runs)
+            for first, end, run_messages, run_bytes in order.claim(
+                messages - count, remaining, _RANGES - len(runs)
             ):
                 runs.append(LeasedRange(level, first, end))
-                count += more
-                size += taking
+                count += run_messages
+                size += run_bytes
             if order.count:
+                # A limit is reached: lower priorities must not overtake what remains ready.
                 break
         self._order.recount()
         return ClaimedMessages(tuple(runs), count, size)
@@ -145,30 +152,32 @@ class Claims:
             if message is None:
                 break
             position, redelivered = order.position, order.redelivered
-            queue.left(message)
+            queue.subtract_ready_bytes(message)
             if message.due and queue.expired(message):
                 queue.dead_letter(position, EXPIRED)
                 continue
-            level, here = position & ((1 << bits) - 1), position >> bits
+            level, in_log = position & ((1 << bits) - 1), position >> bits
             log: Log = orders[level].log
-            taking = log.reach(here, here + 1, 1, -1)[2]
-            if count and byte_count >= 0 and size + taking > byte_count:
+            message_bytes = log.reach(in_log, in_log + 1, 1, -1)[2]
+            # The first message is claimed whatever its size, or no claim could ever pass it.
+            if count and byte_count >= 0 and size + message_bytes > byte_count:
                 order.untake(position, redelivered)
-                queue.counts_again(position, message)
+                queue.add_ready_bytes(position, message)
                 break
             if redelivered:
-                orders[level].saw(here + 1)
-            size += taking
+                # Rows of a claim are marked by position only, so all below count as redelivered.
+                orders[level].saw(in_log + 1)
+            size += message_bytes
             count += 1
             last = runs[-1] if runs else None
-            if last is not None and last.level == level and log.next(last.end) == here:
-                runs[-1] = LeasedRange(level, last.first, here + 1)
+            if last is not None and last.level == level and log.next(last.end) == in_log:
+                runs[-1] = LeasedRange(level, last.first, in_log + 1)
             else:
-                runs.append(LeasedRange(level, here, here + 1))
+                runs.append(LeasedRange(level, in_log, in_log + 1))
             if len(runs) >= _RANGES:
                 break
         for run in runs:
-            orders[run.level].lease(run.first, run.end)
+            orders[run.level].leases().add(run.first, run.end)
         return ClaimedMessages(tuple(runs), count, size)
 
     def _claim_keyed(
@@ -177,8 +186,8 @@ class Claims:
         """Claim messages of keys that are free or held by the group."""
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
-        size = looked = 0
-        while looked < _SINGLE:
+        size = examined = 0
+        while examined < _SINGLE:
             if len(picked) >= messages or picked.ranges >= _RANGES:
                 break
             position = order.keys.first_of(holder)
@@ -191,27 +200,32 @@ class Claims:
                 # An empty claim tells the group that the queue has nothing for it, so the
                 # search continues until it finds something. Skipped messages have a limit of
                 # their own.
-                looked += len(picked) > 0
+                examined += len(picked) > 0
                 continue
-            looked += 1
+            examined += 1
             position = order.position
-            taking = log.reach(position, position + 1, 1, -1)[2]
+            message_bytes = log.reach(position, position + 1, 1, -1)[2]
             expired = message.due and queue.expired(message)
-            if not expired and len(picked) and byte_count >= 0 and size + taking > byte_count:
-                order.not_yet()
+            if (
+                not expired
+                and len(picked)
+                and byte_count >= 0
+                and size + message_bytes > byte_count
+            ):
+                order.untake(position, order.redelivered)
                 break
-            queue.left(message)
+            queue.subtract_ready_bytes(message)
             if expired:
                 queue.dead_letter(position, EXPIRED)
                 continue
-            size += taking
+            size += message_bytes
             picked.add(position)
             if order.redelivered:
                 order.levels()[0][1].saw(position + 1)
             order.hold_key(position, holder)
         runs = picked.in_order()
         for first, end in runs:
-            order.levels()[0][1].lease(first, end)
+            order.levels()[0][1].leases().add(first, end)
         return ClaimedMessages(
             tuple([LeasedRange(0, first, end) for first, end in runs]), len(picked), size
         )
@@ -225,10 +239,11 @@ class Claims:
             return 0
         keyed = queue.keyed
         if keyed is not None:
+            # Before they are settled: `_positions` leaves out settled messages.
             for position in self._positions(runs):
                 keyed.keys.release(position)
         for level, mine in self._by_level(runs):
-            level.settle_leased(mine)
+            level.leases().settle(mine)
         queue.leased -= messages
         queue.sync_soon()
         return 0
@@ -248,11 +263,15 @@ class Claims:
         if queue.counts_bytes and queue.quorum is None:
             # A quorum queue handles each message by itself: some are dead-lettered.
             if messages > COUNTED_PER_TURN:
+                # Reading all of them now would stop the broker: count the queue again, in turns.
                 queue.begin_count()
             else:
                 for position in self._positions(runs):
-                    queue.count_at(position)
-        queue.released()
+                    queue.add_ready_bytes_at(position)
+        # Neither limits nor expiry applied to leased messages; both do again.
+        queue.check_limits()
+        if queue.expiry is not None and queue.expiry.active:
+            queue.expire()
         return 0
 
     def _release_singly(self, runs: Sequence[LeasedRange]) -> int:
@@ -263,9 +282,10 @@ class Claims:
             position = fifo.log.next(run.first)
             while position < run.end:
                 if queue.quorum is not None:
-                    queue.quorum.give_back(position, True)
+                    # A released claim is a failed delivery, as if its consumer had died.
+                    queue.quorum.requeue(position, True)
                 else:
-                    order.put_back(position)
+                    order.restore(position, True)
                 position = fifo.log.next(position + 1)
         return 0
 
@@ -318,6 +338,7 @@ class Claims:
                 count += order.withhold(run.first, run.end)
         self._queue.leased += count
         self._order.recount()
+        # The keys are not stored: they are read from the messages again.
         keyed = self._queue.keyed
         if keyed is not None:
             for position in self._positions(runs):
@@ -332,8 +353,9 @@ class Claims:
         for run in runs:
             order = orders.get(run.level)
             if order is not None:
+                # A lease first: its messages are ready in the order, which has to skip them.
                 order.withhold(run.first, run.end)
-                order.settle_leased([(run.first, run.end)])
+                order.leases().settle([(run.first, run.end)])
         self._order.recount()
         return 0
 
@@ -343,7 +365,7 @@ class Claims:
         """Return the logs of the queue by level."""
         return {level: order.log for level, order in self._order.levels()}
 
-    def pour(
+    def append_to(
         self,
         runs: Sequence[LeasedRange],
         first: int,
@@ -351,7 +373,7 @@ class Claims:
         into: BatchBuilder,
         seen: Sequence[tuple[int, int]] = (),
     ) -> int:
-        """Make rows of the messages of a claim; as `Queue.pour`.
+        """Make rows of the messages of a claim; as `Queue.append_to`.
 
         Args:
             runs: the runs of the claim.
@@ -364,7 +386,7 @@ class Claims:
         orders = dict(levels)
         where = [LogRange(*run, orders[run.level].log) for run in runs]
         mark = level_marker(levels, bits, into, dict(seen))
-        return pour_runs(where, bits, first, end, into, mark)
+        return append_runs_to(where, bits, first, end, into, mark)
 
     def position_of(self, level: int, position: int) -> int:
         """Convert a position in the log of a level to one of the queue."""

@@ -108,6 +108,8 @@ class Limits:
         """True if a message of that size is refused, whether or not it would be ready."""
         if self.drops or self.reserved:
             return False
+        # RabbitMQ's quorum queues refuse by a state that publishers are told, which lags behind;
+        # its classic queues check each message.
         return self.refusing if self.takes_one_more else self.full(ready, byte_count)
 
     def full(self, ready: int, byte_count: int) -> bool:
@@ -129,6 +131,7 @@ class Limits:
         if self.takes_one_more:
             if self.refusing:
                 return False
+            # The last one may exceed the limit.
             if count:
                 count -= 1
                 byte_count -= incoming.last
@@ -160,6 +163,7 @@ class Limits:
 
 def four_fifths(limit: int) -> int:
     """Return four fifths, rounded down, without overflow for any value that fits."""
+    # `limit * 4` exceeds 64 bits for the largest limits, and compiled code would wrap around.
     share = limit // 5
     return limit - share - (limit > share * 5)
 
@@ -176,6 +180,7 @@ def limits_of(settings: Mapping[str, Any], *, quorum: bool) -> Limits | None:
     if max_length == max_bytes == _NONE:
         return None
     overflow = settings.get("overflow", DROP_HEAD)
+    # A quorum queue of RabbitMQ knows no reject-publish-dlx, and falls back to the default.
     if overflow == REJECT_PUBLISH_DLX and quorum:
         overflow = DROP_HEAD
     return Limits(max_length, max_bytes, overflow, takes_one_more=quorum)

@@ -17,18 +17,18 @@ from collections import deque
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
-from harebell.base.limits import NO_LOCAL_FORGOTTEN, NO_LOCAL_RUNS
+from harebell.model.limits import NO_LOCAL_FORGOTTEN, NO_LOCAL_RUNS
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 
 if TYPE_CHECKING:
     from harebell.model.consumer import Consumer
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
 
 
 class NoLocal:
     """The messages of one queue that no-local consumers do not get."""
 
-    def __init__(self, queue: Host) -> None:
+    def __init__(self, queue: QueueInternals) -> None:
         self._queue = queue
         self._single = queue.arguments.get(SINGLE_ACTIVE) is True
         self._origins: dict[int, int] = {}
@@ -57,6 +57,8 @@ class NoLocal:
         """Note that the next message, of this connection, gets this position."""
         self._origins[position] = origin
         queue = self._queue
+        # The queue does not report settled messages, so the oldest notes are dropped at a limit
+        # that leaves room for all messages that are not settled.
         limit = 2 * (queue.ready_count() + queue.unacked) + NO_LOCAL_FORGOTTEN
         while len(self._origins) > limit:
             # These were settled long ago, except for the messages that have waited the longest.
@@ -96,6 +98,7 @@ class NoLocal:
         heappush(self._aside.setdefault(self._origins[position], []), position)
         self._count += 1
         if not redelivered:
+            # The order marks what is restored as redelivered, but no client has seen this one.
             self._fresh.add(position)
 
     def release_one(self) -> bool:
@@ -103,7 +106,7 @@ class NoLocal:
         for origin, positions in self._aside.items():
             if positions and self._ready_for(origin):
                 self._count -= 1
-                self._queue.come_back(heappop(positions))
+                self._queue.restore(heappop(positions), True)
                 return True
         return False
 
@@ -118,7 +121,7 @@ class NoLocal:
         aside, self._aside, self._count = self._aside, {}, 0
         for positions in aside.values():
             for position in positions:
-                self._queue.come_back(position)
+                self._queue.restore(position, True)
 
     def purge(self) -> None:
         """Make all messages ready before a purge, and forget them."""
@@ -143,7 +146,7 @@ class Skipped:
             return
         runs.append([position, position + 1])
         if len(runs) > NO_LOCAL_RUNS:
-            # At the limit the oldest range is forgotten, and the consumer gets its messages.
+            # Memory is bounded: the oldest range is forgotten, and the consumer gets its messages.
             runs.popleft()
 
     def behind(self, position: int) -> int:

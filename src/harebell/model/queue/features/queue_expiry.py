@@ -31,7 +31,7 @@ class QueueExpiry:
         self._queue = queue
         self._clock = timers.clock
         self._drop = drop
-        self._timer = timers.timer(self._look)
+        self._timer = timers.timer(self._check)
         self._since = 0
         self.ms = 0
 
@@ -44,6 +44,7 @@ class QueueExpiry:
     def used(self) -> None:
         """Restart the time."""
         self._since = self._clock.steady
+        # Moving the timer for each basic.get would be slow: `_check` sets it again if it is early.
         if self.ms:
             self._timer.set_earlier(self._since + self.ms)
         else:
@@ -53,8 +54,9 @@ class QueueExpiry:
         """Stop the timer of a deleted queue."""
         self._timer.stop()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         """Delete the queue if its time is over, else set the timer again."""
+        # With consumers no timer is needed: `used` is called when the last one is removed.
         if self._queue.consumers or self._queue.browsers or not self.ms:
             return
         due = self._since + self.ms

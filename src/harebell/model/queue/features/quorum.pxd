@@ -1,12 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Commit
+from harebell.model.queue.features.queue_internals cimport QueueInternals
 from harebell.model.queue.order.contract cimport MessageOrder
 
 cdef int _FAILURES
 
 cdef class Quorum:
-    cdef object _queue
+    cdef QueueInternals _queue
     cdef MessageOrder _order
     cdef Commit _commit
     cdef long long _limit
@@ -14,9 +15,9 @@ cdef class Quorum:
     cdef object _leaving
     cdef object _stuck
 
-    @cython.locals(count=int, failures=int)
-    cpdef int give_back(self, long long position, bint failed) except -1
-    @cython.locals(message=Message)
+    @cython.locals(queue=QueueInternals, count=int, failures=int)
+    cpdef int requeue(self, long long position, bint failed) except -1
+    @cython.locals(queue=QueueInternals, message=Message)
     cpdef int dead_letter(self, long long position, str reason) except -1
-    @cython.locals(message=Message, outcome=int)
+    @cython.locals(queue=QueueInternals, message=Message, outcome=int)
     cdef int _send(self, long long position, str reason, set taken, long long ticket) except -1

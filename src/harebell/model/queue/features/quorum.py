@@ -14,16 +14,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
 from harebell.base.ports import Commit
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
-from harebell.model.dead_letter import NOWHERE
+from harebell.model.dead_letter import GONE, NOWHERE
+from harebell.model.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
 from harebell.model.queue.contract import PENDING, REJECTED
-from harebell.model.queue.features.redelivery import FAILURES
+from harebell.model.queue.features.retry_delays import FAILURES
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
-    from harebell.model.queue.features.host import Host
+    from harebell.model.queue.features.queue_internals import QueueInternals
 
 NO_LIMIT = -1
 _FAILURES = FAILURES
@@ -37,7 +37,7 @@ class Quorum:
         commit: the group commit of the store.
     """
 
-    def __init__(self, queue: Host, commit: Commit) -> None:
+    def __init__(self, queue: QueueInternals, commit: Commit) -> None:
         self._queue = queue
         self._order = queue.order
         self._commit = commit
@@ -50,6 +50,7 @@ class Quorum:
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set the delivery limit and the dead-letter strategy."""
+        # Any negative limit means no limit, as in RabbitMQ.
         self._limit = max(settings.get("delivery-limit", DELIVERY_LIMIT), NO_LIMIT)
         # As in RabbitMQ, at-least-once requires a queue that does not drop its head.
         self._at_least_once = (
@@ -59,8 +60,8 @@ class Quorum:
 
     # --- failed deliveries ----------------------------------------------------------------------
 
-    def give_back(self, position: int, failed: bool) -> int:
-        """Count a returned delivery, and make the message ready, delayed or dead.
+    def requeue(self, position: int, failed: bool) -> int:
+        """Count a delivery that ended, and make its message ready, delayed or dead.
 
         Args:
             position: the position of the message, which is no longer unacknowledged.
@@ -72,14 +73,15 @@ class Quorum:
         if self._limit != NO_LIMIT and failures > self._limit:
             if queue.keyed is not None:
                 queue.keyed.keys.release(position)
+            # Before the log forgets the count.
             queue.count_end(position)
             self.dead_letter(position, OVER_THE_LIMIT)
             return 0
         if failures:
             # The log cannot store a higher count.
             self._order.set_delivery_count(position, count)
-        if queue.retry is None or not queue.retry.given_back(position, failures, failed=failed):
-            queue.put_back(position)
+        if queue.retry is None or not queue.retry.requeued(position, failures, failed=failed):
+            queue.restore(position, True)
         return 0
 
     # --- dead-lettering at least once -----------------------------------------------------------
@@ -117,10 +119,13 @@ class Quorum:
             return 0
         outcome = queue.dead_letters.send(message, reason, taken)
         if outcome & PENDING:
+            # The copies are gathered by this commit: settled earlier, a crash would lose both.
             ticket = self._commit.ticket
-        if outcome & (NOWHERE | REJECTED) and self._at_least_once:
+        if outcome & (GONE | NOWHERE | REJECTED) and self._at_least_once:
+            # `tick` tries again. `taken` keeps queues that have a copy from getting another one.
             self._stuck.append((position, reason, taken, ticket))
         elif ticket > self._commit.done:
+            # No publisher waits for this commit, which would otherwise come at its own time.
             self._commit.urgent = True
             self._leaving.append((ticket, position))
         else:
@@ -154,13 +159,13 @@ class Quorum:
         if self._queue.single:
             raise Refusal(
                 ErrorKind.RESOURCE_LOCKED,
-                f"cannot obtain access to locked {self._thing()}. basic.get operations are not "
+                f"cannot obtain access to locked {self._resource()}. basic.get operations are not "
                 "supported by quorum queues with single active consumer",
             )
 
     def check_prefetch_global(self) -> None:
         """Refuse one prefetch limit for a whole channel."""
-        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{self._thing()} does not support global qos")
+        raise Refusal(ErrorKind.NOT_IMPLEMENTED, f"{self._resource()} does not support global qos")
 
     def check_delete(self, *, if_unused: bool, if_empty: bool) -> None:
         """Refuse conditions of queue.delete."""
@@ -168,9 +173,9 @@ class Quorum:
             if asked:
                 raise Refusal(
                     ErrorKind.NOT_IMPLEMENTED,
-                    f"cannot delete {self._thing()}. queue.delete operations with {condition} flag "
-                    "set are not supported by quorum queues",
+                    f"cannot delete {self._resource()}. queue.delete operations with {condition} "
+                    "flag set are not supported by quorum queues",
                 )
 
-    def _thing(self) -> str:
+    def _resource(self) -> str:
         return rendered("queue", self._queue.name, self._queue.vhost)

@@ -1,44 +1,127 @@
 """A staged batch that is open in a queue.
 
-    begin_batch       new messages are not ready from now on
+    begin_batch       new messages are hidden from now on: neither ready nor browsed
     stage             append a row; other messages are published meanwhile
     commit_batch      make rows and other messages ready
     roll_back_batch   settle the rows, make the other messages ready
 
 One batch is open at a time. Hidden messages count for the limits of the queue, and reach consumers,
-only when they become ready. The message order keeps them behind a barrier.
+only when they become ready. The message order keeps them behind a barrier, and a queue has this
+part while a batch is open.
 """
 
 from __future__ import annotations
 
-from harebell.base.message import Message
+from typing import TYPE_CHECKING
+
+from harebell.base.message import FAMILY_FILE, Message
+from harebell.kernels.rows import Rows
+from harebell.model.queue.contract import REJECTED as FULL
+
+if TYPE_CHECKING:
+    from harebell.model.queue.features.queue_internals import QueueInternals
+
+_FILE = FAMILY_FILE
+_FULL = FULL
 
 
 class OpenBatch:
-    """The hidden messages of one queue.
+    """The open batch of one queue.
+
+    Args:
+        queue: whose new messages are hidden from now on.
 
     Attributes:
-        count: the number of messages.
+        count: the number of hidden messages.
         byte_count: bytes of their bodies.
-        expires: whether one of them has an expiry.
     """
 
-    __slots__ = ("byte_count", "count", "expires")
+    __slots__ = ("_expires", "_order", "_queue", "byte_count", "count")
 
-    def __init__(self) -> None:
+    def __init__(self, queue: QueueInternals) -> None:
         self.count = 0
         self.byte_count = 0
-        self.expires = False
+        self._queue = queue
+        self._order = queue.order
+        # Whether a hidden message has an expiry.
+        self._expires = False
+        self._order.begin_batch()
 
-    def add(self, message: Message) -> int:
-        """Count one more hidden message."""
-        self.count += 1
-        self.byte_count += len(message.body)
-        self.expires = self.expires or message.due > 0
+    def publish(self, message: Message) -> int:
+        """Publish a message that is no row of the batch: hide it, or refuse it at a limit."""
+        queue = self._queue
+        if queue.limits is not None:
+            # Messages that are hidden already count here: all of them become ready together.
+            byte_count = self.byte_count + len(message.body)
+            if queue.refuse_if_full(message, self._order.count + self.count, byte_count):
+                return _FULL
+        message = self._hide(message)
+        self._order.keep(message)
+        return queue.outcome(message)
+
+    def stage(self, message: Message) -> int:
+        """Append a row, even to a full queue: the caller has checked `has_room`."""
+        queue = self._queue
+        if queue.deduplication is not None and queue.deduplication.holds(message):
+            return 0
+        message = self._hide(message)
+        self._order.staged_for(message).append(message)
+        return queue.outcome(message)
+
+    def rows_differ(self, like: Message) -> bool:
+        """True if each row has to be staged by itself: an expiry, a value or an origin is noted."""
+        queue = self._queue
+        expiry = queue.expiry
+        dated = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
+        return dated or queue.deduplication is not None or queue.no_local is not None
+
+    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+        """Append rows that differ in their bodies only, see `Queue.stage_rows`."""
+        queue = self._queue
+        if like.exchange is not queue.source:
+            queue.arrives_from(like.exchange)
+        queue.counters.publish += end - first
+        self.count += end - first
+        self.byte_count += rows.body_bytes(first, end)
+        queue.spares = queue.spares or like.family >= _FILE
+        self._order.staged_for(like).append_rows(rows, first, end, like)
         return 0
 
-    def add_rows(self, count: int, byte_count: int) -> int:
-        """Count more hidden messages, which do not expire, and the bytes of their bodies."""
-        self.count += count
-        self.byte_count += byte_count
+    def _hide(self, message: Message) -> Message:
+        """Note a message that is appended next; return it with its expiry."""
+        queue = self._queue
+        if message.exchange is not queue.source:
+            queue.arrives_from(message.exchange)
+        queue.counters.publish += 1
+        expiry = queue.expiry
+        if expiry is not None and expiry.ttl >= 0:
+            message = expiry.dated(message, queue.clock.steady)
+        local = queue.no_local
+        if local is not None and message.origin and local.concerns(message.origin):
+            local.note(self._order.next_position(message), message.origin)
+        queue.note_kept(message)
+        self.count += 1
+        self.byte_count += len(message.body)
+        self._expires = self._expires or message.due > 0
+        queue.spares = queue.spares or message.family >= _FILE
+        return message
+
+    def end(self, roll_back: bool) -> int:
+        """Make the hidden messages ready; settle the rows first if the batch is rolled back."""
+        queue = self._queue
+        if roll_back:
+            self._order.roll_back_batch()
+        else:
+            self._order.commit_batch()
+        limits = queue.limits
+        if limits is not None:
+            if roll_back and limits.counts:
+                # `byte_count` includes rows, which are gone; it is not known how many bytes.
+                queue.begin_count()
+            else:
+                limits.byte_count += self.byte_count
+        if self._expires:
+            queue.with_expiry().active = True
+        queue.check_limits()
+        queue.drain()
         return 0

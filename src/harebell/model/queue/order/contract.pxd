@@ -1,5 +1,6 @@
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
+from harebell.model.queue.order.staged_rows cimport StagedRows
 
 cdef class MessageOrder:
     cdef public Log log
@@ -11,10 +12,10 @@ cdef class MessageOrder:
     cdef public bint staging
 
     cpdef int keep(self, Message message) except -1
-    cpdef long long hand_over(self, Message message) except -1
+    cpdef long long deliver_direct(self, Message message) except -1
     cpdef Message take(self)
     cpdef Message peek(self)
-    cpdef int put_back(self, long long position) except -1
+    cpdef int restore(self, long long position, bint redelivered) except -1
     cpdef long long next_ready(self, list cursors) except -2
     cpdef bint was_out(self, long long position) except -1
     cpdef bint take_out(self, long long position) except -1
@@ -23,14 +24,14 @@ cdef class MessageOrder:
     cpdef int delete(self) except -1
     cpdef list levels(self)
     cpdef int recount(self) except -1
+    cpdef StagedRows staged_for(self, Message message)
     cpdef int begin_batch(self) except -1
     cpdef long long commit_batch(self) except -1
     cpdef long long roll_back_batch(self) except -1
-    cpdef int untouched(self, long long position) except -1
     cpdef int untake(self, long long position, bint redelivered) except -1
-    cpdef long long far(self) except -2
-    cpdef int fetch(self, object done) except -1
-    cpdef int skip(self) except -1
+    cpdef long long spilled_head(self) except -2
+    cpdef int load_spilled(self, object done) except -1
+    cpdef int skip_spilled(self) except -1
     cpdef Message take_victim(self)
     cpdef Message peek_head(self, int head)
     cpdef Message take_head(self, int head)

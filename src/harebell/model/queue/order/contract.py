@@ -19,6 +19,7 @@ from harebell.model.queue.position_range import MessageRange, span_of
 
 if TYPE_CHECKING:
     from harebell.model.queue.order.fifo import FifoOrder
+    from harebell.model.queue.order.staged_rows import StagedRows
 
 
 class MessageOrder:
@@ -32,7 +33,8 @@ class MessageOrder:
         position: the position of the message that was taken last.
         redelivered: whether that message may have been delivered before.
         level_bits: how many bits of a position are the level of its log.
-        staging: whether a batch is open, which hides new messages.
+        staging: whether a batch is open, which hides new messages; a log that is made meanwhile
+            takes part in it.
         heads: how many messages are checked for expiry: one for each log.
     """
 
@@ -51,7 +53,7 @@ class MessageOrder:
         """Append a message behind those that are ready."""
         raise NotImplementedError
 
-    def hand_over(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> int:
         """Keep a message that is delivered at once, as none is ready; return its position."""
         raise NotImplementedError
 
@@ -63,8 +65,13 @@ class MessageOrder:
         """Return the next ready message, which stays ready."""
         raise NotImplementedError
 
-    def put_back(self, position: int) -> int:
-        """Make a message ready again that was taken."""
+    def restore(self, position: int, redelivered: bool) -> int:
+        """Make a message that was taken ready again, in its place.
+
+        Args:
+            position: the position of the message.
+            redelivered: whether it counts as delivered before; not every order records that.
+        """
         raise NotImplementedError
 
     def next_ready(self, cursors: list[int]) -> int:
@@ -109,6 +116,12 @@ class MessageOrder:
         """Return the order of the log in which a message is kept."""
         return self.levels()[0][1]
 
+    def staged_for(self, message: Message) -> StagedRows:
+        """Return the open batch in the log in which a message is kept."""
+        staged = self.order_for(message).staged
+        assert staged is not None, "every log takes part in a batch from its begin on"
+        return staged
+
     def begin_batch(self) -> int:
         """Hide new messages."""
         self.staging = True
@@ -130,28 +143,21 @@ class MessageOrder:
         self.recount()
         return count
 
-    def untouched(self, position: int) -> int:
-        """Count a message that was just put back as never delivered."""
-        return 0
-
     def untake(self, position: int, redelivered: bool) -> int:
         """Undo `take`."""
-        self.put_back(position)
-        if not redelivered:
-            self.untouched(position)
-        return 0
+        return self.restore(position, redelivered)
 
-    def far(self) -> int:
-        """Return the position of the next message if it is far (`Log.far`); -1 for any other."""
+    def spilled_head(self) -> int:
+        """Return the position of the next message if `Log.is_spilled` says so, else -1."""
         return -1
 
-    def fetch(self, done: Callable[[], object]) -> int:
-        """Read the next message, which is far, in slices."""
-        self.log.fetch(self.far(), done)
+    def load_spilled(self, done: Callable[[], object]) -> int:
+        """Read the next message, which is spilled, in slices."""
+        self.log.load_spilled(self.spilled_head(), done)
         return 0
 
-    def skip(self) -> int:
-        """Take the next message, which is far, without reading it; set `position`."""
+    def skip_spilled(self) -> int:
+        """Take the next message, which is spilled, without reading it; set `position`."""
         raise NotImplementedError
 
     def take_victim(self) -> Message | None:
@@ -199,8 +205,8 @@ class MessageOrder:
         return self.log.settle(position)
 
     def holds(self, position: int) -> bool:
-        """True if a message is not settled."""
-        return self.log.next(position) == position
+        """True if there is a message at a position, and it is not settled."""
+        return position < self.log.end() and self.log.next(position) == position
 
     def time_of(self, position: int) -> int:
         """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
@@ -212,7 +218,7 @@ class MessageOrder:
         return [(log, position) for log, position in heads if position >= 0]
 
     def delivery_count(self, position: int) -> int:
-        """Return the delivery count in the log; see `features.redelivery`."""
+        """Return the delivery count in the log; see `features.retry_delays`."""
         return self.log.count(position)
 
     def set_delivery_count(self, position: int, count: int) -> int:
@@ -232,8 +238,8 @@ class MessageOrder:
         order = self.levels()[0][1]
         return span_of(self.log, order.end(), moment, order.hidden)
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of messages, delivered or not, see `contract.Queue.pour`."""
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of messages, delivered or not, see `contract.Queue.append_to`."""
         order = self.levels()[0][1]
         order.mark(into)
-        return self.log.pour(first, min(end, order.end()), into)
+        return self.log.append_to(first, min(end, order.end()), into)

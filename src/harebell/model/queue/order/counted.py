@@ -1,6 +1,6 @@
 """The order of quorum queues: requeued messages first, in the order in which they were requeued.
 
-    returned   | 7 3 5 |        then messages never delivered, first in, first out
+    requeued   | 7 3 5 |        then messages never delivered, first in, first out
 
 Other orders return a message to its place; RabbitMQ's quorum queues do not.
 """
@@ -10,9 +10,9 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 
-from harebell.base.limits import RETURNED_SEARCHED
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.model.limits import REQUEUED_SEARCHED
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.fifo import FifoOrder
 
@@ -28,8 +28,8 @@ class CountedOrder(MessageOrder):
     def __init__(self, log: Log, marks: bool) -> None:
         super().__init__(log)
         self._fifo = FifoOrder(log, marks)
-        self._returned: deque[int] = deque()
-        # The same in the order of the log; made when a position is searched.
+        self._requeued: deque[int] = deque()
+        # The requeued positions in the order of the log; None until a position is searched.
         self._sorted: list[int] | None = None
         self.count = self._fifo.count
 
@@ -37,7 +37,7 @@ class CountedOrder(MessageOrder):
         return [(0, self._fifo)]
 
     def recount(self) -> int:
-        self.count = self._fifo.count + len(self._returned)
+        self.count = self._fifo.count + len(self._requeued)
         return 0
 
     def keep(self, message: Message) -> int:
@@ -46,12 +46,13 @@ class CountedOrder(MessageOrder):
         self.count += self._fifo.count - before
         return 0
 
-    def hand_over(self, message: Message) -> int:
-        return self._fifo.hand_over(message)
+    def deliver_direct(self, message: Message) -> int:
+        # The counts of both orders stay: the message is never ready.
+        return self._fifo.deliver_direct(message)
 
     def take(self) -> Message | None:
-        while self._returned:
-            position = self._returned.popleft()
+        while self._requeued:
+            position = self._requeued.popleft()
             self._sorted = None
             self.count -= 1
             message = self.log.read(position)
@@ -67,46 +68,48 @@ class CountedOrder(MessageOrder):
         return message
 
     def peek(self) -> Message | None:
-        while self._returned:
-            message = self.log.read(self._returned[0])
+        while self._requeued:
+            message = self.log.read(self._requeued[0])
             if message is not None:
                 return message
-            self._returned.popleft()
+            self._requeued.popleft()
             self._sorted = None
         message = self._fifo.peek()
         self.recount()
         return message
 
-    def far(self) -> int:
-        if not self._returned:
-            return self._fifo.far()
-        position = self._returned[0]
-        return position if self.log.has_large and self.log.far(position) else -1
+    def spilled_head(self) -> int:
+        if not self._requeued:
+            return self._fifo.spilled_head()
+        position = self._requeued[0]
+        return position if self.log.has_large and self.log.is_spilled(position) else -1
 
-    def skip(self) -> int:
-        if self._returned:
-            self.position = self._returned.popleft()
+    def skip_spilled(self) -> int:
+        if self._requeued:
+            self.position = self._requeued.popleft()
             self._sorted = None
             self.redelivered = True
         else:
-            self._fifo.skip()
+            self._fifo.skip_spilled()
             self.position = self._fifo.position
             self.redelivered = self._fifo.redelivered
         return self.recount()
 
-    def put_back(self, position: int) -> int:
-        self._returned.append(position)
+    def restore(self, position: int, redelivered: bool) -> int:
+        # At the end: RabbitMQ's quorum queues deliver requeued messages in the order in which they
+        # were requeued. Every one of them was delivered, so it stays marked as redelivered.
+        self._requeued.append(position)
         self._sorted = None
         self.count += 1
         return 0
 
     def untake(self, position: int, redelivered: bool) -> int:
+        # It was the first of its list, and has to be the first again.
         if redelivered:
-            self._returned.appendleft(position)
+            self._requeued.appendleft(position)
             self._sorted = None
         else:
-            self._fifo.put_back(position)
-            self._fifo.untouched(position)
+            self._fifo.restore(position, False)
         return self.recount()
 
     def hold(self, position: int) -> bool:
@@ -115,58 +118,60 @@ class CountedOrder(MessageOrder):
         return held
 
     def next_ready(self, cursors: list[int]) -> int:
-        found = self._fifo.look(cursors[0])
-        if self._returned:
+        first = self._fifo.first_ready_from(cursors[0])
+        if self._requeued:
             if self._sorted is None:
-                self._sorted = sorted(self._returned)
-            at = bisect_left(self._sorted, cursors[0])
-            if at < len(self._sorted) and (found < 0 or self._sorted[at] < found):
-                return self._sorted[at]
-        return found
+                self._sorted = sorted(self._requeued)
+            index = bisect_left(self._sorted, cursors[0])
+            if index < len(self._sorted) and (first < 0 or self._sorted[index] < first):
+                return self._sorted[index]
+        return first
 
     def heads_by_log(self) -> list[tuple[Log, int]]:
         """Return the log, with the position of the oldest ready message.
 
-        Of very many requeued messages only the next one is looked at.
+        Of very many requeued messages only the next one is looked at: metrics ask for all queues.
         """
         positions = [self._fifo.first_ready()]
         if self._sorted:
             positions.append(self._sorted[0])
-        elif len(self._returned) > RETURNED_SEARCHED:
-            positions.append(self._returned[0])
+        elif len(self._requeued) > REQUEUED_SEARCHED:
+            positions.append(self._requeued[0])
         else:
-            positions.extend(self._returned)
-        found = [position for position in positions if position >= 0]
-        return [(self.log, min(found))] if found else []
+            positions.extend(self._requeued)
+        ready = [position for position in positions if position >= 0]
+        return [(self.log, min(ready))] if ready else []
 
     def was_out(self, position: int) -> bool:
         if self._sorted is None:
-            return position in self._returned or self._fifo.was_out(position)
-        return self._found(position) >= 0 or self._fifo.was_out(position)
+            return position in self._requeued or self._fifo.was_out(position)
+        return self._requeued_index(position) >= 0 or self._fifo.was_out(position)
 
-    def _found(self, position: int) -> int:
-        """Return the index of a position among the sorted ones that were returned; -1 if none."""
+    def _requeued_index(self, position: int) -> int:
+        """Return the index of a position among the sorted ones that were requeued; -1 if none."""
         if self._sorted is None:
-            self._sorted = sorted(self._returned)
-        at = bisect_left(self._sorted, position)
-        return at if at < len(self._sorted) and self._sorted[at] == position else -1
+            self._sorted = sorted(self._requeued)
+        index = bisect_left(self._sorted, position)
+        is_there = index < len(self._sorted) and self._sorted[index] == position
+        return index if is_there else -1
 
     def discard(self, position: int) -> bool:
-        at = self._found(position) if self._returned else -1
-        if at < 0:
+        index = self._requeued_index(position) if self._requeued else -1
+        if index < 0:
             gone = self._fifo.discard(position)
         else:
             gone = True
-            self._returned.remove(position)
+            self._requeued.remove(position)
             if self._sorted is not None:
-                del self._sorted[at]
+                # Kept up to date: a job may discard very many messages, one after the other.
+                del self._sorted[index]
             self.log.settle(position)
         self.count -= gone
         return gone
 
     def take_out(self, position: int) -> bool:
-        if position in self._returned:
-            self._returned.remove(position)
+        if position in self._requeued:
+            self._requeued.remove(position)
             self._sorted = None
             self.count -= 1
             return True
@@ -175,20 +180,21 @@ class CountedOrder(MessageOrder):
         return out
 
     def in_ranges(self) -> bool:
-        return not self._returned
+        # Requeued messages come first, and in no order of the log.
+        return not self._requeued
 
     def purge(self) -> int:
         count = self.count
-        for position in self._returned:
+        for position in self._requeued:
             self.log.settle(position)
-        self._returned.clear()
+        self._requeued.clear()
         self._sorted = None
         self._fifo.purge()
         self.recount()
         return count
 
     def delete(self) -> int:
-        self._returned.clear()
+        self._requeued.clear()
         self._sorted = None
         self._fifo.delete()
         return self.recount()

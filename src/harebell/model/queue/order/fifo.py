@@ -1,39 +1,32 @@
 """First in, first out: which messages of one log are ready, and which is next.
 
-    log      | settled ... | delivered . ready again . delivered | ready ready ready |
-                                                                 ^ cursor            ^ end
+    log      | settled ... | delivered . requeued . delivered | ready ready ready |
+                                                              ^ cursor            ^ end
 
 Everything from the cursor to the end is ready, in order. Requeued messages are before the cursor,
-in a heap, and are taken first, so a requeued message returns to its place. A restored log may have
-settled messages behind the cursor; they are skipped, as are messages taken out of order.
+in a heap, and are taken first, so a requeued message returns to its place, as in RabbitMQ. A
+restored log may have settled messages behind the cursor; they are skipped, as are messages taken
+out of order.
 
-Leased messages are kept as ranges of positions, so a claim costs the same for one message and for a
-million. When a claim is released, the cursor moves back to the begin of the claim.
+Leased messages are ranges of positions (`leased_ranges`), which the cursor skips. When a claim is
+released, the cursor moves back to the begin of the claim.
 
 A staged batch may have any number of rows, so they are appended in slices over several turns. Until
-the batch is committed, a barrier hides them and all other messages published meanwhile:
-
-    log      | settled ... | ready ready | row row . message . row row row |
-                             ^ cursor    ^ barrier: the end for all readers
-
-A rollback settles the rows.
+the batch is committed, a barrier hides them and all other messages published meanwhile
+(`staged_rows`): the barrier is the end for all readers. A rollback settles the rows.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left, insort
 from heapq import heappop, heappush
-from operator import itemgetter
 
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.rows import Rows
 from harebell.model.queue.order.contract import MessageOrder
-from harebell.model.queue.position_range import PositionRanges
-
-PositionRange = tuple[int, int]
-_first_of = itemgetter(0)
+from harebell.model.queue.order.leased_ranges import LeasedRanges, PositionRange, RangeClaim
+from harebell.model.queue.order.staged_rows import StagedRows
 
 
 class FifoOrder(MessageOrder):
@@ -45,45 +38,51 @@ class FifoOrder(MessageOrder):
 
     Attributes:
         damaged: ready messages that could not be read; they were skipped.
-        hidden: the number of messages behind the barrier.
+        staged: the open batch; None without one.
     """
 
     def __init__(self, log: Log, marks: bool) -> None:
         super().__init__(log)
         self.count = log.live()
         self.damaged = 0
-        self.hidden = 0
+        self.staged: StagedRows | None = None
         self._marks = marks
         self._cursor = log.first()
+        # Below this position the log may have gaps, so the cursor asks the log for the next one.
         self._old = log.end()
         self._seen = log.seen()
-        self._returned: list[int] = []
+        self._requeued: list[int] = []
+        # Positions from the cursor on that are out; None if there are none: `_next` tests it.
         self._held: set[int] | None = None
-        self._leased: PositionRanges | None = None
-        # Requeued messages: those that count as never delivered, and whether they are sorted.
+        self._leases: LeasedRanges | None = None
+        # Requeued messages: those that count as never delivered, as their consumer had not seen
+        # them, and whether they are sorted. A heap takes a message quickly, a sorted list finds a
+        # position.
         self._fresh: set[int] | None = None
         self._sorted = False
-        # The barrier of an open batch, and the ranges of its rows; the last one may still grow.
-        self._barrier = -1
-        self._rows: list[PositionRange] = []
-        self._rows_first = self._rows_end = 0
+
+    @property
+    def hidden(self) -> int:
+        """How many messages an open batch hides."""
+        return 0 if self.staged is None else self.staged.hidden
 
     def end(self) -> int:
         """Return the position behind the last that may be ready."""
-        return self.log.end() if self._barrier < 0 else self._barrier
+        return self.log.end() if self.staged is None else self.staged.barrier
 
     def keep(self, message: Message) -> int:
         """Append a message; behind the barrier it is not ready yet."""
         self.log.append(message)
-        if self._barrier < 0:
+        if self.staged is None:
             self.count += 1
         else:
-            self.hidden += 1
+            self.staged.hidden += 1
         return 0
 
-    def hand_over(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> int:
         """Append a message that is delivered at once, as none is ready; return its position."""
         position = self.log.append(message)
+        # Nothing is ready, so everything between the old cursor and the end is settled or out.
         self._cursor = position + 1
         if self._held is not None:
             self._held = None
@@ -102,29 +101,30 @@ class FifoOrder(MessageOrder):
             self._pass_over(position)
         return None
 
-    def far(self) -> int:
-        """Return the position of the next message if it is far (`Log.far`); -1 for any other."""
+    def spilled_head(self) -> int:
+        """Return the position of the next message if `Log.is_spilled` says so, else -1."""
         if not self.log.has_large or self.count <= 0:
             return -1
-        if self._returned:
-            position = self._returned[0]
+        if self._requeued:
+            position = self._requeued[0]
         else:
             position = self._cursor
             if position < self._old or self._held is not None:
                 position = self._cursor = self._next_old(position)
-        return position if self.log.far(position) else -1
+        return position if self.log.is_spilled(position) else -1
 
-    def skip(self) -> int:
-        """Take the next message, which is far, without reading it."""
+    def skip_spilled(self) -> int:
+        """Take the next message, which is spilled, without reading it."""
         self.position = self._next()
         return 0
 
     def _next(self) -> int:
         """Take the next position, and set `redelivered`."""
         self.count -= 1
-        if self._returned:
-            position = self._returned.pop(0) if self._sorted else heappop(self._returned)
-            self.redelivered = self._fresh is None or self._touched(position)
+        if self._requeued:
+            # Before the message at the cursor, which is younger, except after a released claim.
+            position = self._requeued.pop(0) if self._sorted else heappop(self._requeued)
+            self.redelivered = self._fresh is None or self._take_redelivered(position)
             return position
         position = self._cursor
         if position < self._old or self._held is not None:
@@ -132,6 +132,8 @@ class FifoOrder(MessageOrder):
         self._cursor = position + 1
         self.redelivered = position < self._seen
         if self._marks:
+            # Before the delivery: after a crash the message counts as redelivered, even if no
+            # client got it. RabbitMQ does the same; the other error would hide a duplicate.
             self.log.see(position + 1)
         return position
 
@@ -142,16 +144,17 @@ class FifoOrder(MessageOrder):
         position = self._cursor
         if position < self._old or self._held is not None:
             position = self._cursor = self._next_old(position)
-        # The first element is the smallest, in a heap and in a sorted list.
-        if self._returned and (self._returned[0] < position or position >= self.end()):
-            return self._returned[0]
+        # The first element is the smallest, in a heap and in a sorted list. At the end nothing is
+        # ready from the cursor on.
+        if self._requeued and (self._requeued[0] < position or position >= self.end()):
+            return self._requeued[0]
         return position
 
     def peek(self) -> Message | None:
         """Return the next readable message, which stays ready."""
         while self.count > 0:
-            if self._returned:
-                position = self._returned[0]
+            if self._requeued:
+                position = self._requeued[0]
             else:
                 position = self._cursor
                 if position < self._old or self._held is not None:
@@ -161,11 +164,11 @@ class FifoOrder(MessageOrder):
             if message is not None:
                 return message
             self.count -= 1
-            if self._returned:
+            if self._requeued:
                 if self._sorted:
-                    self._returned.pop(0)
+                    self._requeued.pop(0)
                 else:
-                    heappop(self._returned)
+                    heappop(self._requeued)
             else:
                 self._cursor = position + 1
             self._pass_over(position)
@@ -174,12 +177,12 @@ class FifoOrder(MessageOrder):
     def _next_old(self, position: int) -> int:
         """Return the next position from the cursor on that is neither settled nor out."""
         begin = position
-        position = self._skip(self.log.next(position))
+        position = self._next_free(position)
         held = self._held
         if held is not None:
             while position in held:
-                position = self._skip(self.log.next(position + 1))
-            # Positions behind the cursor are requeued by `put_back` only.
+                position = self._next_free(position + 1)
+            # Positions behind the cursor are requeued by `restore` only.
             if len(held) <= position - begin:
                 self._held = {each for each in held if each >= position} or None
             else:
@@ -188,44 +191,38 @@ class FifoOrder(MessageOrder):
                     self._held = None
         return position
 
-    def _skip(self, position: int) -> int:
-        """Return the first position from an unsettled one on that is not leased."""
-        if self._leased is not None:
-            behind = self._leased.behind(position)
-            while behind != position:
-                position = self.log.next(behind)
-                behind = self._leased.behind(position)
-        return position
+    def _next_free(self, position: int) -> int:
+        """Return the first position from one on that is neither settled nor leased."""
+        position = self.log.next(position)
+        return position if self._leases is None else self._leases.skip(position)
 
-    def look(self, position: int) -> int:
+    def first_ready_from(self, position: int) -> int:
         """Return the first ready position from a position on; -1 if there is none."""
         self._sort()
-        found = -1
-        at = bisect_left(self._returned, position)
-        if at < len(self._returned):
-            found = self._returned[at]
+        first = -1
+        index = bisect_left(self._requeued, position)
+        if index < len(self._requeued):
+            first = self._requeued[index]
         position = max(position, self._cursor)
         end = self.end()
         while position < end:
-            position = self._skip(self.log.next(position))
+            position = self._next_free(position)
             if self._held is None or position not in self._held:
                 break
             position += 1
-        if position < end and (found < 0 or position < found):
-            found = position
-        return found
+        if position < end and (first < 0 or position < first):
+            first = position
+        return first
 
     def take_out(self, position: int) -> bool:
         """Take a message out of order, and set `redelivered`; False if it is not ready."""
         self._sort()
-        at = bisect_left(self._returned, position)
-        if at < len(self._returned) and self._returned[at] == position:
-            del self._returned[at]
-            self.redelivered = self._touched(position)
+        index = bisect_left(self._requeued, position)
+        if index < len(self._requeued) and self._requeued[index] == position:
+            del self._requeued[index]
+            self.redelivered = self._take_redelivered(position)
         else:
-            if not self._cursor <= position < self.end() or self.log.next(position) != position:
-                return False
-            if self._skip(position) != position:
+            if not self._cursor <= position < self.end() or self._next_free(position) != position:
                 return False
             if self._held is None:
                 self._held = set()
@@ -257,7 +254,7 @@ class FifoOrder(MessageOrder):
         return position < self._seen
 
     def mark(self, into: BatchBuilder) -> int:
-        """Tell a row builder which messages may have been delivered before."""
+        """Set the redelivered marks of a row builder."""
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
@@ -280,15 +277,8 @@ class FifoOrder(MessageOrder):
         """Return the position below which messages may have been delivered before."""
         return self._seen
 
-    def untouched(self, position: int) -> int:
-        """Count a message that was just put back as never delivered."""
-        if self._fresh is None:
-            self._fresh = set()
-        self._fresh.add(position)
-        return 0
-
-    def _touched(self, position: int) -> bool:
-        """True if a requeued message counts as delivered before."""
+    def _take_redelivered(self, position: int) -> bool:
+        """Forget whether a requeued message counts as delivered before, and return it."""
         fresh = self._fresh
         if fresh is None or position not in fresh:
             return True
@@ -301,12 +291,12 @@ class FifoOrder(MessageOrder):
         """Sort the requeued positions, and keep them sorted from now on."""
         if not self._sorted:
             self._sorted = True
-            self._returned.sort()
+            self._requeued.sort()
         return 0
 
     def hold(self, position: int) -> bool:
         """Withhold a message after a restart; False if it is not ready."""
-        if not self._cursor <= position < self._old or self._skip(position) != position:
+        if not self._cursor <= position < self._old or self._next_free(position) != position:
             return False
         if self._held is None:
             self._held = set()
@@ -327,24 +317,27 @@ class FifoOrder(MessageOrder):
             self.count = 0
         return 0
 
-    def put_back(self, position: int) -> int:
-        """Return a message that was taken to its place."""
+    def restore(self, position: int, redelivered: bool) -> int:
+        if not redelivered:
+            if self._fresh is None:
+                self._fresh = set()
+            self._fresh.add(position)
         if self._sorted:
-            insort(self._returned, position)
+            insort(self._requeued, position)
         else:
-            heappush(self._returned, position)
+            heappush(self._requeued, position)
         self.count += 1
         return 0
 
     def purge(self) -> int:
         """Settle all ready messages; return how many."""
         count = self.count
-        for position in self._returned:
+        for position in self._requeued:
             self.log.settle(position)
-        self._returned.clear()
+        self._requeued.clear()
         begin, end = self._cursor, self.end()
         for first, behind in self._out():
-            # It is out, not ready: keep it.
+            # It is delivered or leased, not ready: keep it.
             if first > begin:
                 self.log.settle_range(begin, first)
             begin = max(begin, behind)
@@ -359,7 +352,7 @@ class FifoOrder(MessageOrder):
     def _out(self) -> list[PositionRange]:
         """Return the positions from the cursor on that are out or leased, in order."""
         out = [(position, position + 1) for position in self._held or ()]
-        out.extend(self._leased or ())
+        out.extend(self._leases or ())
         out.sort()
         return [run for run in out if run[1] > self._cursor]
 
@@ -371,7 +364,7 @@ class FifoOrder(MessageOrder):
 
     def next_ready(self, cursors: list[int]) -> int:
         """Return the first ready position from the cursor of the log on."""
-        return self.look(cursors[0])
+        return self.first_ready_from(cursors[0])
 
     def levels(self) -> list[tuple[int, FifoOrder]]:
         """Return the only order."""
@@ -389,170 +382,82 @@ class FifoOrder(MessageOrder):
 
     def begin_batch(self) -> int:
         """Hide new messages."""
-        self._barrier = self.log.end()
-        self._rows_first = self._rows_end = self._barrier
-        return 0
-
-    def stage(self, message: Message) -> int:
-        """Append a row of the batch."""
-        position = self.log.append(message)
-        if position != self._rows_end:
-            self._end_range()
-            self._rows_first = position
-        self._rows_end = position + 1
-        self.hidden += 1
-        return 0
-
-    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
-        """Append rows of the batch that differ in their bodies only."""
-        position = self.log.append_rows(rows, first, end, like)
-        if position != self._rows_end:
-            self._end_range()
-            self._rows_first = position
-        self._rows_end = position + end - first
-        self.hidden += end - first
-        return 0
-
-    def _end_range(self) -> int:
-        if self._rows_end > self._rows_first:
-            self._rows.append((self._rows_first, self._rows_end))
+        self.staged = StagedRows(self.log)
         return 0
 
     def has_row(self, position: int) -> bool:
         """True if a position is a row of the open batch."""
-        if self._barrier < 0 or position < self._barrier:
-            return False
-        if self._rows_first <= position < self._rows_end:
-            return True
-        at = bisect_right(self._rows, position, key=_first_of) - 1
-        return at >= 0 and position < self._rows[at][1]
+        return self.staged is not None and self.staged.has(position)
 
     def commit_batch(self) -> int:
         """Make the hidden messages ready; return how many."""
         count = self.hidden
         self.count += count
-        self._barrier = -1
-        self.hidden = 0
-        self._rows = []
+        self.staged = None
         return count
 
     def roll_back_batch(self) -> int:
         """Settle the rows, and make the other messages ready; return how many these are."""
-        self._end_range()
-        for first, end in self._rows:
-            self.log.settle_range(first, end)
-            self.hidden -= end - first
-            # From now on there are gaps behind the cursor.
-            self._old = max(self._old, end)
+        if self.staged is not None:
+            # Settled rows are gaps behind the cursor.
+            self._old = max(self._old, self.staged.settle())
         return self.commit_batch()
 
     # --- leases ---------------------------------------------------------------------------------
 
-    def claim(self, messages: int, byte_count: int, limit: int) -> list[tuple[int, int, int, int]]:
-        """Lease the next messages.
+    def leases(self) -> LeasedRanges:
+        """Return the leased ranges, made on first use: most queues are never leased."""
+        if self._leases is None:
+            self._leases = LeasedRanges(self.log)
+        return self._leases
 
-        Args:
-            messages: how many at most.
-            byte_count: most bytes of the log; the first message may be larger; -1 for no limit.
-            limit: most runs.
-
-        Returns:
-            The runs: first position, end, messages in it, and their size.
-        """
-        found: list[tuple[int, int, int, int]] = []
+    def claim(self, messages: int, byte_count: int, ranges: int) -> list[tuple[int, int, int, int]]:
+        """Lease the next messages; return the runs, see `RangeClaim` for them and the limits."""
+        claim = RangeClaim(self.log, messages, byte_count, ranges)
+        # Requeued messages first, as for consumers: they are the oldest.
         self._sort()
-        while self._returned and messages > 0 and len(found) < limit:
-            position = self._returned[0]
-            count, size = self._lease(position, position + 1, 1, byte_count, found)
-            if count == 0:
-                return found
-            self._returned.pop(0)
-            if self._touched(position):
-                self.saw(position + 1)
-            messages -= 1
-            byte_count = max(byte_count - size, 0) if byte_count >= 0 else -1
+        while self._requeued and claim.has_room():
+            position = self._requeued[0]
+            if claim.add(position, position + 1):
+                self.count -= 1
+                self._requeued.pop(0)
+                if self._take_redelivered(position):
+                    self.saw(position + 1)
         held = sorted(self._held or ())
-        while messages > 0 and self.count > 0 and len(found) < limit:
-            position = self._next_old(self._cursor)
-            self._cursor = position
-            at = bisect_left(held, position)
-            end = held[at] if at < len(held) else self.end()
-            if self._leased is not None:
-                end = self._leased.ahead(position, end)
+        while self.count > 0 and claim.has_room():
+            position = self._cursor = self._next_old(self._cursor)
+            index = bisect_left(held, position)
+            end = held[index] if index < len(held) else self.end()
+            if self._leases is not None:
+                end = self._leases.ahead(position, end)
             if position >= end:
                 break
-            count, size = self._lease(position, end, messages, byte_count, found)
-            if count == 0:
-                break
-            self._cursor = found[-1][1]
-            messages -= count
-            byte_count = max(byte_count - size, 0) if byte_count >= 0 else -1
+            count = claim.add(position, end)
+            if count:
+                self.count -= count
+                self._cursor = claim.runs[-1][1]
         self._old = max(self._old, self._cursor)
         if self._marks:
             self.log.see(self._cursor)
-        return found
-
-    def _lease(
-        self,
-        first: int,
-        end: int,
-        messages: int,
-        byte_count: int,
-        found: list[tuple[int, int, int, int]],
-    ) -> PositionRange:
-        """Lease a range up to the limits; return how many messages, and their size."""
-        reached, count, size = self.log.reach(first, end, messages, byte_count)
-        if count == 0 and not found:
-            reached, count, size = self.log.reach(first, end, 1, -1)
-        if count == 0:
-            return 0, 0
-        self.count -= count
-        run = (first, reached, count, size)
-        if found and self.log.next(found[-1][1]) == first:
-            # They are adjacent: all messages between them are settled.
-            last = found.pop()
-            self.end_lease(last[0], last[1])
-            run = (last[0], reached, last[2] + count, last[3] + size)
-        self.lease(run[0], reached)
-        found.append(run)
-        return count, size
-
-    def lease(self, first: int, end: int) -> int:
-        """Lease a range that was taken: all messages in it that are not settled."""
-        if self._leased is None:
-            self._leased = PositionRanges()
-        self._leased.add(first, end)
-        return 0
+        # Only now: runs of this claim may still have been merged.
+        for first, end, _, _ in claim.runs:
+            self.leases().add(first, end)
+        return claim.runs
 
     def withhold(self, first: int, end: int) -> int:
         """Lease a range after a restart; return how many messages it has."""
         _, count, _ = self.log.reach(first, end, end - first, -1)
-        self.lease(first, end)
+        self.leases().add(first, end)
         self.count -= count
         self._old = max(self._old, min(end, self.log.end()))
         return count
-
-    def settle_leased(self, runs: list[PositionRange]) -> int:
-        """Settle leased ranges."""
-        for first, end in runs:
-            self.end_lease(first, end)
-            self.log.settle_range(first, end)
-        return 0
-
-    def end_lease(self, first: int, end: int) -> int:
-        """End the lease of a range; the caller settles it or makes it ready."""
-        if self._leased is not None:
-            self._leased.remove(first, end)
-            if not self._leased:
-                self._leased = None
-        return 0
 
     def end_lease_out(self, first: int, end: int) -> int:
         """End the lease of a range whose messages the caller puts back one by one.
 
         After a restart the cursor may still be before them; it must not take them again.
         """
-        self.end_lease(first, end)
+        self.leases().remove(first, end)
         position = self.log.next(max(first, self._cursor))
         while position < end:
             if self._held is None:
@@ -569,9 +474,9 @@ class FifoOrder(MessageOrder):
         """
         count = 0
         before = self._cursor
-        mine = PositionRanges()
+        mine = LeasedRanges(self.log)
         for first, end in runs:
-            self.end_lease(first, end)
+            self.leases().remove(first, end)
             mine.add(first, end)
             count += self.log.reach(first, end, end - first, -1)[1]
         self.count += count
@@ -581,41 +486,46 @@ class FifoOrder(MessageOrder):
         back = min([first for first, _ in runs], default=before)
         if back < before:
             self._go_back(back, before, mine)
+        # The group may have read them, so they count as delivered before.
         self._seen = max(self._seen, max([end for _, end in runs], default=0))
         return count
 
-    def _go_back(self, position: int, before: int, mine: PositionRanges) -> None:
-        """Move the cursor back."""
+    def _go_back(self, position: int, before: int, mine: LeasedRanges) -> int:
+        """Move the cursor back.
+
+        Args:
+            position: the first position of the released ranges.
+            before: where the cursor was.
+            mine: the released ranges.
+        """
         self._sort()
-        returned = [each for each in self._returned if position <= each < before]
-        self._returned = [each for each in self._returned if not position <= each < before]
-        ready = set(returned)
+        # From now on these are behind the cursor, which comes to them by itself.
+        requeued = [each for each in self._requeued if position <= each < before]
+        self._requeued = [each for each in self._requeued if not position <= each < before]
+        ready = set(requeued)
         held = set(self._held or ())
         held -= ready
-        at = self.log.next(position)
-        while at < before:
-            behind = mine.behind(at)
-            if behind == at:
-                at = self._skip(at)
-                if at >= before:
-                    break
-                behind = mine.behind(at)
-            if behind == at:
-                if at not in ready:
-                    held.add(at)
-                behind = at + 1
-            at = self.log.next(behind)
+        current = self._next_free(position)
+        while current < before:
+            behind = mine.behind(current)
+            if behind == current:
+                if current not in ready:
+                    # It is neither settled, leased nor ready, so it is delivered.
+                    held.add(current)
+                behind = current + 1
+            current = self._next_free(behind)
         self._held = held or None
         if self._fresh is not None:
             self._fresh -= ready
         self._cursor = position
         self._old = max(self._old, before)
         self._seen = max(self._seen, before)
+        return 0
 
     def delete(self) -> int:
         """Delete the log."""
         self.log.delete()
-        self._leased = None
-        self._returned.clear()
+        self._leases = None
+        self._requeued.clear()
         self.count = 0
         return 0

@@ -16,29 +16,28 @@ cdef class KeyedOrder(MessageOrder):
     cpdef list levels(self)
     cpdef int recount(self) except -1
     cpdef int keep(self, Message message) except -1
-    cpdef long long hand_over(self, Message message) except -1
+    cpdef long long deliver_direct(self, Message message) except -1
     cpdef Message take_at(self, long long position)
     @cython.locals(fifo=FifoOrder, message=Message)
     cpdef Message take_new(self, object holder)
     cpdef Message take_for(self, long long position)
     cpdef int hold_key(self, long long position, object holder) except -1
-    cpdef int put_back(self, long long position) except -1
-    cpdef int not_yet(self) except -1
+    cpdef int restore(self, long long position, bint redelivered) except -1
+    cpdef int untake(self, long long position, bint redelivered) except -1
     @cython.locals(held=bint)
     cpdef bint hold(self, long long position) except -1
     @cython.locals(fifo=FifoOrder, message=Message, position="long long")
     cpdef Message take(self)
     @cython.locals(message=Message, position="long long")
     cpdef Message peek(self)
-    cpdef long long far(self) except -2
-    cpdef int skip(self) except -1
-    @cython.locals(found="long long", waiting="long long")
+    cpdef long long spilled_head(self) except -2
+    cpdef int skip_spilled(self) except -1
+    @cython.locals(first="long long", waiting="long long")
     cpdef long long next_ready(self, list cursors) except -2
     cpdef bint was_out(self, long long position) except -1
     @cython.locals(out=bint)
     cpdef bint take_out(self, long long position) except -1
     cpdef bint acquire(self, long long position, object holder) except -1
-    cpdef int untouched(self, long long position) except -1
     cpdef bint in_ranges(self) except -1
     @cython.locals(count="long long")
     cpdef long long purge(self) except -1

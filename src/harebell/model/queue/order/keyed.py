@@ -15,11 +15,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
-from harebell.base.limits import GROUP_WAITING_MESSAGES
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.editor import Editor
+from harebell.model.limits import GROUP_WAITING_MESSAGES
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.order.ordering_keys import OrderingKeys, key_of
@@ -73,8 +73,8 @@ class KeyedOrder(MessageOrder):
         self._fifo.keep(message)
         return self.recount()
 
-    def hand_over(self, message: Message) -> int:
-        return self._fifo.hand_over(message)
+    def deliver_direct(self, message: Message) -> int:
+        return self._fifo.deliver_direct(message)
 
     # --- the next message of a key --------------------------------------------------------------
 
@@ -94,6 +94,7 @@ class KeyedOrder(MessageOrder):
             holder: messages of its keys need not wait.
         """
         self.passed_over = False
+        # Memory is bounded: the queue waits until holders settle messages.
         if self.keys.count >= self.waiting_max:
             return None
         fifo = self._fifo
@@ -123,31 +124,32 @@ class KeyedOrder(MessageOrder):
             self.keys.hold(position, self.key, holder)
         return 0
 
-    def put_back(self, position: int) -> int:
+    def restore(self, position: int, redelivered: bool) -> int:
         """Requeue a message: it is first once no delivery of its key is out."""
         key = self.keys.release(position)
         if key is None:
+            # A message of a released claim or a finished retry: its key is no longer held.
             key = self.key_of(self.log.read(position))
         if key is None:
-            self._fifo.put_back(position)
+            self._fifo.restore(position, redelivered)
         else:
-            self.keys.come_back(key, position)
+            self.keys.restore(key, position, redelivered=redelivered)
         return self.recount()
 
-    def not_yet(self) -> int:
-        """Undo `take_at` or `take_new`."""
+    def untake(self, position: int, redelivered: bool) -> int:
+        """Undo `take_at` or `take_new`: the message waits for its key again."""
         if self.key is not None:
-            self.keys.wait(self.key, self.position, redelivered=self.redelivered)
+            self.keys.wait(self.key, position, redelivered=redelivered)
         else:
-            self._fifo.put_back(self.position)
-            if not self.redelivered:
-                self._fifo.untouched(self.position)
+            self._fifo.restore(position, redelivered)
         return self.recount()
 
     def hold(self, position: int) -> bool:
         held = self._fifo.hold(position)
         key = self.key_of(self.log.read(position)) if held else None
         if key is not None:
+            # It is out, so later messages of its key have to wait. No consumer has it: the order
+            # itself holds the key.
             self.keys.hold(position, key, self)
         self.recount()
         return held
@@ -182,11 +184,11 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return message
 
-    def far(self) -> int:
-        return self._fifo.far() if self.keys.oldest() < 0 else -1
+    def spilled_head(self) -> int:
+        return self._fifo.spilled_head() if self.keys.oldest() < 0 else -1
 
-    def skip(self) -> int:
-        self._fifo.skip()
+    def skip_spilled(self) -> int:
+        self._fifo.skip_spilled()
         self.position = self._fifo.position
         self.redelivered = self._fifo.redelivered
         return self.recount()
@@ -194,14 +196,14 @@ class KeyedOrder(MessageOrder):
     # --- browsers, limits -----------------------------------------------------------------------
 
     def next_ready(self, cursors: list[int]) -> int:
-        found = self._fifo.look(cursors[0])
+        first = self._fifo.first_ready_from(cursors[0])
         waiting = self.keys.after(cursors[0])
-        return waiting if waiting >= 0 and (found < 0 or waiting < found) else found
+        return waiting if waiting >= 0 and (first < 0 or waiting < first) else first
 
     def heads_by_log(self) -> list[tuple[Log, int]]:
         positions = (self._fifo.first_ready(), self.keys.oldest())
-        found = [position for position in positions if position >= 0]
-        return [(self.log, min(found))] if found else []
+        ready = [position for position in positions if position >= 0]
+        return [(self.log, min(ready))] if ready else []
 
     def was_out(self, position: int) -> bool:
         if self.keys.waits(position):
@@ -232,6 +234,7 @@ class KeyedOrder(MessageOrder):
             key, self.redelivered = self.keys.take(position)
         else:
             key = self.key_of(self.log.read(position))
+            # A key with deliveries or waiting messages has others that come before this one.
             if (key is not None and key in self.keys) or not self.take_out(position):
                 return False
         if key is not None:
@@ -239,16 +242,14 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return True
 
-    def untouched(self, position: int) -> int:
-        return self._fifo.untouched(position)
-
     def in_ranges(self) -> bool:
+        # The next messages are those of free keys, which may be anywhere.
         return False
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows; with keys, the position alone does not show what was delivered."""
         into.marks(0, 0, None, None, lambda position: self.was_out(position))
-        return self.log.pour(first, min(end, self._fifo.end()), into)
+        return self.log.append_to(first, min(end, self._fifo.end()), into)
 
     def purge(self) -> int:
         count = self.count

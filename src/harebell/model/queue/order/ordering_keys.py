@@ -18,9 +18,9 @@ from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
 from typing import Any
 
-from harebell.base.limits import GROUP_KEY_LETTERS
 from harebell.base.message import Message
 from harebell.model.editor import Editor
+from harebell.model.limits import GROUP_KEY_LETTERS
 
 NOTHING = -1
 _ROUTING_KEY = "routing_key"
@@ -58,6 +58,7 @@ def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
     if isinstance(value, str | bytes):
         # Keys with the same first letters, up to this length, count as one.
         return value[:GROUP_KEY_LETTERS]
+    # Other types, such as lists and tables, are no keys: not all of them are hashable.
     return value if isinstance(value, int) else None
 
 
@@ -124,6 +125,8 @@ class OrderingKeys:
         if redelivered:
             self._redelivered.add(position)
         heappush(self._oldest, position)
+        # Positions that no longer wait stay in the heap until they are its head: make it new before
+        # they are more than half of it.
         if len(self._oldest) > 2 * self.count + _SLACK:
             self._oldest = list(self._waiting)
             heapify(self._oldest)
@@ -133,6 +136,7 @@ class OrderingKeys:
         """Remove a waiting message; return its key, and whether it may be redelivered."""
         group = self._waiting.pop(position)
         self._ordered = None
+        # A heap removes its head only, and the message need not be it: drop what has become stale.
         while group.waiting and self._waiting.get(group.waiting[0]) is not group:
             heappop(group.waiting)
         self.count -= 1
@@ -143,6 +147,7 @@ class OrderingKeys:
 
     def first_free(self) -> int:
         """Return the first message of a key that is free; -1 if there is none."""
+        # The loop takes the first entry, which is the key that has been free for the longest.
         for group in self._free:
             return group.waiting[0]
         return NOTHING
@@ -154,7 +159,7 @@ class OrderingKeys:
         return NOTHING
 
     def goes_on(self, key: Hashable, holder: object) -> bool:
-        """True if a holder has a key and may get more of it, and no message of it waits."""
+        """True if a holder may get another message of its key, and none of that key waits."""
         group = self._groups.get(key)
         return (
             group is not None
@@ -184,8 +189,8 @@ class OrderingKeys:
         """Return the first waiting message from a position on; -1 if there is none."""
         if self._ordered is None:
             self._ordered = sorted(self._waiting)
-        at = bisect_left(self._ordered, position)
-        return self._ordered[at] if at < len(self._ordered) else NOTHING
+        index = bisect_left(self._ordered, position)
+        return self._ordered[index] if index < len(self._ordered) else NOTHING
 
     def may_go(self, position: int, holder: object) -> bool:
         """True if a waiting message is the next of its key, for this holder."""
@@ -204,6 +209,7 @@ class OrderingKeys:
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = OrderingKey(key)
+        # With deliveries out the key has its holder; a second one would break the order.
         if not group.out:
             group.holder = holder
         group.out += 1
@@ -211,7 +217,7 @@ class OrderingKeys:
         self._file(group)
 
     def pause(self, position: int) -> bool:
-        """Block the key of a returned delivery that waits for its retry.
+        """Block the key of a failed delivery that waits for its retry.
 
         Returns:
             Whether it was out.
@@ -230,7 +236,7 @@ class OrderingKeys:
             self.release(position)
 
     def release(self, position: int) -> Hashable | None:
-        """End a delivery, settled or returned; return its key, None if it has none."""
+        """End a delivery, settled or requeued; return its key, None if it has none."""
         group = self._out.pop(position, None)
         if group is None:
             return None
@@ -238,18 +244,22 @@ class OrderingKeys:
         self._leave(group)
         group.out -= 1
         if group.out == 0:
+            # All that could be requeued has been, so the oldest waiting message is the next.
             group.holder = None
             group.blocked = False
         self._file(group)
         return group.key
 
-    def come_back(self, key: Hashable, position: int) -> None:
-        """Add a requeued message, and block its key until no delivery of it is out."""
+    def restore(self, key: Hashable, position: int, *, redelivered: bool) -> None:
+        """Add a requeued message, and block its key until all deliveries of that key ended.
+
+        Those deliveries may be requeued, too, and then the oldest has to be first again.
+        """
         group = self._groups.get(key)
         if group is not None and group.out:
             self._leave(group)
             group.blocked = True
-        self.wait(key, position, redelivered=True)
+        self.wait(key, position, redelivered=redelivered)
 
     def _leave(self, group: OrderingKey) -> None:
         """Remove a key from the lists of those with a next message."""
@@ -264,6 +274,7 @@ class OrderingKeys:
         """Add a key to the list in which its next message is found."""
         if not group.waiting:
             self._leave(group)
+            # There may be as many keys as messages, so one without messages is not kept.
             if not group.out:
                 self._groups.pop(group.key, None)
         elif group.holder is None:

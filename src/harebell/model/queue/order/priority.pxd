@@ -24,7 +24,7 @@ cdef class PriorityOrder(MessageOrder):
     @cython.locals(level=int, before="long long", order=FifoOrder)
     cpdef int keep(self, Message message) except -1
     @cython.locals(level=int, order=FifoOrder)
-    cpdef long long hand_over(self, Message message) except -1
+    cpdef long long deliver_direct(self, Message message) except -1
     @cython.locals(level=int, message=Message)
     cpdef Message take(self)
     @cython.locals(level=int, message=Message)
@@ -36,13 +36,13 @@ cdef class PriorityOrder(MessageOrder):
     @cython.locals(level=int, order=FifoOrder)
     cdef int _first_level(self) except -2
     @cython.locals(level=int, order=FifoOrder, position="long long")
-    cpdef long long far(self) except -2
+    cpdef long long spilled_head(self) except -2
     @cython.locals(position="long long")
-    cpdef int fetch(self, object done) except -1
+    cpdef int load_spilled(self, object done) except -1
     @cython.locals(level=int, message=Message)
     cpdef Message take_victim(self)
     @cython.locals(level="long long")
-    cpdef int put_back(self, long long position) except -1
+    cpdef int restore(self, long long position, bint redelivered) except -1
     @cython.locals(level=int, order=FifoOrder, position="long long")
     cpdef long long next_ready(self, list cursors) except -2
     cpdef int pass_by(self, list cursors, long long position) except -1
@@ -51,7 +51,6 @@ cdef class PriorityOrder(MessageOrder):
     cpdef bint was_out(self, long long position) except -1
     @cython.locals(order=FifoOrder, out=bint)
     cpdef bint take_out(self, long long position) except -1
-    cpdef int untouched(self, long long position) except -1
     @cython.locals(held=bint)
     cpdef bint hold(self, long long position) except -1
     cpdef bint holds(self, long long position) except -1

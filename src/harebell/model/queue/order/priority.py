@@ -25,8 +25,8 @@ from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.position_range import (
     LogRange,
     MessageRange,
+    append_runs_to,
     level_marker,
-    pour_runs,
     span_of,
 )
 
@@ -68,7 +68,7 @@ class PriorityOrder(MessageOrder):
         self._open_level = open_level
         self._max_level = max_level
         self._marks = marks
-        # No level above has a ready message.
+        # The highest level that may have a ready message.
         self._top = -1
         levels = arguments.get(LEVELS)
         # The highest priority that belongs to the lowest level.
@@ -84,6 +84,7 @@ class PriorityOrder(MessageOrder):
         order = FifoOrder(self._open_level(level), self._marks)
         self._orders[level] = order
         if self.staging:
+            # The batch began before this level had a log, and hides its messages, too.
             order.begin_batch()
         return order
 
@@ -108,18 +109,19 @@ class PriorityOrder(MessageOrder):
             order = self._make(level)
         if level > self._top:
             self._top = level
+        # An open batch hides the message: then it is not ready.
         before = order.count
         order.keep(message)
         self.count += order.count - before
         return 0
 
-    def hand_over(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> int:
         """Keep a message that is delivered at once."""
         level = self._level_of(message)
         order = self._orders[level]
         if order is None:
             order = self._make(level)
-        return order.hand_over(message) << _SHIFT | level
+        return order.deliver_direct(message) << _SHIFT | level
 
     def take(self) -> Message | None:
         """Take the oldest message of the highest level."""
@@ -148,6 +150,7 @@ class PriorityOrder(MessageOrder):
         order = self._orders[head]
         if order is None or not order.count:
             return None
+        # Messages that cannot be read leave the level, too.
         before = order.count
         message = order.take()
         self.count -= before - order.count
@@ -174,17 +177,18 @@ class PriorityOrder(MessageOrder):
                 return level
         return -1
 
-    def far(self) -> int:
+    def spilled_head(self) -> int:
         level = self._first_level()
         if level < 0:
             return -1
         order = self._orders[level]
-        position = -1 if order is None else order.far()
+        position = -1 if order is None else order.spilled_head()
         return -1 if position < 0 else position << _SHIFT | level
 
-    def fetch(self, done: Callable[[], object]) -> int:
-        position = self.far()
-        self._order_of(position).log.fetch(position >> _SHIFT, done)
+    def load_spilled(self, done: Callable[[], object]) -> int:
+        # The log of the level counts without the level.
+        position = self.spilled_head()
+        self._order_of(position).log.load_spilled(position >> _SHIFT, done)
         return 0
 
     def take_victim(self) -> Message | None:
@@ -197,23 +201,24 @@ class PriorityOrder(MessageOrder):
                 return message
         return None
 
-    def put_back(self, position: int) -> int:
+    def restore(self, position: int, redelivered: bool) -> int:
         """Make a message ready again on its level."""
         level = position & _LEVEL
         if level > self._top:
             self._top = level
-        self._order_of(position).put_back(position >> _SHIFT)
+        self._order_of(position).restore(position >> _SHIFT, redelivered)
         self.count += 1
         return 0
 
     def next_ready(self, cursors: list[int]) -> int:
         """Return the first ready position of the highest level that has one."""
+        # A reader begins with one cursor: it does not know how many levels there are.
         while len(cursors) <= self._max_level:
             cursors.append(0)
         for level in range(self._max_level, -1, -1):
             order = self._orders[level]
             if order is not None and order.count:
-                position = order.look(cursors[level])
+                position = order.first_ready_from(cursors[level])
                 if position >= 0:
                     return position << _SHIFT | level
         return -1
@@ -249,16 +254,14 @@ class PriorityOrder(MessageOrder):
         self.count -= gone
         return gone
 
-    def untouched(self, position: int) -> int:
-        return self._order_of(position).untouched(position >> _SHIFT)
-
     def hold(self, position: int) -> bool:
         held = self._order_of(position).hold(position >> _SHIFT)
         self.count -= held
         return held
 
     def holds(self, position: int) -> bool:
-        return self._order_of(position).log.next(position >> _SHIFT) == position >> _SHIFT
+        order = self._orders[position & _LEVEL]
+        return order is not None and order.holds(position >> _SHIFT)
 
     def next_position(self, message: Message) -> int:
         return self.order_for(message).log.end() << _SHIFT | self._level_of(message)
@@ -338,9 +341,9 @@ class PriorityOrder(MessageOrder):
         first = min(firsts, default=end)
         return MessageRange(first, end, messages, byte_count, min(starts, default=end))
 
-    def pour(self, first: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
         """Make rows in the order of positions, which is not the order of levels."""
         levels = self.levels()
         runs = [LogRange(level, 0, order.end(), order.log) for level, order in levels]
         end = min(end, self.span(0).end)
-        return pour_runs(runs, _SHIFT, first, end, into, level_marker(levels, _SHIFT, into))
+        return append_runs_to(runs, _SHIFT, first, end, into, level_marker(levels, _SHIFT, into))

@@ -4,6 +4,9 @@
                             acknowledges their messages; claim 4 is made
     partitions(3, 4)        the range of claim 4, the same however often it is read
 
+`states` has the life of a reader as a table, `group` the cases in which the checkpoint and the
+broker do not have the same claims.
+
 The name of the group is in the first offset of the query, so the group lives as long as the
 checkpoint. Opening it begins a new epoch: another query on the same checkpoint is fenced, and
 gets an error.
@@ -15,43 +18,31 @@ import logging
 import sys
 import uuid
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
-from harebell.base.limits import LEASE_CLAIM_MESSAGES, LEASE_GROUP_KEPT_MS
+from harebell.base.limits import LEASE_CLAIM_MESSAGES
 from harebell.client.blocking import Channel
 from harebell.client.errors import Fenced, LeaseLost, NotFound, PreconditionFailed
-from harebell.client.protocol.leases import Lease
 from harebell.spark.options.offset_limits import EARLIEST
 from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.broker_connection import BrokerConnection
-from harebell.spark.reading.data_loss_policy import DataLossPolicy
-from harebell.spark.reading.errors import QueueGone, SourceError, no_queue
+from harebell.spark.reading.errors import (
+    QueueGone,
+    SourceError,
+    fenced,
+    is_older_state,
+    no_queue,
+    not_found,
+)
+from harebell.spark.reading.leased.group import Comparison, Group, Standing
+from harebell.spark.reading.leased.missing_claims import MissingClaims
+from harebell.spark.reading.leased.states import ReaderEvent, ReaderState, following
 from harebell.spark.reading.offsets import ClaimOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
 from harebell.wire.v09.lease import ClaimInfo
 
 _LOG = logging.getLogger("harebell.spark")
-
-
-class _Group:
-    """A group that this process holds."""
-
-    def __init__(self, name: str, lease: Lease, connection: BrokerConnection) -> None:
-        self.name = name
-        self.epoch = lease.epoch
-        self.generation = lease.generation
-        self.committed = lease.committed
-        self.newest = lease.last
-        self.claims = {claim.number: claim for claim in lease.claims}
-        self.connection_number = connection.made
-
-    def missing(self, first: int, last: int) -> list[int]:
-        """Return the claims after `first` up to `last` that are neither open nor committed."""
-        numbers = range(max(first, self.committed) + 1, min(last, self.newest) + 1)
-        found = [number for number in numbers if number not in self.claims]
-        # The broker does not know these claims: its data directory was restored from an older copy.
-        return found + list(range(max(self.newest, first) + 1, last + 1))
 
 
 class ClaimRequest(NamedTuple):
@@ -83,20 +74,21 @@ class LeasedReader:
         kind: type of the queue.
     """
 
+    offset_class: ClassVar[type[QueueOffset]] = ClaimOffset
+
     def __init__(self, options: Options, connection: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
         self._connection = connection
         self._kind = kind
-        self._losses = DataLossPolicy(options)
-        self._group: _Group | None = None
-        self._begun: ClaimOffset | None = None
-        self._left: int | None = None
-        self._over = False
-        self._given_back: set[int] = set()
-        # Whether `claimed` was called, and its result.
-        self._answered = False
+        self._missing = MissingClaims(options)
+        self._state = ReaderState.CLOSED
+        self._group: Group | None = None
+        # Of the claim that was made together with others, in the state `ANSWERED`.
         self._answer: ClaimInfo | None = None
+        self._begun: ClaimOffset | None = None
+        # Messages that an AvailableNow query has still to claim; None for another query.
+        self._remaining: int | None = None
 
     def begin(self) -> QueueOffset:
         """Begin a new query at the head of the queue, with a group of its own.
@@ -112,11 +104,12 @@ class LeasedReader:
                 "delivery=peek"
             )
         if self._begun is None:
+            # `join` is called until a micro-batch has the queue: it must not make a group each
+            # time.
             name = self._options.group or f"{self._options.group_prefix}-{uuid.uuid4().hex}"
-            self._open(name)
-            assert self._group is not None, "it was opened"
+            group = self._open(name)
             # An existing group continues at its last commit.
-            self._begun = ClaimOffset(self._group.generation, name, self._group.committed)
+            self._begun = group.offset(group.committed)
         return self._begun
 
     def join(self) -> QueueOffset:
@@ -125,48 +118,47 @@ class LeasedReader:
 
     def before(self, end: QueueOffset) -> QueueOffset:
         """Return the offset before the first claim."""
-        return replace(self._own(end), claim=0)
+        return replace(self._own(end), claim=0, eras="")
 
     def prepare(self) -> None:
         """Remember the number of ready messages; claimed ones are counted separately."""
-        self._left = self._waiting()
-        self._over = False
+        self._remaining = self._count_ready()
+        self._move(ReaderEvent.PREPARED)
 
     def available(self, start: QueueOffset) -> int:
         """Commit what Spark has committed; return the number of messages for the next claim."""
         here = self._own(start)
-        group = self._held(here)
-        here = self._settled(here, group)
+        group, compared = self._held(here)
+        here = self._settled(here, group, compared)
         # Claims that Spark has not logged are a micro-batch by themselves.
-        following = any(number > here.claim for number in group.claims)
-        return sys.maxsize if following else self._waiting()
+        return sys.maxsize if group.after(here.claim) else self._count_ready()
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Commit what Spark has committed, and make the next claim."""
         here = self._own(start)
-        if self._over:
+        if self._state is ReaderState.FINISHED:
             return here
-        group = self._held(here)
-        here = self._settled(here, group)
-        following = [number for number in sorted(group.claims) if number > here.claim]
-        if following:
+        group, compared = self._held(here)
+        here = self._settled(here, group, compared)
+        unlogged = group.after(here.claim)
+        if unlogged:
             # Claimed by a process that died before Spark logged the offset.
-            return replace(here, claim=following[0])
-        return self._claimed(here, max_messages, byte_count)
+            return group.offset(unlogged[0])
+        return self._claimed(here, group, max_messages, byte_count)
 
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
     ) -> QueueOffset:
         """Make one more claim."""
         here = self._own(end)
-        group = self._held(here)
-        if any(number > here.claim for number in group.claims):
+        group, _ = self._held(here)
+        if group.after(here.claim):
             return here
-        return self._claimed(here, max_messages, byte_count)
+        return self._claimed(here, group, max_messages, byte_count)
 
     # --- claims that are made together ----------------------------------------------------------
 
-    def wanted(
+    def next_request(
         self, offset: QueueOffset, max_messages: int, byte_count: int | None, *, more: bool
     ) -> ClaimRequest | None:
         """Return the claim that `advance`, or with `more` `extend`, would make now.
@@ -175,70 +167,65 @@ class LeasedReader:
             None if there is nothing to claim, or if more than a commit and a claim is needed.
         """
         group = self._group
-        if self._over or self._answered or group is None or not isinstance(offset, ClaimOffset):
+        if (
+            self._state is not ReaderState.HELD
+            or group is None
+            or not isinstance(offset, ClaimOffset)
+        ):
             return None
+        # After a reconnect `_held` has to compare with the broker before anything is claimed.
         known = (group.name, group.generation, group.connection_number)
         if known != (offset.group, offset.generation, self._connection.made):
             return None
-        if group.newest != offset.claim or group.missing(0, offset.claim):
+        # A claim that is not logged is a micro-batch already; a missing one must be reported.
+        if group.newest != offset.claim or group.compare(offset).missing:
             return None
-        if self._left is not None:
-            max_messages = min(max_messages, self._left)
+        max_messages = self._allowed(max_messages)
         if max_messages <= 0:
             return None
+        # `extend` gets an end that Spark has not logged yet: nothing may be committed for it.
         commit = 0 if more else max(group.claims, default=0)
-        messages = min(max_messages, LEASE_CLAIM_MESSAGES)
-        return ClaimRequest(self.queue, group.name, group.epoch, commit, messages, byte_count or 0)
+        return ClaimRequest(
+            self.queue, group.name, group.epoch, commit, max_messages, byte_count or 0
+        )
 
-    def committed(self, upto: int) -> None:
-        """Record that claims of this reader were committed."""
-        group = self._group
-        assert group is not None, "only a part with a group asks"
-        group.committed = max(group.committed, upto)
-        for number in [number for number in group.claims if number <= upto]:
-            del group.claims[number]
+    def record_commit(self, upto: int) -> None:
+        """Record that claims of this reader were committed together with those of others."""
+        assert self._group is not None, "only a reader with a group has a request"
+        self._group.record_commit(upto)
 
-    def claimed(self, claim: ClaimInfo | None) -> None:
-        """Keep the result of a claim that was made ahead, until `advance` or `extend` uses it."""
-        self._answered, self._answer = True, claim
+    def keep_answer(self, claim: ClaimInfo | None) -> None:
+        """Keep the answer to a claim that was made together, until the next call uses it."""
+        self._answer = claim
+        self._move(ReaderEvent.CLAIM_ANSWERED)
 
     def forget_group(self) -> None:
         """Forget the group after an unknown result: it must be opened again to find its claims."""
-        self._group = None
+        self._drop_group(ReaderEvent.LOST)
 
     # --- what tasks read ------------------------------------------------------------------------
 
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """Return the ranges of the claims between two offsets."""
         first, last = self._own(start), self._own(end)
-        group = self._held(last)
+        group, compared = self._held(last)
+        # `_held` has reported the loss, and failOnDataLoss=false lets the query go on.
         if group.generation != last.generation:
             return []
-        if first.generation != last.generation or first.claim > last.claim:
-            # After a lost log or a forgotten group the numbers start again.
-            first = replace(first, claim=0)
-        missing = group.missing(first.claim, last.claim)
-        if missing:
-            self._losses.report(
-                f"{_claims(missing)} of group {last.group!r} on queue {self.queue!r}, which Spark "
-                f"had planned for the micro-batch that did not end, went back to the queue: "
-                f"{self._why(group, last)}. Their messages come again in later micro-batches; if "
-                "the sink has nothing of this one, they come once"
-            )
-            self._given_back.update(missing)
-        if first.claim < group.committed:
+        begin = _behind(first, last)
+        shared = compared.shared
+        self._missing.report_planned(last, shared, group.missing(begin, last, shared))
+        if begin < min(group.committed, shared):
             # Only claims in Spark's commit log are committed, so the sink has their rows.
             _LOG.warning(
                 "claims up to %d of group %r on queue %r are planned again, but were committed: "
                 "the sink has their rows, and they are not read again",
-                min(group.committed, last.claim),
+                min(group.committed, shared),
                 last.group,
                 self.queue,
             )
         chosen = [
-            claim
-            for number, claim in sorted(group.claims.items())
-            if first.claim < number <= last.claim
+            claim for number, claim in sorted(group.claims.items()) if begin < number <= shared
         ]
         return [self._range(group, claim) for claim in chosen]
 
@@ -248,16 +235,17 @@ class LeasedReader:
         if group is None:
             return None
         try:
-            waiting = self._waiting()
+            ready = self._count_ready()
         except QueueGone:
             return None
         offset = ClaimOffset(group.generation, group.name, group.newest).to_json()
-        return offset | {"ready": waiting}
+        return offset | {"ready": ready}
 
     def finish(self, start: QueueOffset) -> None:
         """Commit the last claims and close the group."""
-        self._over = True
-        group, self._group = self._group, None
+        group = self._group
+        self._drop_group(ReaderEvent.DRAINED)
+        # Open claims wait for a late commit; the broker requeues them with the lease's end.
         if group is not None and not group.claims:
             self._connection.call(
                 lambda channel: channel.lease_close(self.queue, group.name, group.epoch)
@@ -268,59 +256,97 @@ class LeasedReader:
         here = self._own(start)
         group = self._group or self._open(here.group)
         # An earlier attempt may have deleted the group already: then nothing is left to commit.
-        if group.generation == here.generation and here.claim <= group.newest:
-            self._settled(here, group)
-        self._group = None
+        compared = group.compare(here)
+        if group.generation == here.generation and compared.shared == here.claim:
+            self._settled(here, group, compared)
+        self._drop_group(ReaderEvent.STOPPED)
         self._connection.call(
             lambda channel: channel.lease_close(self.queue, group.name, group.epoch, forget=True)
         )
 
     def stop(self) -> None:
         """Forget the group; the broker keeps it until the lease expires."""
-        self._group = None
+        self._drop_group(ReaderEvent.STOPPED)
 
     # --- the group ------------------------------------------------------------------------------
 
-    def _why(self, group: _Group, offset: ClaimOffset) -> str:
-        """Return why claims of a group may be open no longer."""
-        if group.newest < offset.claim:
-            days = LEASE_GROUP_KEPT_MS // 86_400_000
-            return (
-                f"the group was not used for {days} days, an operator removed it, or the broker's "
-                "data is of an older date"
-            )
-        return (
-            f"no query held the group for {self._options.lease_timeout:g} s (leaseTimeout), an "
-            "operator released them, or they did not outlive a restart of the broker"
-        )
+    def _move(self, event: ReaderEvent) -> None:
+        self._state = following(self._state, event)
+        if self._state is ReaderState.CLOSED:
+            self._group = None
 
-    def _held(self, offset: ClaimOffset) -> _Group:
-        """Return the group of an offset; open it if this process does not hold it.
+    def _drop_group(self, event: ReaderEvent) -> None:
+        self._move(event)
+        self._group = None
+
+    def _held(self, offset: ClaimOffset) -> tuple[Group, Comparison]:
+        """Return the group of an offset and compare them; open it if this process does not hold it.
 
         Raises:
-            SourceError: another client has opened it, or the queue was declared again.
+            SourceError: another client has opened it, the queue was declared again, or the offset
+                was changed.
         """
         group = self._group
         if group is None or group.name != offset.group:
             group = self._open(offset.group)
         elif group.connection_number != self._connection.made:
-            self._ask(
-                "hold",
-                group,
-                lambda channel, queue, name, epoch: channel.lease_renew(queue, name, epoch),
+            group = self._held_again(group)
+        compared = group.compare(offset)
+        if compared.standing is Standing.ANOTHER_LOG:
+            self._missing.report_new_log(group, offset)
+        elif compared.standing is Standing.CHANGED:
+            # The numbers of the claims that are not made yet would be used a second time.
+            raise SourceError(
+                f"the checkpoint has claim {offset.claim} of group {offset.group!r} on queue "
+                f"{self.queue!r}, and the broker has made {group.newest} only, without a restore: "
+                "somebody has changed the checkpoint; begin with a new one"
             )
-            group.connection_number = self._connection.made
-        if group.generation != offset.generation:
-            self._losses.report_new_log(self.queue, offset.generation, group.generation)
+        return group, compared
+
+    def _held_again(self, group: Group) -> Group:
+        """Return the group over a new connection: another one if the broker has an older copy."""
+        self._connection.opened()
+        made = self._connection.made
+        try:
+            eras = self._connection.eras(self.queue, group.name)
+            # The broker was restored to a copy without the newest claims: their numbers come again.
+            if group.offset(group.newest).shared(eras, group.newest) < group.newest:
+                return self._open(group.name)
+            # Not opened: a new epoch would fence the tasks that read the present micro-batch.
+            self._connection.call(
+                lambda channel: channel.lease_renew(self.queue, group.name, group.epoch)
+            )
+        except (Fenced, NotFound) as error:
+            if is_older_state(error):
+                return self._opened_in_older_state(group.name)
+            if isinstance(error, Fenced):
+                raise fenced(error, self.queue, group.name) from error
+            raise no_queue(self._options) from error
+        group.eras, group.connection_number = eras, made
+        self._move(ReaderEvent.RENEWED)
         return group
 
-    def _open(self, name: str) -> _Group:
+    def _opened_in_older_state(self, name: str) -> Group:
+        """Open the group again: the next call of Spark says which claims are lost, if any are."""
+        _LOG.warning(
+            "the broker was restored to an older state, in which this query had not opened group "
+            "%r on queue %r yet, or an operator removed the group: it is opened again",
+            name,
+            self.queue,
+        )
+        return self._open(name)
+
+    def _open(self, name: str) -> Group:
         try:
+            # A lost connection between the two is noticed later: the group has the older number.
+            self._connection.opened()
+            made = self._connection.made
             lease = self._connection.call(
                 lambda channel: channel.lease_open(
                     self.queue, name, timeout=self._options.lease_timeout
                 )
             )
+            eras = self._connection.eras(self.queue, name)
         except NotFound as error:
             raise no_queue(self._options) from error
         except PreconditionFailed as error:
@@ -328,102 +354,130 @@ class LeasedReader:
                 f"queue {self.queue!r} cannot be read exactly once ({error.text}): read it with "
                 "delivery=at-least-once, or look at it with delivery=peek"
             ) from error
-        self._group = _Group(name, lease, self._connection)
-        # From now on it is part of the group's claims.
-        self._answered, self._answer = False, None
+        self._group = Group(name, lease, eras, made)
+        self._move(ReaderEvent.OPENED)
         return self._group
 
-    def _settled(self, here: ClaimOffset, group: _Group) -> ClaimOffset:
-        """Commit up to an offset; return it, or the beginning of a new log."""
-        if group.generation != here.generation:
-            return ClaimOffset(group.generation, group.name, group.committed)
-        # Not those of a micro-batch that was planned without them.
-        missing = [each for each in group.missing(0, here.claim) if each not in self._given_back]
-        if missing:
-            self._losses.report(
-                f"{_claims(missing)} of group {group.name!r} on queue {self.queue!r}, which Spark "
-                f"has processed, went back to the queue before the broker knew that: "
-                f"{self._why(group, here)}. Their messages come again"
-            )
-        if group.newest < here.claim:
-            # The broker has deleted the group, and counts from 1 again.
-            return ClaimOffset(group.generation, group.name, group.committed)
-        open_ones = [number for number in group.claims if number <= here.claim]
-        if open_ones:
-            upto = max(open_ones)
+    def _settled(self, here: ClaimOffset, group: Group, compared: Comparison) -> ClaimOffset:
+        """Commit up to an offset, and report missing claims before it.
+
+        Returns:
+            The offset from which the query goes on.
+
+        Raises:
+            DataLoss: the query must fail.
+        """
+        standing = compared.standing
+        if standing is Standing.ANOTHER_LOG:
+            return compared.continuation
+        # Losses come first: a query that fails because of them has acknowledged nothing more.
+        if compared.missing:
+            self._missing.report_processed(group, here, compared.shared, compared.missing)
+        if standing is Standing.CHECKPOINT_IS_OLDER:
+            self._missing.report_older_checkpoint(group, here)
+        # A new group has made the claims up to here for other messages.
+        if standing is not Standing.GROUP_IS_NEW:
+            self._commit(group, compared.shared)
+        return compared.continuation
+
+    def _commit(self, group: Group, last: int) -> None:
+        """Commit the open claims up to one."""
+        upto = max((number for number in group.claims if number <= last), default=0)
+        if upto:
             self._ask(
                 "commit",
                 group,
                 lambda channel, queue, name, epoch: channel.lease_commit(queue, name, epoch, upto),
             )
-            self.committed(upto)
-        return here
+            group.record_commit(upto)
 
-    def _claimed(self, here: ClaimOffset, max_messages: int, byte_count: int | None) -> ClaimOffset:
-        group = self._held(here)
-        answered, claim = self._answered, self._answer
-        self._answered, self._answer = False, None
-        if claim is not None:
-            return self._taken(here, group, claim)
-        if answered and self._left is None:
-            return here
-        if self._left is not None:
-            max_messages = min(max_messages, self._left)
+    def _claimed(
+        self, here: ClaimOffset, group: Group, max_messages: int, byte_count: int | None
+    ) -> ClaimOffset:
+        """Return the offset after one more claim: that which was made together, or a new one."""
+        if group.connection_number != self._connection.made:
+            # The connection was lost in the commit before this claim.
+            group, _ = self._held(here)
+        if self._state is ReaderState.ANSWERED:
+            self._move(ReaderEvent.ANSWER_USED)
+            if self._answer is not None:
+                return self._taken(here, group, self._answer)
+            # There was nothing to claim. An AvailableNow query ends then, so it asks once more:
+            # expired messages may have been in front of others (`_claim`).
+            if self._remaining is None:
+                return here
+        max_messages = self._allowed(max_messages)
         if max_messages <= 0:
             return here
-        # The broker limits a claim to a million messages, whatever the request says.
-        max_messages = min(max_messages, LEASE_CLAIM_MESSAGES)
         made = self._connection.made
-        claim = self._found(group, max_messages, byte_count)
+        claim = self._claim(group, max_messages, byte_count)
         if self._connection.made != made:
+            # A repeated request: the broker may have made the first claim and lost only its answer.
             return self._claimed_before(here, group)
         return here if claim is None else self._taken(here, group, claim)
 
-    def _taken(self, here: ClaimOffset, group: _Group, claim: ClaimInfo) -> ClaimOffset:
+    def _allowed(self, max_messages: int) -> int:
+        """Return how many messages the next claim may have."""
+        if self._remaining is not None:
+            max_messages = min(max_messages, self._remaining)
+        # The broker limits a claim to a million messages, whatever the request says.
+        return min(max_messages, LEASE_CLAIM_MESSAGES)
+
+    def _taken(self, here: ClaimOffset, group: Group, claim: ClaimInfo) -> ClaimOffset:
         """Return the offset after a new claim."""
         group.claims[claim.number] = claim
         group.newest = claim.number
-        if self._left is not None:
-            self._left -= claim.messages
-        return replace(here, claim=claim.number)
+        if self._remaining is not None:
+            self._remaining -= claim.messages
+        return group.offset(claim.number)
 
-    def _claimed_before(self, here: ClaimOffset, known: _Group) -> ClaimOffset:
-        """Find a claim whose answer was lost with the connection."""
-        group = self._open(known.name)
-        if group.generation != known.generation:
+    def _claimed_before(self, here: ClaimOffset, earlier: Group) -> ClaimOffset:
+        """Return the offset after a claim whose answer was lost with the connection.
+
+        Args:
+            here: the offset if the broker has made no claim.
+            earlier: the group as it was before the claim.
+        """
+        group = self._open(earlier.name)
+        if group.generation != earlier.generation:
             return here
-        fresh = [number for number in sorted(group.claims) if number > known.newest]
-        if self._left is not None:
-            self._left -= sum(group.claims[number].messages for number in fresh)
-        return replace(here, claim=fresh[0]) if fresh else here
+        if group.shared(earlier.offset(earlier.newest)) < earlier.newest:
+            # The next call of Spark says what is lost.
+            return here
+        fresh = group.after(earlier.newest)
+        if self._remaining is not None:
+            self._remaining -= sum(group.claims[number].messages for number in fresh)
+        # Only the first: each later one is a micro-batch that is not logged.
+        return group.offset(fresh[0]) if fresh else here
 
-    def _found(self, group: _Group, max_messages: int, byte_count: int | None) -> ClaimInfo | None:
+    def _claim(self, group: Group, max_messages: int, byte_count: int | None) -> ClaimInfo | None:
         """Return a claim. If the query ends without one, search behind expired messages."""
 
         def call(channel: Channel, queue: str, name: str, epoch: int) -> ClaimInfo | None:
             return channel.lease_claim(queue, name, epoch, max_messages, byte_count or 0)
 
         claim: ClaimInfo | None = self._ask("claim", group, call)
-        waiting = 0 if claim is not None or self._left is None else self._waiting()
-        while claim is None and waiting:
-            before = waiting
+        ready = 0 if claim is not None or self._remaining is None else self._count_ready()
+        while claim is None and ready:
+            before = ready
             claim = self._ask("claim", group, call)
-            waiting = self._waiting()
-            if waiting >= before:
+            ready = self._count_ready()
+            # No expired message was dropped by that claim, so there is nothing behind them.
+            if ready >= before:
                 break
         return claim
 
-    def _waiting(self) -> int:
+    def _count_ready(self) -> int:
         """Return the number of ready messages."""
         try:
-            found = self._connection.call(
+            state = self._connection.call(
                 lambda channel: channel.declare_queue(self.queue, passive=True)
             )
         except NotFound as error:
             raise no_queue(self._options) from error
-        return found.message_count
+        return state.message_count
 
-    def _ask(self, what: str, group: _Group, call: Any) -> Any:
+    def _ask(self, what: str, group: Group, call: Any) -> Any:
         """Call one method of the group.
 
         Raises:
@@ -434,21 +488,19 @@ class LeasedReader:
                 lambda channel: call(channel, self.queue, group.name, group.epoch)
             )
         except Fenced as error:
-            raise SourceError(
-                f"another query has taken over the lease of group {group.name!r} on queue "
-                f"{self.queue!r}, and this one ends ({error.text}): two queries must not share a "
-                "checkpoint or a group"
-            ) from error
+            raise fenced(error, self.queue, group.name) from error
         except LeaseLost as error:
-            self._group = None
+            # The next call opens the group, and compares which claims are left.
+            self._drop_group(ReaderEvent.LOST)
             raise SourceError(
                 f"group {group.name!r} on queue {self.queue!r} cannot {what}: {error.text}; start "
                 "the query again to see what is lost"
             ) from error
         except NotFound as error:
-            raise no_queue(self._options) from error
+            self._drop_group(ReaderEvent.LOST)
+            raise not_found(error, self._options, group.name) from error
 
-    def _range(self, group: _Group, claim: ClaimInfo) -> OffsetRange:
+    def _range(self, group: Group, claim: ClaimInfo) -> OffsetRange:
         return OffsetRange(
             self.queue,
             group.generation,
@@ -464,7 +516,12 @@ class LeasedReader:
         return expected(offset, ClaimOffset, self.queue)
 
 
-def _claims(numbers: list[int]) -> str:
-    if len(numbers) == 1:
-        return f"claim {numbers[0]}"
-    return f"{len(numbers)} claims from {numbers[0]} to {numbers[-1]}"
+def _behind(first: ClaimOffset, last: ClaimOffset) -> int:
+    """Return the last claim before a micro-batch, as the history of its end counts."""
+    if first.generation != last.generation:
+        return 0
+    if first.eras and last.eras:
+        return first.shared(last.eras, last.claim)
+    # After a forgotten group or a restore the numbers start again; a new claim has eras.
+    again = first.claim > last.claim or (first.claim == last.claim and last.eras)
+    return 0 if again else first.claim

@@ -7,9 +7,11 @@ keeps up with it. Messages of other queues can be consumed by other clients at a
 
 from __future__ import annotations
 
+import logging
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
+from harebell.base.eras import eras_before
 from harebell.client.bulk import Span
 from harebell.client.errors import NotFound
 from harebell.spark.options.offset_limits import EARLIEST, LATEST, POSITION, OffsetLimit
@@ -21,6 +23,7 @@ from harebell.spark.reading.offsets import LogOffset, QueueOffset, expected
 from harebell.spark.reading.planning import OffsetRange
 from harebell.spark.reading.positions.tier import with_tier
 
+_LOG = logging.getLogger("harebell.spark")
 STREAM = "stream"
 _MICROS_PER_MS = 1000
 
@@ -34,6 +37,8 @@ class PositionReader:
         kind: type of the queue.
     """
 
+    offset_class: ClassVar[type[QueueOffset]] = LogOffset
+
     def __init__(self, options: Options, connection: BrokerConnection, kind: str) -> None:
         self.queue = options.queue
         self._options = options
@@ -42,26 +47,30 @@ class PositionReader:
         self._losses = DataLossPolicy(options)
         self._begun: LogOffset | None = None
         self._target: int | None = None
-        self._found: LogOffset | None = None
+        self._last_end: LogOffset | None = None
+        # The eras of the positions, and where they come from: number of the connection, and log.
+        self._eras = ""
+        self._log: tuple[int, str] | None = None
+        self._reported: set[LogOffset] = set()
 
     def begin(self) -> QueueOffset:
         """Return the starting offset; by default the end of a stream, else the head."""
         if self._begun is None:
             default = OffsetLimit(LATEST if self._kind == STREAM else EARLIEST)
             place = self._options.starting.of(self.queue) or default
-            span = span_of(self._connection, self._options)
+            span = self._span()
             position = resolved(place, span, self._connection, self._options, ending=False)
-            self._begun = LogOffset(span.generation, position)
+            self._begun = self._at(span, position)
         return self._begun
 
     def join(self) -> QueueOffset:
         """Return the first position, whatever the options set for a new query."""
-        span = span_of(self._connection, self._options)
-        return LogOffset(span.generation, span.first)
+        span = self._span()
+        return self._at(span, span.first)
 
     def before(self, end: QueueOffset) -> QueueOffset:
         """Return the first position of the queue."""
-        return replace(self._own(end), position=span_of(self._connection, self._options).first)
+        return replace(self._own(end), position=self._span().first, eras="")
 
     def prepare(self) -> None:
         """Remember the end of the queue."""
@@ -69,13 +78,13 @@ class PositionReader:
 
     def available(self, start: QueueOffset) -> int:
         """Return the number of positions after an offset."""
-        span = span_of(self._connection, self._options)
+        span = self._span()
         return max(0, span.end - self._checked(self._own(start), span).position)
 
     def advance(self, start: QueueOffset, max_messages: int, byte_count: int | None) -> QueueOffset:
         """Return the offset after at most this many messages."""
         here = self._own(start)
-        span = span_of(self._connection, self._options)
+        span = self._span()
         here = self._checked(here, span)
         end = span.end if self._target is None else min(span.end, self._target)
         end = min(end, here.position + max_messages)
@@ -83,10 +92,12 @@ class PositionReader:
             # The broker reports the size of all messages together.
             size = max(1, span.octets // span.messages)
             end = min(end, here.position + max(1, byte_count // size))
+        # `start`, also if a loss has moved `here`: another offset would be a micro-batch without
+        # rows.
         if end <= here.position:
             return start
-        self._found = LogOffset(span.generation, end)
-        return self._found
+        self._last_end = self._at(span, end)
+        return self._last_end
 
     def extend(
         self, start: QueueOffset, end: QueueOffset, max_messages: int, byte_count: int | None
@@ -97,15 +108,18 @@ class PositionReader:
     def plan(self, start: QueueOffset, end: QueueOffset) -> list[OffsetRange]:
         """Return the range between two offsets."""
         first, last = self._own(start), self._own(end)
-        if self._options.delivery == AT_MOST_ONCE and last != self._found:
+        # Another process has planned it and may have processed it before it died.
+        if self._options.delivery == AT_MOST_ONCE and last != self._last_end:
             return []
-        span = span_of(self._connection, self._options)
-        here = self._checked(first, span)
+        span = self._span()
+        position = self._checked(first, span).position
         if last.generation != span.generation:
+            # `_checked` has reported that; the positions are those of the old log.
             return []
-        position = min(here.position, last.position)
-        messages = last.position - position
-        return [OffsetRange(self.queue, span.generation, position, last.position, messages)]
+        # The broker may have lost the end of a micro-batch that was planned before.
+        behind = self._shared(last, span)
+        position = min(position, behind)
+        return [OffsetRange(self.queue, span.generation, position, behind, behind - position)]
 
     def report(self) -> dict[str, Any] | None:
         """Return the end of the queue, its first position and the mean size of a message."""
@@ -130,7 +144,10 @@ class PositionReader:
         """Return the offset, or the next readable position if the messages after it are lost."""
         if offset.generation != span.generation:
             self._losses.report_new_log(self.queue, offset.generation, span.generation)
-            return LogOffset(span.generation, span.first)
+            return self._at(span, span.first)
+        shared = self._shared(offset, span)
+        if shared < offset.position:
+            offset = self._at(span, shared)
         if offset.position > span.end:
             self._losses.report(
                 f"the checkpoint has read queue {self.queue!r} up to position {offset.position}, "
@@ -138,6 +155,7 @@ class PositionReader:
                 "is an older one"
             )
             return replace(offset, position=span.end)
+        # In other queues consumers take messages at any time, so a later head is no loss.
         if self._kind == STREAM and offset.position < span.first:
             self._losses.report(
                 f"positions {offset.position} to {span.first - 1} of stream {self.queue!r} are "
@@ -146,6 +164,43 @@ class PositionReader:
             )
             return replace(offset, position=span.first)
         return offset
+
+    def _shared(self, offset: LogOffset, span: Span) -> int:
+        """Return up to where the log has the positions before an offset; report the others as lost.
+
+        Raises:
+            DataLoss: the query must fail.
+        """
+        shared = offset.shared(self._eras)
+        if shared == offset.position or offset in self._reported:
+            return shared
+        taken = max(0, min(offset.position, span.end) - shared)
+        self._losses.report(
+            f"the checkpoint has read queue {self.queue!r} up to position {offset.position}, but "
+            f"only those before {shared} are the broker's: its data directory is an older one, or "
+            f"it has lost messages. {offset.position - shared} positions that were read are lost "
+            f"there, {taken} of them belong to other messages now, and {span.end - shared} "
+            f"messages from {shared} on were not read"
+        )
+        self._reported.add(offset)
+        return shared
+
+    def _at(self, span: Span, position: int) -> LogOffset:
+        return LogOffset(span.generation, position, eras_before(self._eras, position))
+
+    def _span(self) -> Span:
+        """Return the position range of the queue, and note the eras that belong to it."""
+        while True:
+            span = span_of(self._connection, self._options)
+            log = (self._connection.made, span.generation)
+            if log == self._log:
+                return span
+            try:
+                self._eras = self._connection.eras(self.queue)
+            except NotFound as error:
+                raise no_queue(self._options) from error
+            # Span and eras are of one process of the broker unless the connection was lost between.
+            self._log = log if log[0] == self._connection.made else None
 
     def _own(self, offset: QueueOffset) -> LogOffset:
         return expected(offset, LogOffset, self.queue)
@@ -160,9 +215,34 @@ def span_of(connection: BrokerConnection, options: Options, time_ms: int = 0) ->
     """
     try:
         span = connection.call(lambda channel: channel.span(options.queue, time=time_ms))
+        eras = "" if options.tier is None else connection.eras(options.queue)
     except NotFound as error:
         raise no_queue(options) from error
-    return span if options.tier is None else with_tier(span, options, time_ms)
+    return span if options.tier is None else with_tier(span, eras, options, time_ms)
+
+
+def _kept(
+    place: OffsetLimit, span: Span, connection: BrokerConnection, options: Options
+) -> OffsetLimit:
+    """Return a position, or the last one before it that the broker has kept since it was given.
+
+    Raises:
+        DataLoss: it is another one, and the query must fail.
+    """
+    losses = DataLossPolicy(options)
+    if place.generation not in ("", span.generation):
+        losses.report_new_log(options.queue, place.generation, span.generation)
+        return replace(place, number=span.first)
+    offset = LogOffset(span.generation, place.number, place.eras)
+    shared = offset.shared(connection.eras(options.queue) if place.eras else "")
+    if shared < place.number:
+        losses.report(
+            f"the options name position {place.number} of queue {options.queue!r}, but only "
+            f"those before {shared} are the broker's: its data directory is an older one, or it "
+            f"has lost messages. {place.number - shared} positions are lost there, and "
+            f"{max(0, min(place.number, span.end) - shared)} of them belong to other messages now"
+        )
+    return replace(place, number=shared)
 
 
 def resolved(
@@ -179,6 +259,7 @@ def resolved(
         return span.end
     which = "ending" if ending else "starting"
     if place.kind == POSITION:
+        place = _kept(place, span, connection, options)
         if place.number > span.end and not ending:
             raise SourceError(
                 f"the option {which}Offsets says {place.number} for queue {options.queue!r}, which "
@@ -189,12 +270,20 @@ def resolved(
                 f"the option {which}Offsets says {place.number} for queue {options.queue!r}, which "
                 f"begins at position {span.first} by now"
             )
+        if place.number > span.end:
+            _LOG.warning(
+                "the option endingOffsets says %d for queue %r, which ends at position %d: what "
+                "comes there later is not read",
+                place.number,
+                options.queue,
+                span.end,
+            )
         return max(span.first, min(place.number, span.end))
-    found = span_of(connection, options, -(-place.number // _MICROS_PER_MS))
-    late = found.position >= found.end
-    if late and not ending and options.strategy == "error":
+    # Rounded up: the broker counts milliseconds, and the one before has earlier messages.
+    later = span_of(connection, options, -(-place.number // _MICROS_PER_MS))
+    if later.position >= later.end and not ending and options.strategy == "error":
         raise SourceError(
             f"queue {options.queue!r} has no message of {place} or later: choose an earlier time, "
             "or startingOffsetsByTimestampStrategy=latest"
         )
-    return min(found.position, span.end)
+    return min(later.position, span.end)

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import uuid
 from contextlib import suppress
+from dataclasses import replace
 
 from harebell.client.blocking import Channel
 from harebell.client.errors import AccessRefused, AMQPError, NotFound, PreconditionFailed
+from harebell.spark.options.offset_limits import EARLIEST, OffsetLimit, OffsetLimits
 from harebell.spark.options.source_options import Options
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.broker_connection import BrokerConnection
@@ -59,11 +61,21 @@ class PrivateStream:
         try:
             self._connection.call(self._bind)
         except AMQPError as error:
+            # A stream with a name of its own has no other user, and would collect nothing.
             if options.group is None:
                 self.delete()
             if isinstance(error, AccessRefused):
                 raise self._refused(error) from error
             raise
+
+    def options_of_query(self) -> Options:
+        """Return the options of the query, about the stream and from its first message."""
+        return replace(
+            self._options,
+            queue=self.name,
+            queues=(self.name,),
+            starting=OffsetLimits(OffsetLimit(EARLIEST)),
+        )
 
     def delete(self) -> None:
         """Delete it, if the broker lets the user; else it expires."""

@@ -78,6 +78,7 @@ def _of_text(one: ds.Filter, name: str, value: Any) -> str | None:
         return f"{name} = {_quoted(value)}" if _is_plain(value) else None
     if isinstance(one, ds.In):
         return _listed(name, one.value, _is_plain, _quoted)
+    # A beginning of `base64:` also selects encoded texts, which the broker sees as octets.
     if isinstance(one, ds.StringStartsWith) and _is_plain(value) and not _ENCODED.startswith(value):
         return f"{name} LIKE {_quoted(_escaped(value) + '%')}"
     return None
@@ -87,6 +88,7 @@ def _compared(one: ds.Filter, name: str, value: Any, kind: type) -> str | None:
     if isinstance(one, ds.In):
         return _listed(name, one.value, lambda each: type(each) is kind, str)
     for of, symbol in _SYMBOLS:
+        # Not isinstance: a bool is an int of Python, and no number of the filter language.
         if isinstance(one, of) and type(value) is kind:
             return f"{name} {symbol} {str(value).upper()}"
     return None

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 from pyarrow import fs
 from pyarrow import parquet as pq
 
+from harebell.base.eras import shared_until
 from harebell.base.errors import HarebellError
 from harebell.spark.options.values import OptionError
 from harebell.spark.reading.errors import SourceError
@@ -33,11 +34,14 @@ if TYPE_CHECKING:
 
 HIDDEN = "_tier"
 ABOUT = "tier.json"
+ERAS = "eras"
+"""In that file: the eras of the offsets (`harebell.base.eras`)."""
+_ENDLESS = 2**64
 _STREAM = "stream"
 _PART = re.compile(r"part-(\d{20})-(\d{20})-(\d+)-([0-9a-f]{64})\.parquet")
 _PASSWORD = re.compile(r"://[^/@\s]*@")
-_FIRST: dict[tuple[str, str], int] = {}
-"""The first offset of a tier, by its place and the identity of the stream's log."""
+_FIRST: dict[tuple[str, str, str], int] = {}
+"""The first offset of a tier, by its place and the identity and eras of the stream's log."""
 
 
 @dataclass(frozen=True)
@@ -59,6 +63,17 @@ class TierPart:
     checksum: str
 
 
+def parts_in(files: fs.FileSystem, directory: str) -> list[TierPart]:
+    """Return the files of a tier in a directory, in the order of their offsets.
+
+    Raises:
+        OSError: the directory cannot be read.
+    """
+    listed = files.get_file_info(fs.FileSelector(directory, allow_not_found=True))
+    parts = [part for info in listed if (part := part_of(info.base_name)) is not None]
+    return sorted(parts, key=lambda part: part.first)
+
+
 def part_of(name: str) -> TierPart | None:
     """Return what the name of a file says; None if it is no part of a tier."""
     match = _PART.fullmatch(name)
@@ -66,6 +81,30 @@ def part_of(name: str) -> TierPart | None:
         return None
     first, end, rows = (int(match[number]) for number in (1, 2, 3))
     return TierPart(name, first, end, rows, match[4])
+
+
+def shared_offsets(eras: str, others: str) -> int:
+    """Return the first offset that two histories do not share, as far as both are known."""
+    return shared_until(eras, others) if eras and others else _ENDLESS
+
+
+def lost_parts(place: str, parts: list[TierPart], shared: int) -> str:
+    """Return a sentence about files with messages that the broker has lost; "" without one.
+
+    Args:
+        place: of the tier.
+        parts: its files.
+        shared: the first offset that the tier and the broker may have as different messages.
+    """
+    lost = [part for part in parts if part.end > shared]
+    if not lost:
+        return ""
+    return (
+        f"{len(lost)} of the files of the tier {place}, from {lost[0].name} on, have messages that "
+        "the broker has lost: its data is of an older date, and it gives the offsets from "
+        f"{shared} on to other messages. Move these files elsewhere to keep what they have, and "
+        "run `harebell lake tier` again: the stream has what comes before them"
+    )
 
 
 def shown(text: str) -> str:
@@ -112,39 +151,44 @@ class Tier:
         with self._errors():
             self._files, self._base = opened(place)
 
-    def check(self, vhost: str, stream: str, generation: str) -> None:
-        """Check that the tier is of this stream.
+    def check(self, vhost: str, stream: str, generation: str, eras: str) -> list[TierPart]:
+        """Check that the tier is of this stream, and return its files.
 
         Raises:
-            SourceError: it is of another one, or there is no tier.
+            SourceError: it is of another one, the broker has lost a part of it, or there is no
+                tier.
         """
         with self._errors():
             try:
                 with self._files.open_input_stream(f"{self._base}/{HIDDEN}/{ABOUT}") as file:
-                    found = json.loads(file.read())
+                    listed = json.loads(file.read())
             except FileNotFoundError:
                 raise SourceError(
                     f"there is no tier at {self._place}, which the option tier names: "
                     f"`harebell lake tier {stream} --to {self._place}` makes it"
                 ) from None
-        if (found["vhost"], found["stream"]) != (vhost, stream):
+        if (listed["vhost"], listed["stream"]) != (vhost, stream):
             raise SourceError(
-                f"the tier {self._place} has messages of the stream {found['stream']!r} in vhost "
-                f"{found['vhost']!r}, and not of {stream!r} in {vhost!r}: correct the option tier"
+                f"the tier {self._place} has messages of the stream {listed['stream']!r} in vhost "
+                f"{listed['vhost']!r}, and not of {stream!r} in {vhost!r}: correct the option tier"
             )
-        if found["generation"] != generation:
+        if listed["generation"] != generation:
             raise SourceError(
                 f"the tier {self._place} has messages of an earlier stream {stream!r} that was "
                 "deleted, whose offsets are others: read it with "
                 f'spark.read.parquet("{self._place}"), and leave the option tier out'
             )
+        parts = self.parts()
+        # The tier may have got more since the end of the stream was looked up.
+        said = lost_parts(self._place, parts, shared_offsets(listed.get(ERAS, ""), eras))
+        if said:
+            raise SourceError(said)
+        return parts
 
     def parts(self) -> list[TierPart]:
         """Return the files, in the order of their offsets."""
         with self._errors():
-            listed = self._files.get_file_info(fs.FileSelector(self._base, allow_not_found=True))
-        found = [part for info in listed if (part := part_of(info.base_name)) is not None]
-        return sorted(found, key=lambda part: part.first)
+            return parts_in(self._files, self._base)
 
     def batches(
         self, part: TierPart, schema: pa.Schema, first: int, end: int, rows: int
@@ -158,11 +202,13 @@ class Tier:
             end: offset after the last.
             rows: most rows of a batch.
         """
-        wanted = list(dict.fromkeys([*schema.names, "offset"]))
+        # The offsets say which rows are asked for, whether or not Spark reads that column.
+        columns = list(dict.fromkeys([*schema.names, "offset"]))
         with self._errors(), self._files.open_input_file(f"{self._base}/{part.name}") as file:
-            for batch in pq.ParquetFile(file).iter_batches(rows, columns=wanted):
+            for batch in pq.ParquetFile(file).iter_batches(rows, columns=columns):
                 offsets = batch.column("offset")
                 chosen = batch
+                # Only the batches at both ends of the range have rows that are not asked for.
                 if offsets[0].as_py() < first or offsets[-1].as_py() >= end:
                     chosen = batch.filter(
                         pc.and_(pc.greater_equal(offsets, first), pc.less(offsets, end))
@@ -179,8 +225,8 @@ class Tier:
                 self._errors(),
                 self._files.open_input_file(f"{self._base}/{part.name}") as file,
             ):
-                found = pq.read_table(file, columns=["offset", "timestamp"])
-            later = found.filter(pc.greater_equal(found["timestamp"], moment))
+                table = pq.read_table(file, columns=["offset", "timestamp"])
+            later = table.filter(pc.greater_equal(table["timestamp"], moment))
             if later.num_rows:
                 return int(later["offset"][0].as_py())
         return None
@@ -205,34 +251,35 @@ def check_kind(options: Options, kind: str) -> None:
         )
 
 
-def with_tier(span: Span, options: Options, time_ms: int) -> Span:
+def with_tier(span: Span, eras: str, options: Options, time_ms: int) -> Span:
     """Return the positions of a stream together with those of its tier.
 
     Args:
         span: what the broker has.
+        eras: of its positions; "" if unknown.
         options: with a tier.
         time_ms: the time that `span.position` is about; 0 for none.
 
     Raises:
-        SourceError: the tier cannot be read, or is of another stream.
+        SourceError: the tier cannot be read, is of another stream, or has what the broker lost.
     """
     place = options.tier
     assert place is not None, "only asked for with a tier"
     check_kind(options, span.kind)
-    known = (place, span.generation)
-    first = _FIRST.get(known)
+    tier_of = (place, span.generation, eras)
+    first = _FIRST.get(tier_of)
     if first is None or (time_ms and span.position <= span.first):
         tier = Tier(place)
-        tier.check(options.url.vhost, options.queue, span.generation)
-        parts = tier.parts()
+        parts = tier.check(options.url.vhost, options.queue, span.generation, eras)
         if not parts:
             return span
         # Files are only added, so the first one stays the first.
-        first = _FIRST[known] = parts[0].first
+        first = _FIRST[tier_of] = parts[0].first
+        # Where the broker names its first message, an older one in the tier may be the right one.
         if time_ms and span.position <= span.first:
-            found = tier.position_at(time_ms)
-            if found is not None:
-                span = replace(span, position=min(span.position, found))
+            position = tier.position_at(time_ms)
+            if position is not None:
+                span = replace(span, position=min(span.position, position))
     if first >= span.first:
         return span
     more = span.first - first

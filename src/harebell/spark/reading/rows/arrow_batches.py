@@ -24,28 +24,29 @@ def arrow_schema(schema: StructType) -> pa.Schema:
 def record_batch(chunk: Chunk, schema: pa.Schema) -> pa.RecordBatch:
     """Return a record batch over the buffers of a chunk."""
     _, rows, buffers = chunk
-    left = (None if buffer is None else pa.py_buffer(buffer) for buffer in buffers)
-    arrays = [_column(field.type, rows, left) for field in schema]
+    remaining = (None if buffer is None else pa.py_buffer(buffer) for buffer in buffers)
+    arrays = [_column(field.type, rows, remaining) for field in schema]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _column(kind: pa.DataType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
+def _column(kind: pa.DataType, rows: int, remaining: Iterator[pa.Buffer | None]) -> pa.Array:
     if pa.types.is_struct(kind):
-        children = [_column(field.type, rows, left) for field in kind]
+        children = [_column(field.type, rows, remaining) for field in kind]
         return pa.Array.from_buffers(kind, rows, [None], children=children)
     if pa.types.is_map(kind):
-        return _map(kind, rows, left)
-    wanted = 3 if pa.types.is_string(kind) or pa.types.is_binary(kind) else 2
-    return pa.Array.from_buffers(kind, rows, [next(left) for _ in range(wanted)])
+        return _map(kind, rows, remaining)
+    # Texts and bytes have validity, offsets and data; numbers have no offsets.
+    count = 3 if pa.types.is_string(kind) or pa.types.is_binary(kind) else 2
+    return pa.Array.from_buffers(kind, rows, [next(remaining) for _ in range(count)])
 
 
-def _map(kind: pa.MapType, rows: int, left: Iterator[pa.Buffer | None]) -> pa.Array:
-    validity, offsets = next(left), next(left)
+def _map(kind: pa.MapType, rows: int, remaining: Iterator[pa.Buffer | None]) -> pa.Array:
+    validity, offsets = next(remaining), next(remaining)
     assert offsets is not None, "a map always has offsets"
     # The last offset is the number of entries in all rows.
     entries = int.from_bytes(offsets[-4:].to_pybytes(), "little")
-    keys = _column(kind.key_type, entries, left)
-    items = _column(kind.item_type, entries, left)
+    keys = _column(kind.key_type, entries, remaining)
+    items = _column(kind.item_type, entries, remaining)
     pairs = pa.struct([kind.key_field, kind.item_field])
     both = pa.Array.from_buffers(pairs, entries, [None], children=[keys, items])
     return pa.Array.from_buffers(kind, rows, [validity, offsets], children=[both])

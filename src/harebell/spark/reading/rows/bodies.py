@@ -94,7 +94,7 @@ def json_problem(kind: pa.DataType) -> str | None:
         return json_problem(kind.value_type)
     if pa.types.is_map(kind):
         return f"a {kind} (name its keys in a STRUCT)"
-    known: tuple[Callable[[pa.DataType], bool], ...] = (
+    readable: tuple[Callable[[pa.DataType], bool], ...] = (
         pa.types.is_integer,
         pa.types.is_floating,
         pa.types.is_boolean,
@@ -103,7 +103,7 @@ def json_problem(kind: pa.DataType) -> str | None:
         pa.types.is_timestamp,
         pa.types.is_date,
     )
-    return None if any(check(kind) for check in known) else f"a {kind}"
+    return None if any(check(kind) for check in readable) else f"a {kind}"
 
 
 # --- text ---------------------------------------------------------------------------------------
@@ -152,9 +152,10 @@ def _parts(
         if len(values) == 1:
             bad.append((first, str(error).replace("JSON parse error: ", "")))
             return [pa.nulls(1, wanted)]
+    # Halves: a few bad bodies among many cost a few more calls of Arrow, not one per body.
     half = len(values) // 2
-    left = _parts(values.slice(0, half), first, wanted, readable, bad)
-    return left + _parts(values.slice(half), first + half, wanted, readable, bad)
+    first_half = _parts(values.slice(0, half), first, wanted, readable, bad)
+    return first_half + _parts(values.slice(half), first + half, wanted, readable, bad)
 
 
 def _parse(values: pa.Array, readable: pa.DataType) -> pa.Array:
@@ -166,14 +167,14 @@ def _parse(values: pa.Array, readable: pa.DataType) -> pa.Array:
     # Arrow's reader would accept bytes that are not UTF-8.
     values.cast(pa.string())
     column = _read(values, b'{"r":', b",", readable).column("r").combine_chunks()
-    found = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-    if found.null_count:
+    chunk = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+    if chunk.null_count:
         raise pa.ArrowInvalid("it is null, and no JSON object")
     # `{},"more":1` would be well-formed inside the wrapper, but not as an element of an array.
     more = values.filter(pc.match_substring_regex(values, _FOLLOWED))
     if len(more):
         _read(more, b'{"r":[', b"],", None)
-    return found
+    return chunk
 
 
 def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType | None) -> pa.Table:
@@ -193,11 +194,13 @@ def _read(values: pa.Array, before: bytes, after: bytes, readable: pa.DataType |
     digits = numbers.cast(pa.string()).cast(pa.binary())
     name = after + f'"{_NUMBER}":'.encode()
     lines = pc.binary_join_element_wise(before, values, name, digits, b"}\n", b"")
+    # The offsets of the joined lines; the last one is the size of them all.
     ends = pa.Array.from_buffers(pa.int32(), rows + 1, [None, lines.buffers()[1]])
     size = ends[rows].as_py()
     columns = [(_NUMBER, pa.int64())]
     table = pj.read_json(
         pa.BufferReader(lines.buffers()[2].slice(0, size)),
+        # One block: Arrow cuts blocks at line ends, and bodies may have some inside.
         read_options=pj.ReadOptions(use_threads=False, block_size=size + _SLACK),
         parse_options=pj.ParseOptions(
             explicit_schema=pa.schema(columns if readable is None else [("r", readable), *columns]),
@@ -216,6 +219,7 @@ def _readable(kind: pa.DataType) -> pa.DataType:
         return pa.struct([pa.field(field.name, _readable(field.type)) for field in kind])
     if pa.types.is_list(kind):
         return pa.list_(_readable(kind.value_type))
+    # Arrow casts texts to dates, but its JSON reader does not read them.
     return pa.string() if pa.types.is_date(kind) else kind
 
 

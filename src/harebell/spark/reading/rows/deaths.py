@@ -63,15 +63,16 @@ def with_deaths(batch: pa.RecordBatch, death: pa.Field) -> pa.RecordBatch:
     # A null of the struct is not in its fields' own bitmaps.
     history = pc.struct_field(headers, _HISTORY)
     counts = pc.fill_null(pc.list_value_length(history), 0)
-    there = pc.greater(counts, 0)
+    died = pc.greater(counts, 0)
+    # `list_element` fails on an empty list, so rows without a death get one with nulls.
     latest = pc.list_element(
-        pc.if_else(there, history, pa.scalar([dict.fromkeys(names)], history.type)), 0
+        pc.if_else(died, history, pa.scalar([dict.fromkeys(names)], history.type)), 0
     )
     arrays = [
         _typed(pc.struct_field(latest, name), field.type)
         for name, field in zip(names, death.type, strict=True)
     ]
-    column = pa.StructArray.from_arrays(arrays, fields=list(death.type), mask=pc.invert(there))
+    column = pa.StructArray.from_arrays(arrays, fields=list(death.type), mask=pc.invert(died))
     return batch.append_column(death, column)
 
 

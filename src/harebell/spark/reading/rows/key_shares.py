@@ -40,7 +40,9 @@ def of_share(batch: pa.RecordBatch, key: str, share: int, count: int) -> pa.Reco
     """
     if count == 1:
         return batch
+    # Each different key is hashed once.
     keys = _keys(batch, key).dictionary_encode()
+    # Not `hash`, which differs between processes: all tasks must agree on the shares.
     shares = [crc32(str(value).encode()) % count for value in keys.dictionary.to_pylist()]
     own = pa.array([each == share for each in shares], pa.bool_())
     return batch.filter(pc.fill_null(own.take(keys.indices), share == 0))

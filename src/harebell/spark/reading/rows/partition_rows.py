@@ -24,9 +24,10 @@ from harebell.client.errors import (
     RecordDamaged,
 )
 from harebell.spark.options.source_options import BINARY, KAFKA, Options
+from harebell.spark.outages import Retries
 from harebell.spark.reading.broker_connection import LOST, BrokerConnection, turned_away
 from harebell.spark.reading.data_loss_policy import DataLoss
-from harebell.spark.reading.errors import SourceError
+from harebell.spark.reading.errors import GroupGone, SourceError, fenced, group_gone, is_group
 from harebell.spark.reading.planning import OffsetRange, RangePartition
 from harebell.spark.reading.positions.tier import Tier
 from harebell.spark.reading.rows import deaths
@@ -36,6 +37,7 @@ from harebell.spark.reading.rows.key_shares import of_share
 from harebell.spark.reading.rows.row_layout import RowLayout, as_kafka
 from harebell.spark.reading.rows.task_connections import ConnectionSettings, task_connection
 from harebell.spark.reading.spooled import spool as spools
+from harebell.spark.schema import broker_columns
 from harebell.spark.task_process import begin_task
 
 _LOG = logging.getLogger("harebell.spark")
@@ -101,14 +103,8 @@ class PartitionRows:
     def of(cls, columns: RowLayout, options: Options) -> PartitionRows:
         """Return the settings for these options."""
         selection, wanted, raw = columns
-        names: list[str] = []
-        for name in selection.columns:
-            if name == "properties":
-                names += [f"properties.{one}" for one in selection.fields]
-            else:
-                names.append(name)
         return cls(
-            tuple(names),
+            tuple(broker_columns(selection.columns, selection.fields)),
             wanted,
             raw,
             options.body_format,
@@ -185,6 +181,7 @@ class PartitionRows:
             first = connection.call(lambda channel: channel.span(one.queue)).first
             if first <= position:
                 position = yield from self._range(connection, replace(one, first=position))
+            # The second time at this position: the tier has not got these messages meanwhile.
             elif gone == position:
                 position = self._after_gap(one, position, first)
             else:
@@ -213,8 +210,10 @@ class PartitionRows:
         With a tier, it ends where retention has removed something.
         """
         position = one.first
+        # With a tier, what the broker does not have is in the tier before it is lost.
         skip_lost = not self.fail_on_data_loss and self.tier is None
         give_up = time.monotonic() + self.connecting.timeout
+        retries = Retries(connection.url.address)
         while position < one.end:
             try:
                 for batch in connection.opened().arrow_batches(
@@ -245,6 +244,8 @@ class PartitionRows:
                     if batch.rows:
                         yield pa.ipc.read_record_batch(pa.py_buffer(batch.data), self.raw)
                     position = batch.next
+                    retries.progressed()
+                    # The time-out is for a standstill, not for the whole range.
                     give_up = time.monotonic() + self.connecting.timeout
                 return one.end
             except ChannelClosed as error:
@@ -268,7 +269,7 @@ class PartitionRows:
                         f"in {self.connecting.timeout:g} s (fetchTimeout), on as many connections "
                         f"to {connection.url.address} as it took: {error}"
                     ) from error
-                _LOG.warning("connecting to %s again: %s", connection.url.address, error)
+                retries.failed(error)
                 time.sleep(_RETRY_SECONDS)
         return position
 
@@ -276,6 +277,8 @@ class PartitionRows:
 def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
     """Translate the broker's refusal of a read into an error of the query."""
     queue, group = one.queue, one.group
+    if is_group(error):
+        return GroupGone(f"{group_gone(queue, group)} ({error.text})")
     if isinstance(error, NotFound):
         return SourceError(f"queue {queue!r} was deleted while the query read it ({error.text})")
     if isinstance(error, GenerationChanged):
@@ -293,11 +296,7 @@ def _explained(one: OffsetRange, error: ChannelClosed) -> SourceError:
             "the option failOnDataLoss=false reads on"
         )
     if isinstance(error, Fenced):
-        return SourceError(
-            f"another query has taken over the lease of group {group!r} on queue {queue!r}, and "
-            f"this one ends ({error.text}): two queries must not share a checkpoint "
-            "or a group"
-        )
+        return fenced(error, queue, group)
     if isinstance(error, LeaseLost):
         return DataLoss(
             f"claim {one.claim} of group {group!r} on queue {queue!r} is lost ({error.text}): its "

@@ -60,19 +60,19 @@ def layout(schema: StructType, options: Options) -> RowLayout:
     Raises:
         SchemaError: it has a column or a type that messages do not have.
     """
-    found = _layout(schema, options)
+    layout = _layout(schema, options)
     if options.ordering_key is None:
-        return found
-    return _with_key(found, options.ordering_key)
+        return layout
+    return _with_key(layout, options.ordering_key)
 
 
-def _with_key(found: RowLayout, key: str) -> RowLayout:
+def _with_key(row_layout: RowLayout, key: str) -> RowLayout:
     """Return a layout with the column in which the ordering key is, also if Spark did not ask."""
-    selection, wanted, raw = found
+    selection, wanted, raw = row_layout
     column, field = column_of(key), field_of(key)
     if column in selection.columns:
         if field is None or field in selection.fields:
-            return found
+            return row_layout
         raise SchemaError(
             f"the option orderingKey is {key}, which column properties of the schema leaves out: "
             f"add {field} to it"

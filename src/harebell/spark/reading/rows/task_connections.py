@@ -22,9 +22,9 @@ from pathlib import Path
 
 from pyspark import SparkFiles
 
-from harebell.base.limits import SPARK_IDLE_CONNECTION_SECONDS, SPARK_SLOT_LOOK_SECONDS
 from harebell.client.url import URL
 from harebell.spark.connection_limits import NoConnectionFree
+from harebell.spark.limits import SPARK_IDLE_CONNECTION_SECONDS, SPARK_SLOT_LOOK_SECONDS
 from harebell.spark.reading.broker_connection import BrokerConnection
 
 
@@ -57,11 +57,11 @@ class _Kept:
 
     def take(self, url: URL, settings: ConnectionSettings) -> BrokerConnection:
         with self._guard:
-            found = self._idle.pop((url, settings), None)
-        if found is None:
+            idle = self._idle.pop((url, settings), None)
+        if idle is None:
             return BrokerConnection(url, settings.timeout, settings.name, settings.wait)
-        found[1].cancel()
-        return found[0]
+        idle[1].cancel()
+        return idle[0]
 
     def put(self, url: URL, settings: ConnectionSettings, connection: BrokerConnection) -> None:
         key = url, settings
@@ -71,6 +71,7 @@ class _Kept:
             before = self._idle.pop(key, None)
             self._idle[key] = connection, timer
         timer.start()
+        # Two tasks of this process ran at a time: one connection is enough for the next ones.
         if before is not None:
             before[1].cancel()
             before[0].abandon()
@@ -78,8 +79,10 @@ class _Kept:
     def _close(self, key: _Key, connection: BrokerConnection) -> None:
         """Close a connection, unless a task has taken it."""
         with self._guard:
-            found = self._idle.get(key)
-            if found is None or found[1] is not threading.current_thread():
+            idle = self._idle.get(key)
+            # `cancel` is too late for a timer that has fired: a task may have taken the connection,
+            # or put it back with another timer.
+            if idle is None or idle[1] is not threading.current_thread():
                 return
             del self._idle[key]
         connection.abandon()

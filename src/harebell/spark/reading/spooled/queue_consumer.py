@@ -13,12 +13,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 
-from harebell.base.limits import (
-    PREFETCH_MAX,
-    SPARK_BATCH_BYTES,
-    SPARK_CALLS_PER_TIMEOUT,
-    SPARK_CONSUMERS,
-)
 from harebell.client import blocking
 from harebell.client.errors import (
     AMQPError,
@@ -28,6 +22,12 @@ from harebell.client.errors import (
     NotFound,
 )
 from harebell.kernels.columns import ColumnSink
+from harebell.spark.limits import (
+    PREFETCH_MAX,
+    SPARK_BATCH_BYTES,
+    SPARK_CALLS_PER_TIMEOUT,
+    SPARK_CONSUMERS,
+)
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.errors import QueueGone, no_queue
 from harebell.spark.reading.rows.arrow_batches import record_batch
@@ -174,6 +174,7 @@ class QueueConsumer:
 
     def settle(self, position: int) -> None:
         """Acknowledge every delivery before a position."""
+        # The tags of the channel are 1, 2, 3...: one per delivery since `base`.
         tag = position - self.base
         if tag > self._acked:
             self._channel.ack(tag, multiple=True)

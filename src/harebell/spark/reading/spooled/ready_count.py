@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
-from harebell.base.limits import SPARK_DOUBT_SECONDS
+from harebell.spark.limits import SPARK_DOUBT_SECONDS
 
 
 class DeclaredQueue(Protocol):
@@ -42,9 +42,9 @@ def ready_count(
     began = clock()
     while True:
         requested = clock()
-        found = ask()
+        count = ask()
         now = clock()
         doubtful = consuming or now - requested >= SPARK_DOUBT_SECONDS
-        if found.message_count or found.consumer_count or not doubtful or now - began >= patience:
-            return found.message_count
+        if count.message_count or count.consumer_count or not doubtful or now - began >= patience:
+            return count.message_count
         pause(SPARK_DOUBT_SECONDS)

@@ -21,13 +21,13 @@ from typing import TypeVar
 import pyarrow as pa
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import (
+from harebell.client.errors import AMQPError
+from harebell.spark.limits import (
     SPARK_GATHER_SECONDS,
     SPARK_KEEP_SECONDS,
     SPARK_LONG_POLL_SECONDS,
     SPARK_QUIET_SECONDS,
 )
-from harebell.client.errors import AMQPError
 from harebell.spark.options.source_options import Options
 from harebell.spark.reading.broker_connection import LOST, turned_away
 from harebell.spark.reading.errors import SourceError
@@ -125,6 +125,7 @@ class Receiver:
             try:
                 return ask()
             except LOST as error:
+                # Before the first login a wrong address or password is more likely than an outage.
                 if not self._connected_before or turned_away(error, known=True):
                     raise
                 self._lost(error)
@@ -206,6 +207,7 @@ class Receiver:
         consumer.spool.drop()
 
     def _put_away(self, consumer: QueueConsumer) -> None:
+        # Spark plans a micro-batch that is not in its commit log again, from these files.
         if consumer.spool.name == self._planned:
             consumer.spool.leave()
         else:
@@ -256,6 +258,7 @@ class Receiver:
             consumer.pump(SPARK_QUIET_SECONDS)
             now = time.monotonic()
             if consumer.position > seen:
+                # The first delivery: the time to gather counts from here, not from the request.
                 if seen == first:
                     began = now
                 seen, changed = consumer.position, now
@@ -310,6 +313,7 @@ class Receiver:
 
     def _serve(self, over: threading.Event) -> None:
         while not over.wait(SPARK_KEEP_SECONDS):
+            # A call of Spark has the lock, and serves the connection itself.
             if not self._lock.acquire(blocking=False):
                 continue
             try:

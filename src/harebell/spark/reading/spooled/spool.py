@@ -29,7 +29,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
 
 from harebell.base.errors import HarebellError
-from harebell.base.limits import SPARK_ROWS_PER_PARTITION
+from harebell.spark.limits import SPARK_ROWS_PER_PARTITION
 
 _FILE = re.compile(r"(\d{20})-(\d{20})\.arrow\Z")
 _RECEIVING = "receiving.arrow"
@@ -75,9 +75,10 @@ def default_root() -> Path:
     root = Path(tempfile.gettempdir()) / f"harebell-spool-{os.getuid()}"
     with contextlib.suppress(FileExistsError):
         root.mkdir(mode=0o700)
-    found = root.lstat()
-    private = not stat.S_IMODE(found.st_mode) & 0o077
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or not private:
+    # Not `stat`: another user may have put a link there, to a directory of this user.
+    status = root.lstat()
+    private = not stat.S_IMODE(status.st_mode) & 0o077
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or not private:
         raise SpoolError(
             f"{root} is not a directory that only this user can enter: remove it, or choose "
             "another place with the option spoolDir"
@@ -126,6 +127,7 @@ class Spool:
         with self._explained():
             self._close()
             sealed = self._directory / f"{self._first:020d}-{self._end:020d}.arrow"
+            # Only a whole file has a final name, so a process that dies leaves none that is short.
             (self._directory / _RECEIVING).rename(sealed)
 
     def forget_before(self, position: int) -> None:
@@ -191,15 +193,17 @@ def plan(
         FileNotFoundError: not all of them are in the spool.
     """
     pieces: list[tuple[int, SpoolSlice]] = []
-    here = first
+    position = first
     for file_first, file_end, path in sorted(_files(root / name)):
-        if file_first <= here < file_end and here < end:
+        if file_first <= position < file_end and position < end:
             until = min(end, file_end)
             _check(path, file_end - file_first)
-            pieces.append((here, SpoolSlice(str(path), here - file_first, until - file_first)))
-            here = until
-    if here < end:
-        raise FileNotFoundError(f"positions {here} to {end} are not in the spool {root / name}")
+            pieces.append(
+                (position, SpoolSlice(str(path), position - file_first, until - file_first))
+            )
+            position = until
+    if position < end:
+        raise FileNotFoundError(f"positions {position} to {end} are not in the spool {root / name}")
     count = max(1, min(partitions, -(-(end - first) // minimum)))
     if max_rows is not None:
         count = max(count, -(-(end - first) // max_rows))
@@ -209,13 +213,13 @@ def plan(
 
 def _cut(pieces: list[tuple[int, SpoolSlice]], low: int, high: int) -> list[SpoolSlice]:
     """Return the parts of the slices between two positions."""
-    found: list[SpoolSlice] = []
+    spool_slices: list[SpoolSlice] = []
     for position, piece in pieces:
         first = piece.first + max(0, low - position)
         end = min(piece.end, piece.first + high - position)
         if first < end:
-            found.append(SpoolSlice(piece.path, first, end))
-    return found
+            spool_slices.append(SpoolSlice(piece.path, first, end))
+    return spool_slices
 
 
 def read(partition: SpoolPartition, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
@@ -259,15 +263,15 @@ def _check(path: Path, rows: int) -> None:
     """
     try:
         reader = pa.ipc.open_file(pa.memory_map(str(path)))
-        found = sum(reader.get_batch(n).num_rows for n in range(reader.num_record_batches))
+        row_count = sum(reader.get_batch(n).num_rows for n in range(reader.num_record_batches))
     except (pa.ArrowInvalid, OSError) as error:
         raise FileNotFoundError(f"{path} is torn: {error}") from error
-    if found != rows:
-        raise FileNotFoundError(f"{path} has {found} rows instead of {rows}")
+    if row_count != rows:
+        raise FileNotFoundError(f"{path} has {row_count} rows instead of {rows}")
 
 
 def _files(directory: Path) -> list[tuple[int, int, Path]]:
     if not directory.is_dir():
         return []
-    found = [(_FILE.match(path.name), path) for path in directory.iterdir()]
-    return [(int(match[1]), int(match[2]), path) for match, path in found if match]
+    files = [(_FILE.match(path.name), path) for path in directory.iterdir()]
+    return [(int(match[1]), int(match[2]), path) for match, path in files if match]

@@ -8,7 +8,7 @@ another process planned is never read again.
 from __future__ import annotations
 
 import logging
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -35,6 +35,8 @@ class SpooledReader:
     Raises:
         SourceError: a column is requested that only Harebell provides.
     """
+
+    offset_class: ClassVar[type[QueueOffset]] = SpoolOffset
 
     def __init__(self, options: Options, selection: ColumnSelection, schema: pa.Schema) -> None:
         if _BROKERS_OWN in selection.columns:
@@ -81,6 +83,7 @@ class SpooledReader:
         here = self._own(start)
         draining = self._backlog is not None
         if self._backlog is not None:
+            # Only now is the offset known from which the messages of `prepare` are counted.
             if self._target is None:
                 self._target = here.position + self._backlog
             max_messages = min(max_messages, self._target - here.position)
@@ -88,6 +91,7 @@ class SpooledReader:
             return here
         end = self._receiver.advance(here, max_messages, byte_count, draining=draining)
         if self._options.delivery == AT_MOST_ONCE and end != here:
+            # Before Spark logs the micro-batch: a crash from here on loses it, and repeats nothing.
             self._receiver.settle_early(end)
         return end
 

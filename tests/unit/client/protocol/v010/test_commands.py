@@ -39,7 +39,7 @@ def test_the_alternate_exchange_is_a_field_of_its_own() -> None:
     assert declare.arguments == {"x-max-length": 5}
 
 
-def test_what_0_10_does_not_have_is_named() -> None:
+def test_options_that_0_10_lacks_are_named() -> None:
     with pytest.raises(UnsupportedByVersion, match=r"0-10 has no exchange\.bind"):
         plan(m.ExchangeBind(), named, 0)
     with pytest.raises(UnsupportedByVersion, match="0-10 has no internal exchanges"):
@@ -60,7 +60,7 @@ def test_a_prefetch_is_a_window_and_without_acknowledgements_there_is_no_limit()
     assert flow(10, no_ack=True) == (0, 0xFFFFFFFF)
 
 
-def test_what_a_consumer_asks_for_is_in_its_subscription() -> None:
+def test_the_wishes_of_a_consumer_are_in_its_subscription() -> None:
     method = m.BasicConsume("q", "t", no_local=True, exclusive=True, arguments={"x-priority": 3})
     subscription = plan(method, named, 0).commands[0]
     assert subscription == c.MessageSubscribe(

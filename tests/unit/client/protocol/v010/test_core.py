@@ -17,7 +17,7 @@ from harebell.client.url import URL
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire.v010 import controls
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
-from harebell.wire.v010.structs import Control
+from harebell.wire.v010.composites import Control
 
 URL_0_10 = URL(version="0-10", connection_timeout=10.0)
 

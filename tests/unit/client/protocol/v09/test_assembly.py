@@ -29,7 +29,7 @@ def test_an_empty_content_is_complete_with_its_header() -> None:
     assert content.take()[1] == b""
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_a_frame_out_of_place_is_refused() -> None:
     with pytest.raises(ProtocolError, match="before its header"):
         ContentAssembly(m.BasicDeliver()).body(b"x")
     content = ContentAssembly(m.BasicDeliver())

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from harebell.base.gauge import Gauge
-from harebell.base.limits import BROWSED_PER_TURN
 from harebell.base.message import Message, Properties
 from harebell.base.ports import Commit
+from harebell.model.limits import BROWSED_PER_TURN
 from harebell.model.queue.contract import PENDING
 from harebell.model.queue.factory import keyed_queue, quorum_queue
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
@@ -160,7 +160,7 @@ class BrowsedAgainstLists(RuleBasedStateMachine):
         if how == "requeue":
             self.queue.requeue(position)
         else:
-            self.queue.let_go(position, again or how == "again")
+            self.queue.requeue_uncounted(position, again or how == "again")
         self.shelves[self.level_of[number]].back[number] = again or how != "release"
         self.queue.drain()
         self._show()
@@ -267,11 +267,11 @@ def quorum(log: PreparedLog | None = None, **arguments: Any) -> MessageQueue:
     return quorum_queue("q", "/", log or PreparedLog(), Commit(), durable=True, arguments=arguments)
 
 
-def test_what_came_back_to_a_quorum_queue_can_be_seen_and_taken() -> None:
+def test_messages_requeued_in_a_quorum_queue_can_be_seen_and_taken() -> None:
     counted = filled(quorum(), 3)
     taken = [counted.get(), counted.get()]
     for _, position, _ in reversed(taken):
-        counted.let_go(position, False)
+        counted.requeue_uncounted(position, False)
     browser = Taker(counted)
     counted.add_browser(browser)
     assert [(body, again) for body, _, again in browser.got] == [
@@ -293,7 +293,7 @@ def test_what_came_back_to_a_quorum_queue_can_be_seen_and_taken() -> None:
 def test_a_key_that_is_held_cannot_be_taken_by_somebody_else() -> None:
     grouped = keyed_queue("q", "/", PreparedLog(), arguments={"x-group-key": "routing_key"})
     host = vhost()
-    grouped.join(host._context)  # what a vhost does with its queues
+    grouped.join(host.context)  # what a vhost does with its queues
     for number, key in enumerate("aab"):
         grouped.publish(message(b"%d" % number, key))
     one, other = Taker(grouped, "1"), Taker(grouped, "2")
@@ -306,7 +306,7 @@ def test_a_key_that_is_held_cannot_be_taken_by_somebody_else() -> None:
     assert grouped.acquire(positions[1], other)
 
 
-def test_what_is_rejected_or_left_goes_to_the_alternate_exchange() -> None:
+def test_rejected_and_remaining_messages_go_to_the_alternate_exchange() -> None:
     host = vhost()
     for name in ("rejected", "orphans"):
         host.declare_queue(name)
@@ -335,7 +335,7 @@ def test_what_is_rejected_or_left_goes_to_the_alternate_exchange() -> None:
         {"x-queue-type": "quorum", "x-retry-delays": [60_000]},
     ],
 )
-def test_what_is_out_when_a_queue_goes_reaches_the_alternate_exchange_too(
+def test_outstanding_messages_of_a_removed_queue_reach_the_alternate_exchange_too(
     arguments: dict[str, Any],
 ) -> None:
     host = vhost()

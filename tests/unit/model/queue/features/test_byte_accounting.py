@@ -22,7 +22,7 @@ def account(count: int) -> Any:
     return ByteAccount(order)
 
 
-def test_what_is_behind_the_cursor_or_came_later_is_counted() -> None:
+def test_messages_behind_the_cursor_or_later_are_counted() -> None:
     counting = account(10)
     counting.cursors[0] = 4
     assert [counting.has(at * ONE) for at in (0, 3, 4, 9, 10, 11)] == [

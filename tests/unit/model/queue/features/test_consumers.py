@@ -39,7 +39,7 @@ def test_higher_consumers_are_served_as_long_as_they_take(make: Make) -> None:
 
 
 @KINDS
-def test_who_goes_changes_nothing_for_those_whose_turn_it_is(make: Make) -> None:
+def test_a_consumer_that_goes_changes_no_turn_of_the_others(make: Make) -> None:
     asked = make()
     takers = [Taker(asked, tag) for tag in "abc"]
     for taker in takers:
@@ -71,7 +71,7 @@ def test_consumers_stand_by_priority_and_then_by_turn() -> None:
     assert len(consumers) == consumers.count == 5
 
 
-def test_who_is_not_ready_keeps_its_place_and_the_next_is_picked() -> None:
+def test_a_consumer_that_is_not_ready_keeps_its_place_and_the_next_is_picked() -> None:
     consumers = Consumers()
     a, b, c = (_taker(tag) for tag in "abc")
     for each in (a, b, c):

@@ -71,7 +71,7 @@ def test_a_new_one_is_refused_where_it_shall_be(kind: dict[str, Any], way: str) 
     assert place.publish(b"3") == [ACCEPTED]
 
 
-def test_what_is_out_does_not_count_and_does_when_it_is_back(kind: dict[str, Any]) -> None:
+def test_outstanding_messages_count_only_when_they_are_back(kind: dict[str, Any]) -> None:
     place = Place(kind, max_length_bytes=8)
     place.publish(b"1" * 4)
     position = place.queue.get()[1]
@@ -81,7 +81,7 @@ def test_what_is_out_does_not_count_and_does_when_it_is_back(kind: dict[str, Any
     assert place.rest() == [b"2" * 4, b"3" * 4]
 
 
-def test_what_a_consumer_takes_makes_room(kind: dict[str, Any]) -> None:
+def test_a_delivery_makes_room_for_another_message(kind: dict[str, Any]) -> None:
     place = Place(kind, max_length=1, overflow="reject-publish")
     place.publish(b"1")
     place.queue.add_consumer(Taker(place.queue))

@@ -100,7 +100,7 @@ def test_the_shorter_of_two_times_holds(here: Here) -> None:
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_what_waits_behind_the_head_expires_when_it_gets_there(here: Here, kind: str) -> None:
+def test_a_message_behind_the_head_expires_when_it_gets_there(here: Here, kind: str) -> None:
     queue = here.queue(**{"queue_type": kind} if kind == "quorum" else {})
     here.publish(queue, b"long", ttl=1_000)
     here.publish(queue, b"short", ttl=10)
@@ -309,7 +309,7 @@ def test_a_message_that_a_consumer_returns_expires_at_its_time(here: Here) -> No
     assert (queue.ready_count(), here.bodies(here.dead)) == (0, [b"second"])
 
 
-def test_what_expires_behind_the_message_that_is_taken_leaves_its_position_alone(
+def test_messages_that_expire_behind_a_taken_one_leave_its_position_alone(
     here: Here,
 ) -> None:
     queue = here.queue()

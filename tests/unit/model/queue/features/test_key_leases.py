@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.errors import Refusal
-from harebell.base.limits import LEASE_CLAIM_RANGES, LEASE_KEYED_MESSAGES, LEASE_SINGLE_MESSAGES
+from harebell.model.limits import LEASE_CLAIM_RANGES, LEASE_KEYED_MESSAGES, LEASE_SINGLE_MESSAGES
 from harebell.model.queue.features.lease import ClaimedMessages, LeasedRange
 from tests.unit.model.queue.keyed import KINDS, Keyed
 from tests.unit.model.things import NO_PROPERTIES, Message, Taker, message
@@ -140,7 +140,7 @@ def test_a_claim_gets_nothing_of_a_key_that_is_blocked_or_waits_for_a_retry() ->
 
 
 @KINDS
-def test_what_is_released_is_in_its_place_again_and_redelivered(kind: str) -> None:
+def test_released_messages_are_in_their_place_again_and_redelivered(kind: str) -> None:
     place = Place(queue_type=kind).publish("a1", "b1", "a2", "a3")
     claimed = place.claim(messages=3)
     place.release(claimed)
@@ -153,7 +153,7 @@ def test_what_is_released_is_in_its_place_again_and_redelivered(kind: str) -> No
 
 
 @KINDS
-def test_what_is_released_blocks_its_key_while_more_of_it_is_claimed(kind: str) -> None:
+def test_a_released_message_blocks_its_key_while_more_of_it_is_claimed(kind: str) -> None:
     place = Place(queue_type=kind).publish("a1", "a2", "a3", "b1")
     first, second = place.claim(messages=1), place.claim(messages=1)
     place.release(second)
@@ -228,7 +228,7 @@ def test_the_limits_of_a_claim_stop_it_and_the_next_one_goes_on(
     assert place.has("h") == ["b1"]
 
 
-def test_what_waits_for_its_key_is_not_claimed_when_it_has_expired() -> None:
+def test_a_message_that_waits_for_its_key_is_not_claimed_when_it_has_expired() -> None:
     place = Place((1,), message_ttl=1_000).consume().publish("a1", "a2", "b1")
     claimed = place.claim()
     assert place.bodies(claimed) == ["b1"]
@@ -292,7 +292,7 @@ def test_a_queue_that_is_deleted_forgets_its_claims(kind: str) -> None:
     assert place.queue.ready_count() == 0
 
 
-def test_what_a_quorum_queue_gives_up_lets_its_key_go_on() -> None:
+def test_a_quorum_queue_that_drops_a_message_frees_its_key() -> None:
     place = Place(queue_type="quorum", delivery_limit=1).publish("a1", "a2")
     for _ in range(2):
         place.release(place.claim(messages=1))
@@ -301,7 +301,7 @@ def test_what_a_quorum_queue_gives_up_lets_its_key_go_on() -> None:
     assert place.counts() == (0, 0, 1)
 
 
-def test_what_a_quorum_queue_gets_back_waits_for_its_retry_with_its_key() -> None:
+def test_a_message_requeued_in_a_quorum_queue_waits_for_its_retry_with_its_key() -> None:
     delays = {"delayed_retry_type": "all", "delayed_retry_min": 1_000}
     place = Place(queue_type="quorum", **delays).publish("a1", "a2", "b1")
     first, second = place.claim(messages=1), place.claim(messages=1)
@@ -357,7 +357,7 @@ def test_a_claim_has_so_many_runs_at_most() -> None:
     assert len(place.bodies(found)) == LEASE_CLAIM_RANGES
 
 
-def test_what_waits_for_many_keys_is_one_run_when_it_is_claimed_together() -> None:
+def test_messages_that_wait_for_many_keys_are_one_run_when_claimed_together() -> None:
     place = Place((0,)).publish(*[letter + "1" for letter in "abcdefgh"] * 1_000)
     held = place.claim("g", 8)
     assert place.claim("h").messages == 0

@@ -14,32 +14,33 @@ from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker, message, rest
 
 
-class FarLog(PreparedLog):
-    """A log of which some messages are far, until the test says that they were read."""
+class SpilledLog(PreparedLog):
+    """A log of which some messages are spilled, until the test says that they were read."""
 
-    def __init__(self, *far: int) -> None:
+    def __init__(self, *spilled: int) -> None:
         super().__init__()
         self.has_large = True
-        self.far_ones = set(far)
-        self.fetching: dict[int, Callable[[], object]] = {}
+        self.spilled = set(spilled)
+        self.fetching: dict[int, list[Callable[[], object]]] = {}
 
-    def far(self, position: int) -> bool:
-        return position in self.far_ones
+    def is_spilled(self, position: int) -> bool:
+        return position in self.spilled
 
-    def fetch(self, position: int, done: Callable[[], object]) -> None:
-        assert position in self.far_ones
-        self.fetching[position] = done
+    def load_spilled(self, position: int, done: Callable[[], object]) -> None:
+        assert position in self.spilled
+        self.fetching.setdefault(position, []).append(done)
 
     def read(self, position: int) -> Message | None:
-        assert position not in self.far_ones, f"{position} is read at once"
+        assert position not in self.spilled, f"{position} is read at once"
         return super().read(position)
 
     def fetched(self, position: int) -> None:
-        self.far_ones.discard(position)
-        self.fetching.pop(position)()
+        self.spilled.discard(position)
+        for done in self.fetching.pop(position):
+            done()
 
 
-def filled(log: FarLog, count: int = 3, **options: Any) -> MessageQueue:
+def filled(log: SpilledLog, count: int = 3, **options: Any) -> MessageQueue:
     queue = classic_queue("q", "/", log, **options)
     for number in range(count):
         queue.publish(message(b"%d" % number))
@@ -47,7 +48,7 @@ def filled(log: FarLog, count: int = 3, **options: Any) -> MessageQueue:
 
 
 def test_a_far_message_is_read_before_it_is_delivered_and_those_behind_it_wait() -> None:
-    log = FarLog(1)
+    log = SpilledLog(1)
     queue = filled(log)
     taker = Taker(queue)
     queue.add_consumer(taker)
@@ -61,7 +62,7 @@ def test_a_far_message_is_read_before_it_is_delivered_and_those_behind_it_wait()
 
 
 def test_nothing_is_read_for_consumers_that_are_not_ready() -> None:
-    log = FarLog(0)
+    log = SpilledLog(0)
     queue = filled(log)
     taker = Taker(queue, credit=0)
     queue.add_consumer(taker)
@@ -74,7 +75,7 @@ def test_nothing_is_read_for_consumers_that_are_not_ready() -> None:
 
 
 def test_a_consumer_that_leaves_meanwhile_gets_nothing_and_the_next_one_all() -> None:
-    log = FarLog(0)
+    log = SpilledLog(0)
     queue = filled(log)
     first, second = Taker(queue, "first"), Taker(queue, "second")
     queue.add_consumer(first)
@@ -86,7 +87,7 @@ def test_a_consumer_that_leaves_meanwhile_gets_nothing_and_the_next_one_all() ->
 
 
 def test_a_queue_that_is_purged_or_deleted_meanwhile_goes_on() -> None:
-    log = FarLog(0)
+    log = SpilledLog(0)
     queue = filled(log)
     taker = Taker(queue)
     queue.add_consumer(taker)
@@ -94,9 +95,9 @@ def test_a_queue_that_is_purged_or_deleted_meanwhile_goes_on() -> None:
     queue.publish(message(b"new"))
     log.fetched(0)
     assert taker.bodies == [b"new"]
-    log.far_ones.add(4)
+    log.spilled.add(4)
     taker.credit = 0
-    queue.publish(message(b"far"))
+    queue.publish(message(b"spilled"))
     taker.credit = 1
     queue.drain()
     queue.delete()
@@ -104,8 +105,8 @@ def test_a_queue_that_is_purged_or_deleted_meanwhile_goes_on() -> None:
     assert taker.bodies == [b"new"]
 
 
-def test_what_is_dropped_for_its_number_is_not_read() -> None:
-    log = FarLog(0, 1)
+def test_a_message_dropped_for_its_number_is_not_read() -> None:
+    log = SpilledLog(0, 1)
     queue = filled(log)
     queue.configure({"max-length": 1})
     assert queue.ready_count() == 1
@@ -114,10 +115,10 @@ def test_what_is_dropped_for_its_number_is_not_read() -> None:
 
 
 def test_the_head_of_the_most_urgent_level_of_a_priority_queue_is_read_in_slices() -> None:
-    logs: dict[int, FarLog] = {}
+    logs: dict[int, SpilledLog] = {}
 
-    def log_of(level: int) -> FarLog:
-        logs[level] = FarLog(0) if level else FarLog()
+    def log_of(level: int) -> SpilledLog:
+        logs[level] = SpilledLog(0) if level else SpilledLog()
         return logs[level]
 
     queue = priority_queue("q", "/", log_of, 5)
@@ -132,20 +133,20 @@ def test_the_head_of_the_most_urgent_level_of_a_priority_queue_is_read_in_slices
 
 
 def test_a_quorum_queue_drops_what_came_back_first_and_unread() -> None:
-    log = FarLog()
+    log = SpilledLog()
     queue = quorum_queue("q", "/", log, MemoryStore(Gauge()).commit, durable=True)
     for number in range(3):
         queue.publish(message(b"%d" % number))
     assert queue.get() is not None
     queue.requeue(0)
-    log.far_ones.add(0)
+    log.spilled.add(0)
     queue.configure({"max-length": 2})
     assert rest(queue) == [b"1", b"2"]
     assert log.live() == 0
 
 
 def test_a_queue_with_ordering_keys_counts_what_waits_when_it_drops_unread() -> None:
-    log = FarLog(0)
+    log = SpilledLog(0)
     arguments = {"x-group-key": "key"}
     queue = keyed_queue("q", "/", log, arguments=arguments)
     for number in range(3):

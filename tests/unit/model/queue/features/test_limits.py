@@ -124,7 +124,9 @@ def test_octets_of_bodies_count_and_a_message_that_is_too_large_goes_with_the_ot
 
 
 @pytest.mark.parametrize("make", [queue, priority_queue, quorum])
-def test_what_a_consumer_takes_at_once_is_never_too_much(make: Callable[[], Any]) -> None:
+def test_messages_taken_at_once_by_a_consumer_never_exceed_the_limit(
+    make: Callable[[], Any],
+) -> None:
     full = make()
     full.configure({"max-length": 0, "max-length-bytes": 0})
     taker = Taker(full, credit=2)
@@ -149,7 +151,7 @@ def test_unacknowledged_messages_do_not_count_until_they_come_back() -> None:
     assert rest(full) == [b"3", b"4"]
 
 
-def test_what_comes_back_to_a_quorum_queue_is_offered_before_it_is_too_much() -> None:
+def test_a_message_requeued_in_a_quorum_queue_is_offered_before_the_limit_acts() -> None:
     full = quorum()
     full.configure({"max-length": 1})
     fill(full, b"1")
@@ -215,7 +217,7 @@ def test_a_refused_message_is_a_dead_letter_if_the_queue_says_so() -> None:
     assert fill(full, b"3") == [REJECTED]
 
 
-def test_what_is_kept_has_to_reach_the_disk_as_ever() -> None:
+def test_messages_that_fit_have_to_reach_the_disk_as_ever() -> None:
     full = quorum()
     full.configure({"max-length": 1})
     assert full.publish(message()) == PENDING
@@ -256,7 +258,7 @@ def test_messages_that_cannot_be_read_do_not_keep_a_queue_full_for_ever() -> Non
 
 
 @pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 2}, {"x-queue-type": "quorum"}])
-def test_what_expires_makes_room(arguments: dict[str, Any]) -> None:
+def test_an_expired_message_makes_room(arguments: dict[str, Any]) -> None:
     clock = Clock()
     host = VHost("/", MemoryStore(Gauge()), EDITOR, clock)
     given = {"x-message-ttl": 1_000, "x-max-length-bytes": 4, **REJECT, **arguments}
@@ -269,7 +271,7 @@ def test_what_expires_makes_room(arguments: dict[str, Any]) -> None:
     assert rest(full) == [b"dd", b"ee"]
 
 
-def test_what_a_consumer_does_not_want_of_its_own_counts_when_it_is_put_aside_no_longer() -> None:
+def test_own_messages_put_aside_for_a_consumer_count_again_when_it_goes() -> None:
     full: Any = queue()
     full.configure({"max-length-bytes": 12} | REJECT)
     picky = Taker(full, "picky", excluded=7)

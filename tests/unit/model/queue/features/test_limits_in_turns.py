@@ -8,9 +8,9 @@ import pytest
 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
-from harebell.base.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
 from harebell.base.timers import Timers
 from harebell.front.convert import EDITOR
+from harebell.model.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
 from harebell.model.queue.contract import REJECTED
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
@@ -81,7 +81,7 @@ def test_a_backlog_is_counted_in_turns_and_what_moves_meanwhile_counts_once(
 
 
 @pytest.mark.parametrize("arguments", MANY_KINDS, ids=str)
-def test_what_is_too_much_of_a_backlog_goes_in_turns(arguments: dict[str, Any]) -> None:
+def test_the_excess_of_a_backlog_goes_in_turns(arguments: dict[str, Any]) -> None:
     crowd = Crowd(arguments)
     many, turns = crowd.queue, 0
     many.configure({"max-length-bytes": 20})
@@ -111,7 +111,7 @@ def test_a_count_is_left_when_the_limit_or_the_queue_goes() -> None:
         pass
 
 
-def test_what_a_claim_gives_back_is_counted_again_in_turns_too() -> None:
+def test_messages_released_by_a_claim_are_counted_again_in_turns_too() -> None:
     crowd = Crowd({})
     many, count = crowd.queue, 3 * COUNTED_PER_TURN
     taken = many.claims().claim(count, 0, "group")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from harebell.base.limits import NO_LOCAL_RUNS
+from harebell.model.limits import NO_LOCAL_RUNS
 from harebell.model.queue.features.no_local import Skipped
 
 
@@ -18,7 +18,7 @@ def test_a_consumer_passes_over_what_it_does_not_want() -> None:
     assert [found.behind(at) for at in (0, 1, 2, 5, 6, 7, 8)] == [0, 1, 5, 5, 6, 8, 8]
 
 
-def test_what_comes_while_it_is_passing_over_counts_too() -> None:
+def test_messages_that_come_while_it_passes_over_others_count_too() -> None:
     found = skipped(2)
     assert found.behind(2) == 3
     found.note(3)

@@ -58,7 +58,7 @@ def test_only_the_first_consumer_is_served(make: Make) -> None:
 
 
 @KINDS
-def test_nobody_stands_in_for_an_active_consumer_without_credit(make: Make) -> None:
+def test_an_active_consumer_without_credit_has_no_substitute(make: Make) -> None:
     single = make(arguments=SINGLE)
     first, second = Acking(single, "1", credit=1), Acking(single, "2")
     single.add_consumer(first)

@@ -80,7 +80,7 @@ def test_a_consumer_that_waits_gets_everything_at_the_end(queue: Queue) -> None:
     assert taker.bodies == [b"1", b"2"]
 
 
-def test_what_is_purged_meanwhile_are_not_the_rows(queue: Queue) -> None:
+def test_rows_stay_out_of_a_purge_that_runs_meanwhile(queue: Queue) -> None:
     queue.publish(message(b"0"))
     queue.begin_batch()
     _stage(queue, b"1")
@@ -89,7 +89,7 @@ def test_what_is_purged_meanwhile_are_not_the_rows(queue: Queue) -> None:
     assert rest(queue) == [b"1"]
 
 
-def test_what_came_back_goes_out_while_rows_are_kept_back(queue: Queue) -> None:
+def test_requeued_messages_are_delivered_while_rows_are_kept_back(queue: Queue) -> None:
     queue.publish(message(b"0"))
     got = queue.get()
     assert got is not None
@@ -132,7 +132,7 @@ def test_rows_that_are_too_many_go_when_they_are_ready() -> None:
     assert rest(queue) == [b"1", b"2"]
 
 
-def test_what_is_kept_back_counts_where_too_much_is_refused() -> None:
+def test_messages_kept_back_count_where_the_limit_refuses() -> None:
     settings = {"max-length": 2, "overflow": "reject-publish"}
     queue = _queue({})
     queue.configure(settings)

@@ -49,6 +49,6 @@ def test_a_queue_without_a_limit_just_takes_it(arguments: dict[str, object]) -> 
     assert queue.counters.publish == 1
 
 
-def test_what_was_never_there_is_not_withheld() -> None:
+def test_positions_without_a_message_are_not_withheld() -> None:
     assert not _queue({}).withhold(7)
     assert not _queue({"x-queue-type": "stream"}).withhold(7)

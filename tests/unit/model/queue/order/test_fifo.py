@@ -26,7 +26,7 @@ def all_of(order: FifoOrder) -> list[tuple[bytes, bool]]:
     return taken
 
 
-def test_what_was_not_settled_is_ready_in_order() -> None:
+def test_unsettled_messages_are_ready_in_order() -> None:
     order = FifoOrder(log_of(6, settled=(0, 2, 3)), True)
     assert order.count == 3
     order.keep(message(b"new"))
@@ -43,8 +43,8 @@ def test_a_message_that_comes_back_goes_out_at_its_old_place() -> None:
     order.take()
     first = order.position
     order.take()
-    order.put_back(order.position)
-    order.put_back(first)
+    order.restore(order.position, True)
+    order.restore(first, True)
     assert all_of(order) == [(b"0", True), (b"1", True), (b"2", False), (b"3", False)]
 
 
@@ -87,7 +87,7 @@ def test_the_log_learns_what_was_handed_out_if_it_outlives_the_process(
     log = log_of(1)
     order = FifoOrder(log, marks)
     order.take()
-    assert order.hand_over(message(b"at once")) == 1
+    assert order.deliver_direct(message(b"at once")) == 1
     assert log.marked == expected
 
 
@@ -97,7 +97,7 @@ def test_purging_settles_what_is_ready_and_no_more() -> None:
     order.take()
     kept = order.position
     order.take()
-    order.put_back(order.position)
+    order.restore(order.position, True)
     assert order.purge() == 3
     assert (order.count, log.live(), log.first()) == (0, 1, kept)
     order.keep(message(b"after"))
@@ -108,7 +108,7 @@ def test_deleting_lets_everything_go() -> None:
     log = log_of(3)
     order = FifoOrder(log, True)
     order.take()
-    order.put_back(order.position)
+    order.restore(order.position, True)
     order.delete()
     assert (order.count, log.live()) == (0, 0)
     assert order.take() is None

@@ -78,7 +78,7 @@ def test_keys_go_to_others_when_a_consumer_goes_and_its_deliveries_come_back(kin
 
 
 @KINDS
-def test_what_comes_back_goes_before_what_follows_it(kind: str) -> None:
+def test_a_requeued_message_goes_before_what_follows_it(kind: str) -> None:
     place = Place((3,), queue_type=kind).consume()
     (taker,) = place.takers
     place.publish("a1", "a2", "a3", "a4")
@@ -120,7 +120,7 @@ def test_a_get_holds_its_key_until_it_is_settled() -> None:
     assert place.queue.get()[0].body == b"a2"
 
 
-def test_what_is_passed_over_is_limited() -> None:
+def test_the_number_of_messages_passed_over_is_limited() -> None:
     place = Place((1, 100))
     place.queue.order.waiting_max = 5
     place.consume()

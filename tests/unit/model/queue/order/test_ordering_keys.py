@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from harebell.base.limits import GROUP_KEY_LETTERS
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
+from harebell.model.limits import GROUP_KEY_LETTERS
 from harebell.model.queue.order.ordering_keys import NOTHING, OrderingKeys, key_of
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 
@@ -67,19 +67,19 @@ def test_a_key_is_free_when_nothing_of_it_is_out() -> None:
     assert len(groups) == groups.count == 0
 
 
-def test_what_comes_back_blocks_its_key_until_the_rest_is_back_or_settled() -> None:
+def test_a_requeued_message_blocks_its_key_until_the_rest_is_back_or_settled() -> None:
     groups = OrderingKeys()
     for position in (1, 2, 3):
         groups.hold(position, "a", "consumer")
     groups.wait("a", 4, redelivered=False)
     groups.release(2)
-    groups.come_back("a", 2)
+    groups.restore("a", 2, redelivered=True)
     assert groups.first_of("consumer") == groups.first_free() == NOTHING
     groups.release(1)
     groups.wait("a", 5, redelivered=False)
     assert groups.first_of("consumer") == groups.first_free() == NOTHING
     groups.release(3)
-    groups.come_back("a", 3)
+    groups.restore("a", 3, redelivered=True)
     assert groups.positions() == [2, 3, 4, 5]
     assert groups.first_free() == 2
 
@@ -98,7 +98,7 @@ def test_a_holder_goes_on_with_its_own_key_unless_something_of_it_waits_or_it_is
     assert not groups.goes_on("a", "group")
 
 
-def test_what_waits_for_its_retry_does_not_take_a_key_from_who_holds_it() -> None:
+def test_a_message_that_waits_for_its_retry_does_not_take_a_key_from_its_holder() -> None:
     groups = OrderingKeys()
     groups.hold(1, "a", "group")
     groups.wait("a", 3, redelivered=False)

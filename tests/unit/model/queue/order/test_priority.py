@@ -115,7 +115,7 @@ def test_levels_have_logs_only_when_they_have_messages() -> None:
     assert opened == [7]
 
 
-def test_what_was_there_before_is_ready_by_its_level() -> None:
+def test_messages_that_were_there_before_are_ready_by_their_level() -> None:
     logs = [PreparedLog() for _ in range(4)]
     for level, log in enumerate(logs):
         log.append(urgent(b"%d" % level, level))

@@ -16,6 +16,11 @@ def _order(*bodies: bytes) -> FifoOrder:
     return order
 
 
+def _stage(order: FifoOrder, body: bytes) -> None:
+    row = message(body)
+    order.staged_for(row).append(row)
+
+
 def _taken(order: FifoOrder) -> list[bytes]:
     found: list[bytes] = []
     got: Message | None
@@ -27,7 +32,7 @@ def _taken(order: FifoOrder) -> list[bytes]:
 def test_the_end_stays_where_the_batch_begins_until_it_is_committed() -> None:
     order = _order(b"0")
     order.begin_batch()
-    order.stage(message(b"1"))
+    _stage(order, b"1")
     order.keep(message(b"2"))
     assert (order.end(), order.count, order.hidden) == (1, 1, 2)
     assert _taken(order) == [b"0"]
@@ -41,9 +46,9 @@ def test_only_positions_of_rows_are_rows() -> None:
     assert not order.has_row(0)
     order.begin_batch()
     for body in (b"1", b"2"):
-        order.stage(message(body))
+        _stage(order, body)
     order.keep(message(b"3"))
-    order.stage(message(b"4"))
+    _stage(order, b"4")
     assert [order.has_row(position) for position in range(6)] == [
         False,
         True,
@@ -59,9 +64,9 @@ def test_only_positions_of_rows_are_rows() -> None:
 def test_a_roll_back_settles_rows_and_leaves_what_came_between_them() -> None:
     order = _order(b"0")
     order.begin_batch()
-    order.stage(message(b"1"))
+    _stage(order, b"1")
     order.keep(message(b"2"))
-    order.stage(message(b"3"))
+    _stage(order, b"3")
     assert order.roll_back_batch() == 1
     assert order.log.live() == 2
     assert _taken(order) == [b"0", b"2"]

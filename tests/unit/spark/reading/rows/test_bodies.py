@@ -151,7 +151,7 @@ def test_text_is_utf8() -> None:
     assert as_text(b"plain", "zwölf".encode(), b"") == ["plain", "zwölf", ""]
 
 
-def test_what_is_no_utf8_is_replaced_left_out_or_an_error() -> None:
+def test_invalid_utf8_is_replaced_left_out_or_an_error() -> None:
     given = (b"a", b"\xffb", b"c")
     assert as_text(*given) == ["a", "\ufffdb", "c"]
     assert as_text(*given, mode=DROP) == ["a", "c"]

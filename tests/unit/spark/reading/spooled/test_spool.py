@@ -37,7 +37,7 @@ def numbers(partitions: list[SpoolPartition]) -> list[list[int]]:
     ]
 
 
-def test_what_was_written_is_read_in_one_partition_if_it_is_little(tmp_path: Path) -> None:
+def test_few_written_rows_are_read_in_one_partition(tmp_path: Path) -> None:
     spool = filled(tmp_path, (0, 10, 20))
     assert numbers(spools.plan(tmp_path, spool.name, 0, 20, 4)) == [list(range(20))]
     requested = numbers(spools.plan(tmp_path, spool.name, 0, 20, 4, minimum=1))
@@ -86,7 +86,7 @@ def test_a_torn_file_is_as_good_as_none(tmp_path: Path) -> None:
         spools.plan(tmp_path, spool.name, 0, 1000, 1)
 
 
-def test_what_is_committed_is_deleted_and_nothing_else(tmp_path: Path) -> None:
+def test_committed_files_are_deleted_and_no_others(tmp_path: Path) -> None:
     spool = filled(tmp_path, (0, 10), (10, 20), (20, 30))
     spool.forget_before(15)
     assert numbers(spools.plan(tmp_path, spool.name, 15, 30, 1)) == [list(range(15, 30))]

@@ -1,0 +1,51 @@
+"""Limits of commands and their rows, with units and reasons."""
+
+from __future__ import annotations
+
+# --- memory and back-pressure ---------------------------------------------------------------------
+BROWSE_ROW_UNITS = 15
+"""Work units of showing a message that is browsed, beside those of its body."""
+BROWSE_SLICE_UNITS = 400
+"""Work units of one slice of such a command."""
+BROWSE_PAYLOAD_BYTES = 1_048_576
+"""Most octets of a body that such a command shows (1 MiB)."""
+REHEARSAL_SLICE_QUEUES = 50
+"""Queues that `harebell explain` looks at in one slice of work."""
+REHEARSAL_SHOWN_QUEUES = 100
+"""Most queues that it shows."""
+SUPER_STREAM_PARTITIONS = 256
+"""Most partitions of a super stream."""
+
+# --- the server -----------------------------------------------------------------------------------
+USER_NAME_BYTES = 255
+"""Longest name of a new user."""
+VHOST_NAME_BYTES = 255
+"""Longest name of a new vhost: connection.open sends it as a short string."""
+PARAMETER_NAME_BYTES = 255
+"""Longest name of a parameter, and of a component."""
+POLICY_NAME_BYTES = 255
+"""Longest name of a policy."""
+
+# --- HTTP API -------------------------------------------------------------------------------------
+HTTP_CHUNK_BYTES = 65_536
+"""Size of the pieces in which an answer is compressed and sent."""
+HTTP_GET_MESSAGES = 10_000
+"""Most messages of one answer to `get`."""
+HTTP_GET_BYTES = 33_554_432
+"""Size of their bodies above which the answer has no more (32 MiB)."""
+
+# --- statistics -----------------------------------------------------------------------------------
+STATISTICS_SECONDS = 5
+"""Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
+
+# --- the store ------------------------------------------------------------------------------------
+LOG_RECENT_LINES = 1_000
+"""Log lines that are kept in memory, for administrators who look at the log."""
+
+# --- backups --------------------------------------------------------------------------------------
+BACKUP_RATE_BYTES = 52_428_800
+"""Default bytes per second that a backup copies (50 MiB)."""
+BACKUP_RATE_MAX_BYTES = 2**40
+"""Largest such rate."""
+BACKUP_KEEP_MAX = 10_000
+"""Most backups that a target is told to keep."""

@@ -1,0 +1,47 @@
+"""Rows that are made when more of them is needed than what they are found and sorted by.
+
+A page has 100 rows of a list of thousands, and a whole row of a queue takes fifty times as long as
+the number of its messages. So a list has these, and whatever serves it asks for `whole` in the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+
+class LazyRow(Mapping[str, Any]):
+    """A row.
+
+    Args:
+        quick: makes single columns.
+        make: makes all columns.
+        of: what both are called with.
+    """
+
+    __slots__ = ("_make", "_of", "_quick")
+
+    def __init__(
+        self, quick: Mapping[str, Callable[..., Any]], make: Callable[..., Any], *of: Any
+    ) -> None:
+        self._quick = quick
+        self._make = make
+        self._of = of
+
+    def __getitem__(self, name: str) -> Any:
+        """Return a column; all columns are made for one that is not quick."""
+        quick = self._quick.get(name)
+        return self.whole()[name] if quick is None else quick(*self._of)
+
+    def __iter__(self) -> Iterator[str]:
+        """Return the names of all columns."""
+        return iter(self.whole())
+
+    def __len__(self) -> int:
+        """Return how many columns there are."""
+        return len(self.whole())
+
+    def whole(self) -> dict[str, Any]:
+        """Return all columns."""
+        made: dict[str, Any] = self._make(*self._of)
+        return made

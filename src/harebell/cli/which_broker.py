@@ -1,0 +1,155 @@
+"""Which broker a verb is about: the option `--url` and the variable HAREBELL_URL, for every verb.
+
+    amqp://ann:sesame@host:5672/vhost    messages go there; administration asks the HTTP API of the
+                                         same host
+    https://ann@host:15671               administration; messages go to AMQP of the same host
+    /var/lib/harebell                    the broker of this machine on that data directory
+
+The older words are accepted, too: `--server` and HAREBELL_SERVER, `--data-dir`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from harebell.cli.verb import NotConnected, WrongUsage
+
+URL_VARIABLE = "HAREBELL_URL"
+SERVER_VARIABLE = "HAREBELL_SERVER"
+DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
+_GIVEN = "harebell.url"
+_HTTP = {"http": "amqp", "https": "amqps"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+def _remember(ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Keep the URL where the verb finds it, whether it is before or behind the verb."""
+    if value is not None:
+        ctx.meta[_GIVEN] = value
+    return value
+
+
+def url_option(help_text: str, *names: str, hidden: bool = False, **more: Any) -> click.Option:
+    """Return an option that names the broker."""
+    return click.Option(
+        list(names or ("--url",)),
+        metavar="URL",
+        callback=_remember,
+        hidden=hidden,
+        help=help_text,
+        **more,
+    )
+
+
+def _given() -> tuple[str, str]:
+    """Return the URL on the command line and its option; "" for none."""
+    context = click.get_current_context(silent=True)
+    return ("" if context is None else str(context.meta.get(_GIVEN, ""))), "--url"
+
+
+def is_path(url: str) -> bool:
+    """Whether a URL is the path of a data directory."""
+    return "://" not in url
+
+
+def administered(data_dir: str | None) -> tuple[str, str | None]:
+    """Return what a verb of administration asks: the URL of an HTTP API, or a data directory.
+
+    Args:
+        data_dir: the directory of `--data-dir`, if it was given.
+
+    Returns:
+        The URL, or "" for a broker of this machine, and its data directory, if one is named.
+
+    Raises:
+        WrongUsage: the URL is none.
+    """
+    if data_dir is not None:
+        return "", data_dir
+    url, source = _given()
+    if not url:
+        url, source = os.environ.get(SERVER_VARIABLE, ""), SERVER_VARIABLE
+    if not url:
+        url, source = os.environ.get(URL_VARIABLE, ""), URL_VARIABLE
+        parts = urlsplit(url)
+        if parts.scheme not in ("", *_HTTP) and parts.hostname in _LOOPBACK:
+            # The variable of `publish` names a broker of this machine, which has a control socket.
+            return "", None
+    if not url or is_path(url):
+        return "", url or None
+    return _http(url, source), None
+
+
+def _http(url: str, source: str) -> str:
+    """Return the URL of the HTTP API of a broker."""
+    if url.partition("://")[0] in _HTTP:
+        return url
+    from harebell.client.url import URL, URLError
+
+    try:
+        target = URL.parse(url)
+    except URLError as error:
+        raise WrongUsage(f"{source}: {error}") from None
+    user = urlsplit(url).netloc.rpartition("@")[0]
+    host = f"[{target.host}]" if ":" in target.host else target.host
+    # The client's default user has its default password.
+    login = user or "guest:guest"
+    return f"http{'s' if target.tls else ''}://{login}@{host}"
+
+
+def amqp_url(given: str | None, option: str = "--url") -> str:
+    """Return the address of AMQP for a verb that sends or takes messages.
+
+    Args:
+        given: the URL of the verb's own option; None for none.
+        option: the name of that option, for errors.
+
+    Raises:
+        WrongUsage: it is no URL.
+        NotConnected: no broker runs on the data directory that it names.
+    """
+    from harebell.client.url import URL, URLError
+
+    url, source = given or "", option
+    if not url:
+        url, source = _given()
+    if not url:
+        url, source = os.environ.get(URL_VARIABLE) or DEFAULT_URL, URL_VARIABLE
+    if is_path(url):
+        return _listener_of(Path(url), source)
+    scheme, _, rest = url.partition("://")
+    if scheme in _HTTP:
+        login, at, _ = rest.partition("/")[0].rpartition("@")
+        host = urlsplit(url).hostname or ""
+        url = f"{_HTTP[scheme]}://{login}{at}{f'[{host}]' if ':' in host else host}"
+    try:
+        URL.parse(url)
+    except URLError as error:
+        raise WrongUsage(f"{source}: {error}") from None
+    return url
+
+
+def _listener_of(data_dir: Path, source: str) -> str:
+    """Return the address that the broker on a data directory listens on."""
+    from harebell.management.control.client import ControlError, NotRunning, ask_overview
+
+    if not data_dir.is_dir():
+        raise WrongUsage(
+            f"{source}: {str(data_dir)!r} is no URL and no data directory: write "
+            "amqp://USER@HOST, https://USER@HOST:15671 or a directory"
+        )
+    try:
+        listeners = ask_overview(data_dir)["listeners"]
+    except NotRunning as error:
+        raise NotConnected(str(error)) from None
+    except ControlError as error:
+        raise WrongUsage(f"{source}: {error}") from None
+    addresses = [str(each) for each in listeners if each.startswith("amqp://")]
+    if not addresses:
+        raise NotConnected(f"the broker on {data_dir} listens on no port without TLS: write a URL")
+    return addresses[0].replace("//[::]:", "//127.0.0.1:").replace("//0.0.0.0:", "//127.0.0.1:")

@@ -1,0 +1,145 @@
+"""Imports definitions into a cluster: each owner takes the part of its store.
+
+All parts are tried before the first one is taken in, so an invalid entry changes nothing. Users and
+global parameters come first; new vhosts get their stores, and then each store its part. What stops
+an import between two parts is an owner that goes away: the error says what was taken in before.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+from harebell.admin.catalog import DEFINITIONS
+from harebell.admin.context import CommandRefused, Unavailable
+from harebell.base.errors import HarebellError
+from harebell.base.slices import Slices
+from harebell.cluster.stores import FIRST_STORE
+
+if TYPE_CHECKING:
+    from harebell.cluster.command_wire import Call
+    from harebell.cluster.stores import StoreDirectory
+
+_SHARED = ("users", "global_parameters")
+"""Sections that the owner of store 1 takes in, and all others get from it."""
+_VHOSTS = "vhosts"
+_IN_VHOSTS = (
+    *("permissions", "topic_permissions", "parameters", "policies", "queues", "exchanges"),
+    "bindings",
+)
+_TRY = "try"
+_ARGUMENT = "definitions"
+
+Document = dict[str, Any]
+
+
+class Parts(Protocol):
+    """The part of `ClusterCommands` that an import uses."""
+
+    def run_at(self, store: int, call: Call, vhost: str = "") -> Slices[Any]:
+        """Run a command at the owner of a store."""
+
+    def durably(self, store: int, call: Call, vhost: str = "") -> Slices[Any]:
+        """Run a command at the owner of a store, and wait until its changes are on disk."""
+
+    def placed(self, vhost: str) -> Slices[int]:
+        """Return the store of a vhost, which is chosen if the vhost is a new one."""
+
+
+def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slices[Any]:
+    """Run `definitions.import` or `definitions.try` on a document with entries of all vhosts.
+
+    Args:
+        commands: runs the parts.
+        directory: knows which store each vhost is in.
+        call: the command.
+
+    Raises:
+        CommandRefused: an entry is invalid.
+        Unavailable: a store that has a part has no owner now.
+    """
+    document: Document = call.arguments[_ARGUMENT]
+    own = directory.number
+    shared = {name: document[name] for name in _SHARED if name in document}
+    parts = yield from _parts(document, directory)
+    for store in {*parts, *([FIRST_STORE] if shared else [])} - {own}:
+        if directory.address_of(store) is None:
+            raise Unavailable(f"store {store} has no owner now, and nothing was imported")
+    trial = call._replace(command=DEFINITIONS.commands[_TRY])
+    for store, part in (parts or {own: _about(document)}).items():
+        # Permissions may be those of users in the same document.
+        whole = {**part, **shared}
+        yield from commands.run_at(store, trial._replace(arguments={_ARGUMENT: whole}))
+    if call.command is trial.command:
+        return {}
+    done: list[str] = []
+    answers = []
+    try:
+        if shared:
+            first = {**_about(document), **shared}
+            answers.append((yield from commands.durably(FIRST_STORE, _with(call, first))))
+            done.append("users and global parameters")
+        yield from _place(commands, document)
+        for store, part in (yield from _parts(document, directory)).items():
+            answers.append((yield from commands.durably(store, _with(call, part))))
+            done.append(f"the part of store {store}")
+    except HarebellError as error:
+        if not done:
+            raise
+        kind = Unavailable if isinstance(error, Unavailable) else CommandRefused
+        raise kind(f"{error}. Imported before: {', '.join(done)}") from None
+    return _summed(answers)
+
+
+def _with(call: Call, document: Document) -> Call:
+    return call._replace(arguments={_ARGUMENT: document})
+
+
+def _about(document: Document) -> Document:
+    """Return what a document says beside its sections, such as a version."""
+    sections = (*_SHARED, _VHOSTS, *_IN_VHOSTS)
+    return {name: value for name, value in document.items() if name not in sections}
+
+
+def _place(commands: Parts, document: Document) -> Slices[None]:
+    """Choose a store for each new vhost."""
+    for entry in document.get(_VHOSTS, ()):
+        yield from commands.placed(entry["name"])
+
+
+def _parts(document: Document, directory: StoreDirectory) -> Slices[dict[int, Document]]:
+    """Return the part of each store; what has no store yet is in that of this process.
+
+    There an entry of a vhost that does not exist is refused, too.
+    """
+    own, about = directory.number, _about(document)
+    parts: dict[int, Document] = {}
+    for section in (_VHOSTS, *_IN_VHOSTS):
+        entries = document.get(section)
+        if entries is None:
+            continue
+        if not isinstance(entries, list):
+            parts.setdefault(own, {**about})[section] = entries
+            continue
+        name = "name" if section == _VHOSTS else "vhost"
+        for entry in entries:
+            vhost = entry.get(name) if isinstance(entry, dict) else None
+            store = directory.store_of(vhost) if isinstance(vhost, str) else None
+            parts.setdefault(store or own, {**about}).setdefault(section, []).append(entry)
+            yield
+    return dict(sorted(parts.items()))
+
+
+def _summed(answers: list[Any]) -> dict[str, Any]:
+    """Return the answer for all parts."""
+    from harebell.admin.definitions.importer import Imported
+
+    counts: Counter[str] = Counter()
+    for each in answers:
+        counts.update(each["counts"])
+    whole = Imported(
+        dict(counts),
+        [line for each in answers for line in each["left_out"]],
+        [line for each in answers for line in each["ignored"]],
+    )
+    return {"imported": str(whole), **whole._asdict()}

@@ -1,0 +1,172 @@
+"""Limits of connections, channels and sessions, with units and reasons."""
+
+from __future__ import annotations
+
+# --- frames and connections -----------------------------------------------------------------------
+CLIENT_PROPERTIES_VALUES = 100
+"""Most values in the properties of a client, nested ones included: they are kept before its login
+and take more memory than octets."""
+HEARTBEAT_SECONDS = 60
+"""Heartbeat interval offered in connection.tune."""
+HANDSHAKE_TIMEOUT_SECONDS = 10.0
+"""Time from connecting to connection.open-ok."""
+REFUSAL_PAUSE_SECONDS = 3.0
+"""Delay before a connection that failed to authenticate is closed: slows down guessing."""
+NEGOTIATION_FAILURES = 200
+"""Handshake failures in a row from an address after which it is refused."""
+NEGOTIATION_WINDOW_SECONDS = 60.0
+"""Time within which these failures have to happen."""
+NEGOTIATION_BLOCK_SECONDS = 10.0
+"""Time for which such an address is refused."""
+GUESSES_BLOCK_SECONDS = 600.0
+"""Time for which another guess has to wait, after as many wrong passwords from an address or of a
+user in that window."""
+GUESS_SECONDS = 1.0
+"""Time between two passwords of one user from one address then."""
+GUESS_WAIT_SECONDS = 5.0
+"""Longest time that a guess waits for that; more of them are refused for now. Less than the time
+for the handshake, which is at least twice as long."""
+GUESS_PROOF_SECONDS = 0.05
+"""Time between two guesses at a user who has logged in from the address before, of which the right
+password does not wait."""
+NEGOTIATION_OFFENDERS = 4_096
+"""Addresses whose failures are kept."""
+ASSEMBLED_MAX_BYTES = 1_048_576
+"""Longest control, command or header of AMQP 0-10, whatever number of frames it has (1 MiB)."""
+SESSION_TIMEOUT_SECONDS = 86_400
+"""Longest time that a session of AMQP 0-10 lives without a channel."""
+REPLAY_BYTES = 16_777_216
+"""Unconfirmed commands that such a session keeps; above, it gets no more deliveries."""
+
+# --- messages -------------------------------------------------------------------------------------
+MESSAGE_MAX_BYTES = 134_217_728
+"""Largest message body accepted (128 MiB)."""
+REPLIES_UNSENT_BYTES = 134_217_728
+"""Unsent output of a connection above which direct replies to it are dropped (128 MiB)."""
+CONSUMERS_PER_CHANNEL = 0
+"""Most consumers on one channel; 0 is no limit."""
+REFERENCES_PER_SESSION = 256
+"""Most message bodies that one session sends in pieces at the same time (message.open)."""
+REFERENCE_NAME_BYTES = 1_024
+"""Longest name of such a body."""
+CHECKPOINTS_BYTES = 268_435_456
+"""Memory for bodies whose sending was interrupted (256 MiB); one user may use a quarter."""
+CHECKPOINT_COST_BYTES = 1_024
+"""Memory that is counted for such a body besides its octets."""
+CHECKPOINT_SECONDS = 3_600
+"""Time that such a body is kept."""
+
+# --- memory and back-pressure ---------------------------------------------------------------------
+CONNECTION_KEPT_BYTES = 268_435_456
+"""Memory that one connection may use for consumers, transactions and deliveries without
+acknowledgement (256 MiB); the largest message that it receives or sends comes on top."""
+CONSUMER_BYTES = 1_024
+"""Memory that is counted for a consumer besides its arguments."""
+UNACKED_BYTES = 64
+"""Memory that is counted for a delivery without acknowledgement, besides its message."""
+KEPT_CHECK_SECONDS = 5.0
+"""Interval of checks of that memory."""
+OUTPUT_HIGH_BYTES = 1_048_576
+"""Unsent output of a connection above which its consumers get no more deliveries."""
+OUTPUT_STOP_BYTES = 4_194_304
+"""Unsent output of a connection above which it is not read."""
+CONVERSIONS_KEPT_COUNT = 64
+"""Converted property lists that are cached."""
+CONVERSIONS_KEPT_BYTES = 131_072
+"""Longest property list whose conversion is cached: that of a largest frame."""
+FILE_DELIVERIES_COUNT = 5
+"""Deliveries of a file without acknowledgement until it is dead-lettered (AMQP 0-8, file)."""
+FILE_ASIDE_COUNT = 1_000
+"""Files that a channel has returned for others and does not get again."""
+FILE_RETRY_MS = 100
+"""Interval of checks for a file that waits for room in a queue or for another consumer."""
+STREAM_WINDOW_MESSAGES = 256
+"""Default number of packets that wait for a slow consumer."""
+STREAM_WINDOW_BYTES = 1_048_576
+"""Default size of the bodies of these packets."""
+RATE_SLACK_MS = 20
+"""Time that a transfer rate makes up for when a timer is late."""
+STREAM_RETRY_MS = 50
+"""Interval of checks for a packet consumer whose socket is full."""
+BULK_ROWS = 16_384
+"""Most rows in one batch of a bulk read."""
+BULK_BYTES = 2_097_152
+"""Most bytes of messages in it, except for a single larger message (2 MiB)."""
+BULK_SCAN_BYTES = 4_194_304
+"""Most bytes that one bulk read with a filter scans (4 MiB)."""
+BULK_FILTER_UNITS = 1_000
+"""Work units of one bulk read that tests messages with a condition."""
+BULK_READS_PER_TURN = 4
+"""Bulk reads of one connection that are answered in a turn, while its output has room."""
+BULK_READS_WAITING = 1_024
+"""Most bulk reads of one connection in progress."""
+
+# --- the server -----------------------------------------------------------------------------------
+WORK_TURN_UNITS = 8_000
+"""Units of deferred work in one turn, for all users together."""
+WORK_MIN_UNITS = 100
+"""Units that closing a connection gets at once, whatever its user has spent."""
+REMOVED_CONSUMER_UNITS = 2
+"""Work units of removing a consumer of a closed channel."""
+ARRIVAL_UNITS = 100
+"""Work units of opening the connection that a protocol header asks for, and of answering it."""
+REFUSED_AT_ONCE = 16
+"""Deliveries that one method rejects or requeues at once: each may become a dead letter."""
+SETTLED_AT_ONCE = 1_000
+"""Deliveries that one method settles at once; more are settled in slices."""
+LINGER_SECONDS = 3.0
+"""Time that the peer of a closed connection has to close its side."""
+CHANNELS_PER_TICK = 4_000
+"""Connections and channels in one piece of a round over all of them (about 2 ms)."""
+TIMEOUT_MARKS = 32
+"""Marks that a channel sets per ack timeout: its precision is one part in so many."""
+
+# --- HTTP API -------------------------------------------------------------------------------------
+LOGIN_SOURCES = 4_096
+"""Addresses and users whose logins are counted."""
+
+# --- statistics -----------------------------------------------------------------------------------
+STATISTICS_CHANNEL_DETAILS = 1_000
+"""Exchanges, and queues, that a channel has counters of; the oldest are forgotten."""
+STATISTICS_SLICE_OBJECTS = 200
+"""Objects that the sampler looks at between two checks of the work budget."""
+
+# --- staged publishing, publishers ----------------------------------------------------------------
+PUBLISHER_REFUSED_COUNT = 65_536
+"""Refused publishing ids of one publisher that it may send once more."""
+STAGE_ROWS_PER_LOOK = 1_024
+"""Most rows of a staged batch that are published between two checks of the work budget."""
+STAGE_SPECIAL_PER_LOOK = 256
+"""Most of them that need more than a route, such as those with an expiration."""
+STAGE_LOOK_BYTES = 262_144
+"""Bytes of such rows, on average; one row may be larger."""
+STAGE_ROW_UNITS = 2
+"""Work units of such a row that is appended alone."""
+STAGE_ROWS_PER_UNIT = 4
+"""Rows that are appended together, as they differ in their bodies only, for one work unit."""
+STAGE_JOINT_ROWS = 4_096
+"""Most rows of a batch that is committed as a whole through the redo file."""
+STAGE_FLIGHT_BYTES = 524_288
+"""Bytes of such rows after which they are handed to the disk. Two such flights may gather before
+that, and both are below WRITE_EARLY_BYTES: early writes block the event loop while the disk is
+busy."""
+STAGE_POLL_MS = 50
+"""Interval at which the commit of a batch checks for free memory and disk space."""
+
+# --- sessions of transitional 0-10 ----------------------------------------------------------------
+ACCESS_TICKETS = 65_534
+"""Most access tickets of versions before 0-9-1: their numbers have two octets. One user may have a
+quarter."""
+SESSION_LIFETIME_SECONDS = 86_400
+"""Longest time that a session without a channel is kept."""
+SESSIONS_KEPT = 16_384
+"""Most sessions with a lifetime, or with a timeout in 0-10; later ones get none. One user may have
+a quarter."""
+SESSION_REPLAY_BYTES = 8_388_608
+"""Frames kept for replay to a client; deliveries wait when it is full."""
+REFUSED_RETRY_MS = 500
+"""Interval at which a message rejected by a session is offered to other sessions."""
+COMPLETION_RANGES = 8_192
+"""Most intervals in one execution.complete."""
+RECOVERED_XIDS = 28
+"""Xids in one reply of a recovery scan: what fits into the smallest frame."""

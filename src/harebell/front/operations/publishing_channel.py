@@ -1,0 +1,228 @@
+"""The rule of a publish, for channels and sessions: permission, route, counters.
+
+`route` does what every version does for every message, and calls `routed` of the version. It is
+compiled: both are method calls in C.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import WRITE
+from harebell.base.counters import UNCOUNTED, Counters
+from harebell.base.message import Message, Properties, new_message
+from harebell.front.common.base_connection import BaseConnection
+from harebell.front.common.channel_details import ChannelDetails, details_of
+from harebell.front.common.permission import check_topic, topic_of
+from harebell.front.operations.publish import writable_exchange
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.contract import Queue
+
+if TYPE_CHECKING:
+    from harebell.auth.topics import TopicRule
+    from harebell.auth.users import User
+    from harebell.model.vhost import VHost
+
+
+class PublishingChannel:
+    """A channel or a session that publishes: the base of both, as their connections know it.
+
+    It is apart from them so that connection and channel, which need each other, can both be
+    compiled: both import this module, and the connection does not import the channel.
+
+    Args:
+        number: the channel's number.
+        vhost: the vhost of its queues and exchanges.
+
+    Attributes:
+        content: the content being assembled from single frames, or None.
+        router: of its vhost.
+        counters: of its messages; those of all closed channels when it is closed.
+        details: the counters by exchange and by queue; None until something is counted.
+        at_exchange: the counters of the exchange that was used last.
+        topic: the allowed routing keys at the exchange that was used last; None for all.
+        transaction: the work that a commit does; None outside of a transaction.
+    """
+
+    __slots__ = (
+        "_exchange",
+        "_exchange_epoch",
+        "at_exchange",
+        "content",
+        "counters",
+        "details",
+        "number",
+        "router",
+        "topic",
+        "transaction",
+        "vhost",
+    )
+
+    def __init__(self, number: int, vhost: VHost) -> None:
+        self.number = number
+        self.content: Any = None
+        self.vhost = vhost
+        self.router = vhost.router
+        self.counters = Counters()
+        self.details: ChannelDetails | None = None
+        self.at_exchange = UNCOUNTED
+        self.topic: TopicRule | None = None
+        self.transaction: Any = None
+        self._exchange: Exchange | None = None
+        self._exchange_epoch = -1
+
+    # --- implemented by each version ------------------------------------------------------------
+
+    @property
+    def user(self) -> User:
+        """The user whose permissions are checked."""
+        raise NotImplementedError
+
+    def publish(
+        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a published message: the version's own checks, then `route`."""
+        raise NotImplementedError
+
+    def ack(self, tag: int, multiple: bool) -> int:
+        """Take an acknowledgement of the 0-9-1 family."""
+        raise NotImplementedError
+
+    def transfer(
+        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> int:
+        """Take a message.transfer of 0-10; `flags` as for `SegmentSink.transfer`."""
+        raise NotImplementedError
+
+    def too_large(self, size: int) -> Exception:
+        """Make the error for a body over the configured limit."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """End: consumers are removed, unacknowledged messages are requeued."""
+        raise NotImplementedError
+
+    def routed(
+        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
+    ) -> int:
+        """Take a message that was routed and counted; `properties` are those of the publisher."""
+        raise NotImplementedError
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish a routed message to its queues; return their result bits."""
+        raise NotImplementedError
+
+    def intercepted(self, properties: Properties) -> Properties:
+        """Add the configured headers and properties to a published message."""
+        raise NotImplementedError
+
+    def prepared(
+        self, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    ) -> tuple[Message, tuple[Queue, ...]]:
+        """Check and route a message with properties that the broker processes."""
+        raise NotImplementedError
+
+    def internal_exchange(self, text: str) -> Exception:
+        """Make the error for an internal exchange."""
+        raise NotImplementedError
+
+    def counts_at(self, counters: Counters) -> None:
+        """Note that later publishes count for another exchange."""
+
+    # --- the rule -------------------------------------------------------------------------------
+
+    def route(
+        self,
+        connection: BaseConnection,
+        flags: int,
+        exchange_name: str,
+        routing_key: str,
+        properties: Properties,
+        body: bytes,
+        answered: bool,
+    ) -> int:
+        """Check, route and count a message, and pass it to `routed`.
+
+        Args:
+            connection: the connection it belongs to.
+            flags: of the version, for `routed`.
+            exchange_name: of the exchange.
+            routing_key: of the message.
+            properties: of the message, as the publisher sent them.
+            body: of the message.
+            answered: whether the publisher gets a confirm or an accept.
+
+        Raises:
+            Refusal: the user may not write to the exchange, or it does not exist.
+            Undecided: the backend of the user has to be asked first.
+        """
+        # A publisher mostly repeats its exchange: permission, counters and topic rule are those of
+        # the last publish until something in the router or the permissions changes its epoch.
+        exchange = self._exchange
+        if (
+            exchange is None
+            or exchange.name != exchange_name
+            or self._exchange_epoch != self.router.epoch
+        ):
+            exchange = self._find_exchange(exchange_name)
+        if connection.intercepts:
+            properties = self.intercepted(properties)
+        # Suspect: expiration, user-id, or bytes that may be CC, BCC or a direct reply-to.
+        if properties.suspect:
+            message, queues = self.prepared(exchange, routing_key, properties, body)
+        else:
+            if self.topic is not None:
+                check_topic(self, WRITE, exchange_name, routing_key)
+            # The exchange's own string: a queue sees by identity that its source is the same.
+            message = new_message(exchange.name, routing_key, properties, body)
+            queues = self.router.route(exchange, message)
+        if self.router.origins:
+            # Some consumer of the vhost was started with no-local.
+            message.origin = connection.origin
+        self.count_publish(connection, exchange, self.at_exchange, len(body), len(queues), answered)
+        return self.routed(message, queues, flags, properties)
+
+    def count_publish(
+        self,
+        connection: BaseConnection,
+        exchange: Exchange,
+        at_exchange: Counters,
+        size: int,
+        queue_count: int,
+        answered: bool,
+    ) -> int:
+        """Count a routed message for its connection, exchange, channel and version.
+
+        Args:
+            connection: the connection of the channel.
+            exchange: the exchange that routed the message.
+            at_exchange: the counters of the channel for this exchange.
+            size: of the body, in bytes.
+            queue_count: how many queues the message was routed to.
+            answered: whether the publisher gets a confirm or an accept.
+        """
+        # At the end of the turn the connection is checked for short memory or disk.
+        connection.published = True
+        exchange.published += 1
+        exchange.routed += queue_count
+        self.counters.publish += 1
+        at_exchange.publish += 1
+        connection.arrivals.count(size, queue_count, answered)
+        return 0
+
+    def _find_exchange(self, name: str) -> Exchange:
+        """Find the exchange of a publish; it is checked again when the router's epoch changes."""
+        exchange = writable_exchange(self, name, self.internal_exchange)
+        self.at_exchange = details_of(self).exchange(exchange.name)
+        self.counts_at(self.at_exchange)
+        self._exchange = exchange
+        self._exchange_epoch = self.router.epoch
+        self.topic = topic_of(self, exchange)
+        return exchange
+
+    def forward(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+        """Publish a routed message, at once or in the transaction; return the result bits."""
+        if self.transaction is not None:
+            self.transaction.publish(message, queues, flags)
+            return 0
+        return self.accept(message, queues, flags)

@@ -1,0 +1,112 @@
+// The frame of all pages: navigation, login, and the page that the address names.
+import { render } from "preact";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { away, logOut, slow } from "./lib/api.js";
+import { dateTime } from "./lib/format.js";
+import { html } from "./lib/html.js";
+import { usePoll } from "./lib/poll.js";
+import { route, to } from "./lib/router.js";
+import { expired, has, session } from "./lib/session.js";
+import { useStore } from "./lib/store.js";
+import { theme } from "./lib/theme.js";
+import { VhostChoice } from "./lib/vhosts.js";
+import { Login, LoginAgain } from "./pages/login.js";
+import { NotFound } from "./pages/not-found.js";
+import { PAGES } from "./pages/pages.js";
+
+function Navigation({ at, open, onGo }) {
+  return html`<nav class=${open ? "open" : ""} aria-label="Pages" id="pages">
+    <ul>${PAGES.filter(({ label, tag }) => label && has(tag ?? "management")).map(
+      (page) => html`
+      <li key=${page.name}><a href=${to(page.name)} onClick=${onGo}
+        aria-current=${at === page.name || page.names?.includes(at) ? "page" : undefined}
+        >${page.label}</a></li>`,
+    )}
+    </ul>
+  </nav>`;
+}
+
+function ThemeChoice() {
+  const chosen = useStore(theme);
+  return html`<label class="choice"><span class="unseen">Colours</span>
+    <select value=${chosen} onChange=${(event) => theme.set(event.currentTarget.value)}>
+      <option value="system">System</option><option value="light">Light</option>
+      <option value="dark">Dark</option>
+    </select></label>`;
+}
+
+function Away() {
+  const gone = useStore(away);
+  const late = useStore(slow);
+  if (gone) {
+    return html`<p class="away" role="alert">The broker does not answer. This page
+      shows what was known last, and asks again by itself.</p>`;
+  }
+  return (
+    late &&
+    html`<p class="away" role="status">The broker is slow to answer. This page
+    shows what was known last, and waits for it.</p>`
+  );
+}
+
+const RESOURCES = { memory: "Memory", disk: "Disk space", file_descriptor_limit: "Open files" };
+
+// What is short, so that publishers wait: on every page.
+function Alarms() {
+  const { data } = usePoll("alarms");
+  return (data ?? []).map(
+    ({ node, resource, since, reason }) =>
+      html`<p class="away" role="alert" key=${node + resource}>
+      <strong>${RESOURCES[resource] ?? resource} is short: publishers are blocked</strong> since
+      ${" "}${dateTime(since)}. ${node}: ${reason}.</p>`,
+  );
+}
+
+function Page({ names }) {
+  const page = PAGES.find(
+    ({ name, names: others }) => name === names[0] || others?.includes(names[0]),
+  );
+  const Shown = page?.choose(names) ?? NotFound;
+  return html`<${Shown} key=${names.join("\n")} names=${names} />`;
+}
+
+function Frame() {
+  const names = useStore(route);
+  const user = useStore(session);
+  const [open, setOpen] = useState(false);
+  const main = useRef(null);
+  const first = useRef(true);
+  // Before anyone can choose a field of the page.
+  useLayoutEffect(() => {
+    // Those who hear the page begin with its heading.
+    if (!first.current) main.current.focus({ preventScroll: true });
+    first.current = false;
+    window.scrollTo(0, 0);
+  }, [names]);
+  return html`<a class="skip" href="#main" onClick=${(event) => {
+    event.preventDefault();
+    main.current.focus();
+  }}>Skip to the page</a>
+  <header class="top">
+    <button type="button" class="menu" aria-expanded=${open} aria-controls="pages"
+      onClick=${() => setOpen(!open)}>Pages</button>
+    <a class="brand" href="#/overview">Harebell</a>
+    <span class="space"></span>
+    <${VhostChoice} />
+    <${ThemeChoice} />
+    <span class="user">${user.name}</span>
+    <button type="button" class="quiet" onClick=${logOut}>Log out</button>
+  </header>
+  <${Navigation} at=${names[0]} open=${open} onGo=${() => setOpen(false)} />
+  <main id="main" tabindex="-1" ref=${main}>
+    <${Away} /><${Alarms} /><${Page} names=${names} /></main>
+  <${LoginAgain} shown=${useStore(expired)} />`;
+}
+
+function App() {
+  return useStore(session) === null ? html`<${Login} />` : html`<${Frame} />`;
+}
+
+const root = document.getElementById("app");
+root.replaceChildren();
+render(html`<${App} />`, root);

@@ -1,0 +1,273 @@
+// A table of any length: the broker filters, sorts and pages, and only rows in view are drawn.
+import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { get } from "./api.js";
+import { html } from "./html.js";
+import { count } from "./format.js";
+import { useId } from "./forms.js";
+import { Problem } from "./pieces.js";
+import { repeat } from "./poll.js";
+import { address, keep } from "./router.js";
+import { session } from "./session.js";
+import { useStore } from "./store.js";
+import { visible } from "./vhosts.js";
+
+const ROW_PX = 36;
+const PAGE_ROWS = 100;
+const AHEAD_ROWS = 6;
+const SETTLE_MS = 60;
+const TYPING_MS = 250;
+
+// {rows, total, error}: the rows of some pages of a list, kept while the same list is asked for.
+function useRows(where, query, first, last, round) {
+  const list = useRef({ key: null, pages: new Map(), total: null, error: null }).current;
+  const [, redraw] = useReducer((number) => number + 1, 0);
+  const key = `${where}?${query}`;
+  if (list.key !== key) {
+    list.key = key;
+    list.pages = new Map();
+    list.error = null;
+  }
+  const from = Math.floor(first / PAGE_ROWS);
+  const to = Math.floor(last / PAGE_ROWS);
+  useEffect(() => {
+    let fresh = false;
+    let stop = () => {};
+    const load = async (signal) => {
+      try {
+        for (let page = from; page <= to; page += 1) {
+          if (!fresh && list.pages.has(page) && from !== to) continue;
+          const part = `page=${page + 1}&page_size=${PAGE_ROWS}`;
+          const got = await get(`${where}?${part}&${query}`, signal);
+          // Another list may be drawn whose effects, which end this one, have not run yet.
+          if (signal.aborted || list.key !== key) return true;
+          list.pages.set(page, got.items);
+          list.total = got.filtered_count;
+          list.error = null;
+          redraw();
+        }
+        fresh = true;
+        return true;
+      } catch (error) {
+        if (signal.aborted || list.key !== key) return true;
+        list.error = error;
+        redraw();
+        return !error.away;
+      }
+    };
+    // A page that is only scrolled past is not asked for.
+    const timer = setTimeout(
+      () => {
+        stop = repeat(load);
+      },
+      list.pages.size ? SETTLE_MS : 0,
+    );
+    return () => {
+      clearTimeout(timer);
+      stop();
+    };
+  }, [key, from, to, round]);
+  return list;
+}
+
+function Head({ column, sort, onSort }) {
+  const sorted = column.sort && sort.by === column.sort;
+  const order = sorted ? (sort.reverse ? "descending" : "ascending") : undefined;
+  const name = `cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`;
+  return html`<div role="columnheader" class=${name} aria-sort=${order}>
+    ${
+      column.sort
+        ? html`<button type="button" class="sort" onClick=${() => onSort(column)}>
+      ${column.label}<span aria-hidden="true">${sorted ? (sort.reverse ? " ↓" : " ↑") : ""}</span>
+    </button>`
+        : column.label
+    }
+  </div>`;
+}
+
+function Row({ row, index, columns }) {
+  return html`<div role="row" class="row" aria-rowindex=${index + 2}
+    style=${{ transform: `translateY(${index * ROW_PX}px)` }}>
+    ${columns.map(
+      (column) => html`<div role="cell" key=${column.label}
+      class=${`cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>
+      ${column.cell(row)}</div>`,
+    )}
+  </div>`;
+}
+
+// Rows that are not known yet are not drawn: only the lines of the table are there. A row that has
+// not changed keeps its elements, which are not compared again. Rows with a key keep them wherever
+// they are, and others leave theirs to those that come into view.
+function useDrawn(columns, keyed) {
+  const drawn = useRef({ columns: null, rows: new Map() }).current;
+  if (drawn.columns !== columns) {
+    drawn.columns = columns;
+    drawn.rows = new Map();
+  }
+  return (slot, row, index) => {
+    const key = keyed ? keyed(row) : slot;
+    const before = drawn.rows.get(key);
+    if (before?.row === row && before.index === index) return before.element;
+    const element = html`<${Row} key=${key} row=${row} index=${index} columns=${columns} />`;
+    drawn.rows.set(key, { row, index, element });
+    return element;
+  };
+}
+
+// What an empty list says: somebody without rights sees none of what is there.
+function whyEmpty(text, empty, vhosts) {
+  if (vhosts?.length === 0) {
+    return `You have no permissions in any vhost. An administrator gives them: \
+\`harebell permissions set ${session.get()?.name} CONFIGURE WRITE READ\`.`;
+  }
+  return text ? `Nothing matches '${text}'.` : empty;
+}
+
+// The filter and the order that the address has: #/queues?filter=eu&sort=messages&reverse=true.
+function addressed(sorted) {
+  const query = address();
+  return {
+    text: query.get("filter") ?? "",
+    pattern: query.get("regex") === "true",
+    sort: query.has("sort")
+      ? { by: query.get("sort"), reverse: query.get("reverse") === "true" }
+      : sorted,
+  };
+}
+
+function widths(columns) {
+  return columns.map(({ width = "minmax(70px, 1fr)" }) => width).join(" ");
+}
+
+// The columns: {label, cell(row), sort, number, width, wide}; wide ones are left out on a phone.
+// `keyed(row)` is the key of a row whose cells have to outlive that others come before it.
+export function Table({
+  label,
+  where,
+  columns,
+  fields = "",
+  empty = "None.",
+  round = 0,
+  filter = true,
+  keyed = null,
+  sorted = { by: "name", reverse: false },
+}) {
+  const view = useRef(null);
+  const id = useId("table");
+  const [begun] = useState(() => addressed(sorted));
+  const [sort, setSort] = useState(begun.sort);
+  const [text, setText] = useState(begun.text);
+  const [typed, setTyped] = useState(begun.text);
+  const [pattern, setPattern] = useState(begun.pattern);
+  const vhosts = useStore(visible);
+  const [span, setSpan] = useState({ first: 0, last: 30 });
+  const look = () => {
+    if (!view.current) return;
+    const { scrollTop, clientHeight } = view.current;
+    const first = Math.max(0, Math.floor(scrollTop / ROW_PX) - AHEAD_ROWS);
+    const last = Math.ceil((scrollTop + clientHeight) / ROW_PX) + AHEAD_ROWS;
+    setSpan((old) => (old.first === first && old.last === last ? old : { first, last }));
+  };
+  const query = new URLSearchParams();
+  if (sort.by) query.set("sort", sort.by);
+  if (sort.reverse) query.set("sort_reverse", "true");
+  if (text) query.set("name", text);
+  if (text && pattern) query.set("use_regex", "true");
+  if (fields) query.set("columns", fields);
+  const list = useRows(where, query.toString(), span.first, span.last, round);
+  const total = list.total ?? 0;
+  useEffect(() => {
+    const timer = setTimeout(() => setText(typed), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  // A reload and the way back find the filter and the order again.
+  useEffect(() => {
+    const usual = sort.by === sorted.by && sort.reverse === sorted.reverse;
+    keep({
+      filter: text,
+      regex: pattern && text ? "true" : "",
+      sort: usual ? "" : sort.by,
+      reverse: !usual && sort.reverse ? "true" : "",
+    });
+  }, [text, pattern, sort]);
+  useEffect(() => {
+    const look = () => {
+      const now = addressed(sorted);
+      setSort((old) =>
+        old.by === now.sort.by && old.reverse === now.sort.reverse ? old : now.sort,
+      );
+      setText(now.text);
+      setTyped(now.text);
+      setPattern(now.pattern);
+    };
+    window.addEventListener("hashchange", look);
+    return () => window.removeEventListener("hashchange", look);
+  }, []);
+  // Another list begins at its top.
+  useEffect(() => {
+    view.current.scrollTop = 0;
+    look();
+  }, [where, text, pattern, sort]);
+  useEffect(() => {
+    const watch = new ResizeObserver(look);
+    watch.observe(view.current);
+    return () => watch.disconnect();
+  }, []);
+  const onSort = (column) =>
+    setSort((old) => ({
+      by: column.sort,
+      reverse: old.by === column.sort ? !old.reverse : Boolean(column.number),
+    }));
+  // Rows that leave the view become those that enter it.
+  const pool = 2 ** Math.ceil(Math.log2(Math.max(64, span.last - span.first)));
+  const draw = useDrawn(columns, keyed);
+  const rows = [];
+  for (let at = span.first; at < Math.min(span.last, total); at += 1) {
+    const row = list.pages.get(Math.floor(at / PAGE_ROWS))?.[at % PAGE_ROWS];
+    if (row) rows.push(draw(at % pool, row, at));
+  }
+  const style = {
+    "--columns": widths(columns),
+    "--few": widths(columns.filter(({ wide }) => !wide)),
+  };
+  return html`<div class="table-box">
+    ${
+      filter &&
+      html`<div class="filters">
+      <label for=${id}>Filter</label>
+      <input id=${id} type="search" placeholder="part of the name" value=${typed} autocomplete="off"
+        spellcheck=${false} onInput=${(event) => setTyped(event.currentTarget.value)} />
+      <label class="inline"><input type="checkbox" checked=${pattern}
+        onChange=${(event) => setPattern(event.currentTarget.checked)} />
+        ${" "}as a regular expression</label>
+      <span class="total" role="status">${list.total === null ? "" : count(list.total)} ${
+        list.total === null
+          ? ""
+          : list.total === 1
+            ? label.toLowerCase().replace(/s$/, "")
+            : label.toLowerCase()
+      }</span>
+    </div>`
+    }
+    <${Problem} error=${list.error} />
+    <div class="scroll tall" tabindex="0" style=${{ "--rows": Math.max(total, 1) }}
+      role="region" aria-label=${label} ref=${view} onScroll=${look}>
+      <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
+        <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">
+          ${columns.map(
+            (column) => html`<${Head} key=${column.label} column=${column} sort=${sort}
+            onSort=${onSort} />`,
+          )}
+        </div></div>
+        <div role="rowgroup" class="body" style=${{ height: `${total * ROW_PX}px` }}>
+          ${rows}
+        </div>
+      </div>
+      ${
+        list.total === 0 &&
+        html`<p
+        class="empty">${whyEmpty(text, empty, vhosts)}</p>`
+      }
+    </div>
+  </div>`;
+}

@@ -1,0 +1,151 @@
+// All channels, and one of them with its consumers.
+import { useMemo, useState } from "preact/hooks";
+import { path } from "../lib/api.js";
+import { Chart } from "../lib/chart.js";
+import { count, rate } from "../lib/format.js";
+import { html } from "../lib/html.js";
+import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { usePoll } from "../lib/poll.js";
+import { to } from "../lib/router.js";
+import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
+import { Table } from "../lib/table.js";
+import { useTitle } from "../lib/title.js";
+import { ExchangeLink } from "./bindings.js";
+import { RangeChoice } from "./overview.js";
+
+const perSecond = (value) => `${rate(value)}/s`;
+const FIELDS = [
+  "name",
+  "number",
+  "user",
+  "vhost",
+  "confirm",
+  "transactional",
+  "consumer_count",
+  "prefetch_count",
+  "messages_unacknowledged",
+  "message_stats.publish_details.rate",
+  "message_stats.deliver_get_details.rate",
+].join(",");
+
+function Modes({ channel }) {
+  return html`${channel.confirm && html`<${Badge} title="publisher confirms">confirm</${Badge}>`}
+    ${channel.transactional && html`<${Badge}>transactional</${Badge}>`}`;
+}
+
+const COLUMNS = [
+  {
+    label: "Name",
+    sort: "name",
+    width: "minmax(170px, 3fr)",
+    cell: (row) => html`<a href=${to("channels", row.name)}>${row.name}</a>`,
+  },
+  { label: "User", sort: "user", cell: (row) => row.user },
+  { label: "Vhost", sort: "vhost", wide: true, cell: (row) => row.vhost },
+  { label: "Mode", wide: true, cell: (row) => html`<${Modes} channel=${row} />` },
+  {
+    label: "Consumers",
+    sort: "consumer_count",
+    number: true,
+    wide: true,
+    width: "minmax(96px, 1fr)",
+    cell: (row) => count(row.consumer_count),
+  },
+  {
+    label: "Prefetch",
+    sort: "prefetch_count",
+    number: true,
+    wide: true,
+    width: "minmax(80px, 1fr)",
+    cell: (row) => count(row.prefetch_count),
+  },
+  {
+    label: "Unacked",
+    sort: "messages_unacknowledged",
+    number: true,
+    width: "minmax(80px, 1fr)",
+    cell: (row) => count(row.messages_unacknowledged),
+  },
+  {
+    label: "In/s",
+    sort: "message_stats.publish_details.rate",
+    number: true,
+    wide: true,
+    cell: (row) => rate(row.message_stats?.publish_details?.rate),
+  },
+  {
+    label: "Out/s",
+    sort: "message_stats.deliver_get_details.rate",
+    number: true,
+    wide: true,
+    cell: (row) => rate(row.message_stats?.deliver_get_details?.rate),
+  },
+];
+
+export function Channels() {
+  useTitle("Channels");
+  return html`<div class="title"><h1>Channels</h1></div>
+    <${Table} label="Channels" where="channels" columns=${COLUMNS} fields=${FIELDS}
+      empty="No channel is open." />`;
+}
+
+function Passed({ channel, range }) {
+  const stats = channel.message_stats ?? {};
+  const series = useMemo(
+    () => [
+      { label: "published", points: rates(stats.publish_details) },
+      { label: "delivered", points: rates(stats.deliver_get_details) },
+      { label: "acked", points: rates(stats.ack_details) },
+    ],
+    [channel],
+  );
+  return html`<div class="charts">
+    <${Chart} title="Messages per second" series=${series} format=${perSecond}
+      window=${windowOf(range, stats.publish_details)} />
+    <div class="chart"><h3>Publishes to</h3>
+      <${Rows} label="Exchanges that it publishes to"
+        heads=${["Exchange", "Messages", "Per second"]}
+        empty="It has published nothing."
+        rows=${(channel.publishes ?? []).map(({ exchange, stats: passed }) => [
+          html`<${ExchangeLink} vhost=${exchange.vhost} name=${exchange.name} />`,
+          count(passed.publish),
+          rate(passed.publish_details?.rate),
+        ])} /></div>
+  </div>`;
+}
+
+export function Channel({ names: [, name] }) {
+  useTitle(name);
+  const [range, setRange] = useState(RANGES[1]);
+  const query = sampled(range, "msg_rates");
+  const { data, error, refresh } = usePoll(`channels/${path(name)}?${query}`);
+  const head = html`<p class="crumbs"><a href="#/channels">Channels</a></p>`;
+  if (!data) {
+    return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+  }
+  const link = data.connection_details?.name ?? data.connection;
+  return html`${head}<div class="title"><h1>${name}</h1><${Modes} channel=${data} />
+      <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>
+    <p>of the connection <a href=${to("connections", link)}>${link}</a></p>
+    <${Problem} error=${error} />
+    <${Tiles} of=${[
+      ["User", data.user],
+      ["Vhost", data.vhost],
+      ["Prefetch", count(data.prefetch_count)],
+      ["Unacked", count(data.messages_unacknowledged)],
+      ["Unconfirmed", count(data.messages_unconfirmed)],
+      ["Consumers", count(data.consumer_count)],
+    ]} />
+    <${Passed} channel=${data} range=${range} />
+    <${Section} id="consumers" title="Consumers">
+      <${Rows} label="Consumers" empty="It has no consumer."
+        heads=${["Tag", "Queue", "Acknowledges", "Prefetch", "Unacked"]}
+        rows=${(data.consumer_details ?? []).map((each) => [
+          each.consumer_tag,
+          html`<a href=${to("queues", each.queue.vhost, each.queue.name)}>${each.queue.name}</a>`,
+          each.ack_required ? "yes" : "no",
+          count(each.prefetch_count),
+          count(each.messages_unacknowledged),
+        ])} />
+    </${Section}>`;
+}

@@ -1,0 +1,72 @@
+// One exchange: what passes, where it routes to, and a form to publish.
+import { useMemo, useState } from "preact/hooks";
+import { path, send } from "../lib/api.js";
+import { Chart } from "../lib/chart.js";
+import { Confirm } from "../lib/confirm.js";
+import { rate } from "../lib/format.js";
+import { html } from "../lib/html.js";
+import { Fold, Members, Problem, Section } from "../lib/pieces.js";
+import { usePoll } from "../lib/poll.js";
+import { leave, to } from "../lib/router.js";
+import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
+import { useTitle } from "../lib/title.js";
+import { ExchangeBindings, exchangeName } from "./bindings.js";
+import { ExchangeBadges } from "./exchanges.js";
+import { RangeChoice } from "./overview.js";
+import { Publish } from "./publish.js";
+
+const DEFAULT = "amq.default";
+const perSecond = (value) => `${rate(value)}/s`;
+
+function Passed({ exchange, range }) {
+  const stats = exchange.message_stats ?? {};
+  const series = useMemo(
+    () => [
+      { label: "in", points: rates(stats.publish_in_details) },
+      { label: "out", points: rates(stats.publish_out_details) },
+    ],
+    [exchange],
+  );
+  return html`<div class="charts">
+    <${Chart} title="Messages per second" series=${series} format=${perSecond}
+      window=${windowOf(range, stats.publish_in_details)} />
+    <div class="chart"><h3>Arguments</h3><${Members} of=${exchange.arguments} /></div>
+  </div>`;
+}
+
+export function Exchange({ names }) {
+  const [, vhost, shown] = names;
+  const name = shown === DEFAULT ? "" : shown;
+  useTitle(exchangeName(name));
+  const [range, setRange] = useState(RANGES[1]);
+  const where = `exchanges/${path(vhost, shown)}`;
+  const { data: exchange, error, refresh } = usePoll(`${where}?${sampled(range, "msg_rates")}`);
+  const head = html`<p class="crumbs"><a href="#/exchanges">Exchanges</a> · ${vhost}</p>`;
+  if (!exchange) {
+    return html`${head}<h1>${exchangeName(name)}</h1>
+      <${Problem} error=${error} onRetry=${refresh} />`;
+  }
+  const own = name !== "" && !name.startsWith("amq.");
+  return html`${head}<div class="title"><h1>${exchangeName(name)}</h1>
+      <${ExchangeBadges} exchange=${exchange} />
+      <span class="space"></span><a href=${to("explain", vhost, shown)}>Explain a publish</a>
+      <${RangeChoice} range=${range} onRange=${setRange} /></div>
+    <${Problem} error=${error} />
+    <${Passed} exchange=${exchange} range=${range} />
+    <${ExchangeBindings} vhost=${vhost} name=${name} />
+    <${Section} id="messages" title="Messages">
+      <${Fold} title="Publish"><${Publish} vhost=${vhost} exchange=${name} /></${Fold}>
+    </${Section}>
+    ${
+      own &&
+      html`<${Section} id="remove" title="Delete"><div class="buttons">
+        <${Confirm} button="Delete" title=${`Delete exchange '${name}'?`} name=${name}
+          text=${`The exchange in vhost '${vhost}' and its bindings will be gone. Messages that
+            are published to it are refused then.`}
+          action=${async () => {
+            await send("DELETE", where);
+            leave(names, "exchanges");
+          }} />
+      </div></${Section}>`
+    }`;
+}

@@ -1,0 +1,148 @@
+// One queue: figures, charts, consumers, bindings, settings, messages, and what can be done with
+// it.
+import { useMemo, useState } from "preact/hooks";
+import { path, send } from "../lib/api.js";
+import { Chart } from "../lib/chart.js";
+import { bytes, count, rate, seconds, short } from "../lib/format.js";
+import { Confirm } from "../lib/confirm.js";
+import { html } from "../lib/html.js";
+import { Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { usePoll } from "../lib/poll.js";
+import { leave, to } from "../lib/router.js";
+import { RANGES, levels, rates, sampled, windowOf } from "../lib/samples.js";
+import { useTitle } from "../lib/title.js";
+import { QueueBindings } from "./bindings.js";
+import { Leases } from "./leases.js";
+import { Browse, GetMessages } from "./messages.js";
+import { MoveMessages } from "./move-messages.js";
+import { Publish } from "./publish.js";
+import { RangeChoice, useHistory } from "./overview.js";
+import { QueueBadges } from "./queues.js";
+import { Settings } from "./settings.js";
+
+const perSecond = (value) => `${rate(value)}/s`;
+
+function Charts({ queue, range }) {
+  const stream = queue.type === "stream";
+  const polled = useMemo(() => Date.now() / 1000, [queue]);
+  const ages = useHistory(queue.oldest_seconds ?? (queue.messages_ready ? null : 0), polled);
+  const stats = queue.message_stats ?? {};
+  const depth = useMemo(
+    () => [
+      { label: "ready", points: levels(queue.messages_ready_details) },
+      { label: "unacknowledged", points: levels(queue.messages_unacknowledged_details) },
+    ],
+    [queue],
+  );
+  const passed = useMemo(
+    () => [
+      { label: "in", points: rates(stats.publish_details) },
+      { label: "out", points: rates(stats.deliver_get_details) },
+      { label: "acked", points: rates(stats.ack_details) },
+    ],
+    [queue],
+  );
+  const shown = windowOf(range, queue.messages_ready_details);
+  const age = useMemo(() => [{ label: "oldest", points: ages }], [ages]);
+  return html`<div class="charts">
+    <${Chart} title="Messages" series=${depth} window=${shown} />
+    <${Chart} title="Messages per second" series=${passed} window=${shown}
+      format=${perSecond} />
+    ${
+      !stream &&
+      html`<${Chart} title="Age of the oldest ready message" series=${age} window=${shown}
+        format=${seconds} />`
+    }
+  </div>`;
+}
+
+function ChannelLink({ name }) {
+  return html`<a href=${to("channels", name)}>${name}</a>`;
+}
+
+function Consumers({ of }) {
+  return html`<${Section} id="consumers" title="Consumers">
+    <${Rows} label="Consumers" empty="This queue has no consumers."
+      heads=${["Tag", "Channel", "Acknowledges", "Prefetch", "Unacked", "Active"]}
+      rows=${of.map((each) => [
+        each.consumer_tag,
+        html`<${ChannelLink} name=${each.channel_details?.name ?? ""} />`,
+        each.ack_required ? "yes" : "no",
+        count(each.prefetch_count),
+        count(each.messages_unacknowledged),
+        each.active ? "yes" : html`<${Badge}>${each.activity_status}</${Badge}>`,
+      ])} />
+  </${Section}>`;
+}
+
+function Danger({ queue, where, refresh, names }) {
+  const { name, vhost, type } = queue;
+  return html`<${Section} id="remove" title="Purge or delete"><div class="buttons">
+    ${
+      type !== "stream" &&
+      html`<${Confirm} button="Purge" title=${`Purge queue '${name}'?`} tone="quiet"
+      text=${`The ${count(queue.messages_ready)} ready messages of '${name}' in vhost '${vhost}'
+        will be gone. Messages that consumers have not acknowledged stay with them.`}
+      action=${async () => {
+        await send("DELETE", `${where}/contents`);
+        refresh();
+      }} />`
+    }
+    <${Confirm} button="Delete" title=${`Delete queue '${name}'?`} name=${name}
+      text=${`The queue in vhost '${vhost}', its bindings and its ${count(queue.messages)} messages
+        will be gone.`}
+      action=${async () => {
+        await send("DELETE", where);
+        leave(names, "queues");
+      }} />
+  </div></${Section}>`;
+}
+
+export function Queue({ names }) {
+  const [, vhost, name] = names;
+  useTitle(name);
+  const [range, setRange] = useState(RANGES[1]);
+  const where = `queues/${path(vhost, name)}`;
+  const {
+    data: queue,
+    error,
+    refresh,
+  } = usePoll(`${where}?${sampled(range, "lengths", "msg_rates")}`);
+  const head = html`<p class="crumbs"><a href="#/queues">Queues</a> · ${vhost}</p>`;
+  if (!queue) return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+  const stats = queue.message_stats ?? {};
+  return html`${head}<div class="title"><h1>${name}</h1><${QueueBadges} queue=${queue} />
+      <span class="space"></span>
+      <a href=${to("explain", vhost, "amq.default", name)}>Explain a publish</a>
+      <a href=${to("topology", vhost, "queue", name)}>Topology</a>
+      <${RangeChoice} range=${range} onRange=${setRange} /></div>
+    <${Problem} error=${error} />
+    <${Tiles} of=${[
+      ["Ready", short(queue.messages_ready)],
+      ["Unacked", short(queue.messages_unacknowledged)],
+      ...(queue.messages_delayed ? [["Delayed", short(queue.messages_delayed)]] : []),
+      ...(queue.messages_leased ? [["Leased", short(queue.messages_leased)]] : []),
+      ["In", perSecond(stats.publish_details?.rate)],
+      ["Out", perSecond(stats.deliver_get_details?.rate)],
+      ["Consumers", count(queue.consumers)],
+      ["Size", bytes(queue.message_bytes)],
+    ]} />
+    <${Charts} queue=${queue} range=${range} />
+    <${Consumers} of=${queue.consumer_details ?? []} />
+    <${QueueBindings} vhost=${vhost} name=${name} />
+    <${Settings} queue=${queue} />
+    <${Leases} vhost=${vhost} name=${name} />
+    <${Section} id="messages" title="Messages">
+      <${Fold} title="Browse without consuming"><${Browse} where=${where} /></${Fold}>
+      <${Fold} title="Publish"><${Publish} vhost=${vhost} exchange=""
+        routingKey=${name} /></${Fold}>
+      ${
+        queue.type !== "stream" &&
+        html`
+        <${Fold} title="Get"><${GetMessages} where=${where} /></${Fold}>`
+      }
+      <${Fold} title="Move, copy, remove or retry">
+        <${MoveMessages} where=${where} stream=${queue.type === "stream"} /></${Fold}>
+    </${Section}>
+    <${Danger} queue=${queue} where=${where} refresh=${refresh} names=${names} />`;
+}

@@ -1,0 +1,108 @@
+"""What a broker has when it starts: what was declared before, its users, and what a new one gets.
+
+The order matters: what the store has, then the users, then the definitions file, which may have
+changed since, then what a broker without users gets.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from harebell.admin.accounts import load_users, make_default_user
+from harebell.auth.permissions import Permissions
+from harebell.config import Config, default_password
+from harebell.model.settings.ceilings import Ceilings
+from harebell.server.new_vhosts import NewVHosts
+
+if TYPE_CHECKING:
+    from harebell.auth.users import Users
+    from harebell.model.broker import Broker
+    from harebell.server.disk.storage import Storage
+
+
+def restore_broker(
+    broker: Broker, storage: Storage, config: Config, write: Callable[[str, str], None]
+) -> None:
+    """Restore the declared vhosts, queues, exchanges and bindings.
+
+    Args:
+        broker: the broker, which is empty.
+        storage: the disk, or the database.
+        config: the limits of the broker.
+        write: writes a log line of a level.
+    """
+    storage.begin()
+    if storage.owned is not None and not storage.owned.has_users:
+        broker.leave_default_vhost()
+    for sentence in broker.restore():
+        write("error", sentence)
+    if len(broker.branches):
+        write("info", f"{len(broker.branches)} prepared transactions: `harebell transactions`")
+    for weaker in broker.weaker():
+        write("warning", f"a confirm does not wait for the disk in all queues: {weaker}")
+    broker.limit(
+        Ceilings(
+            config.vhost_max or None,
+            config.cluster_queue_limit or None,
+            config.cluster_exchange_limit or None,
+        )
+    )
+
+
+def restore_users(
+    broker: Broker,
+    users: Users,
+    storage: Storage,
+    config: Config,
+    write: Callable[[str, str], None],
+) -> NewVHosts:
+    """Restore the users, import the definitions file, and make what a new broker has.
+
+    Args:
+        broker: the broker, with what it had before.
+        users: gets the users.
+        storage: the disk, or the database.
+        config: the loopback users, the definitions file and the defaults of a new broker.
+        write: writes a log line of a level.
+
+    Returns:
+        What a vhost gets when it is made.
+    """
+    definitions = storage.definitions
+    users.restrict_to_loopback(config.loopback_users)
+    load_users(users, definitions)
+    # "/" is there before a new broker has any users.
+    vhosts_before = set(broker.vhosts) if users.all() else set[str]()
+    new_vhosts = NewVHosts(config, users, definitions)
+    if config.load_definitions is not None or config.definitions_import_backend == "https":
+        # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
+        from harebell.admin.definitions.entries import ImportTarget
+        from harebell.server.loaded_definitions import load_definitions
+
+        load_definitions(ImportTarget(broker, users, definitions), config, write)
+    if storage.owned is not None and not storage.owned.has_users:
+        # What a new broker has is in store 1 of its cluster.
+        broker.vhost_added = new_vhosts.added
+        return new_vhosts
+    if not users.all() and config.default_vhost not in broker.vhosts:
+        broker.add_vhost(config.default_vhost)
+    make_default_user(
+        users,
+        definitions,
+        config.default_user,
+        default_password(config),
+        vhost=config.default_vhost,
+        tags=config.default_user_tags,
+        permissions=Permissions(
+            config.default_permissions_configure,
+            config.default_permissions_write,
+            config.default_permissions_read,
+        ),
+    )
+    # After the default user: users that are made for a vhost would stand in for it.
+    for name, vhost in broker.vhosts.items():
+        if name not in vhosts_before:
+            new_vhosts.added(vhost)
+    broker.vhost_added = new_vhosts.added
+    return new_vhosts

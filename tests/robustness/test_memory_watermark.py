@@ -1,0 +1,162 @@
+"""The memory watermark is one of the process: messages go to disk before publishers wait."""
+
+from __future__ import annotations
+
+import json
+import select
+import urllib.request
+from typing import Any
+
+import pytest
+
+from harebell.management.control.client import ask_overview
+from harebell.wire.v09 import methods as m
+from tests.model.peer import call, publish
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.robustness.raw import MIB, PATIENCE, RawClient, assert_serves, resident
+from tests.running import RunningBroker, asked, running_broker, set_watermark
+
+BODY = b"x" * 1000
+QUEUES = 8
+
+
+def node(broker: RunningBroker) -> dict[str, Any]:
+    """What the HTTP API says about the process."""
+    address = next(each for each in ask_overview(broker.data_dir)["listeners"] if "http" in each)
+    request = urllib.request.Request(f"{address}/api/nodes")
+    request.add_header("authorization", "Basic Z3Vlc3Q6Z3Vlc3Q=")
+    with urllib.request.urlopen(request, timeout=60) as answer:
+        return json.load(answer)[0]  # type: ignore[no-any-return]
+
+
+def lines(broker: RunningBroker, words: str) -> list[str]:
+    return [line for line in broker.log.splitlines() if words in line]
+
+
+def test_messages_go_to_disk_before_publishers_wait() -> None:
+    count, queues = 1_500, 40
+    with running_broker() as broker, RawClient(broker) as client:
+        names = [f"transient-{number}" for number in range(queues)]
+        for name in names:
+            client.ask(m.QueueDeclare(name), m.QueueDeclareOk)
+        room = count * queues * len(BODY) // 2
+        set_watermark(broker, resident(broker) + room)
+        # Less per queue than what one queue keeps in memory, and twice of what there is room for.
+        for start in range(0, count, 100):
+            for number, name in enumerate(names):
+                numbers = range(start, start + 100)
+                bodies = [b"%03d%08d" % (number, at) + BODY for at in numbers]
+                client.send(b"".join([publish(1, "", name, body) for body in bodies]))
+            # The broker keeps up.
+            client.ask(m.QueueDeclare(names[0], passive=True), m.QueueDeclareOk)
+        overview = ask_overview(broker.data_dir)
+        assert overview["messages_ready"] == count * queues
+        assert eventually(
+            lambda: ask_overview(broker.data_dir)["memory_messages_bytes"] < room // 2
+        )
+        assert eventually(lambda: not ask_overview(broker.data_dir)["memory_alarm"])
+        # On disk they are what they were in memory.
+        for number, name in enumerate(names[::7]):
+            client.send(call(1, m.BasicGet(name, no_ack=True)) * count)
+            got = client.collect(lambda events: len(events) >= count)
+            expected = [b"%03d%08d" % (number * 7, at) for at in range(count)]
+            assert [event.body[:11] for event in got] == expected
+        assert_serves(broker)
+
+
+def _send_until_told(client: RawClient, data: bytes, rest: bytes) -> bytes:
+    """Send the same again and again until the broker sends something; return what is unsent."""
+    while True:
+        readable, writable, _ = select.select([client.socket], [client.socket], [], PATIENCE)
+        if readable:
+            return rest
+        assert writable, "the broker reads no more and did not say so"
+        rest = rest or data
+        rest = rest[client.socket.send(rest[: 1 << 16]) :]
+
+
+def test_messages_shared_by_many_queues_block_publishers_until_they_are_taken() -> None:
+    """Each queue would write a copy of it: it stays in memory, and is counted once."""
+    with (
+        running_broker("--management-port", str(free_port())) as broker,
+        RawClient(broker) as client,
+        RawClient(broker) as publisher,
+    ):
+        names = [f"q{number}" for number in range(QUEUES)]
+        for name in names:
+            client.ask(m.QueueDeclare(name), m.QueueDeclareOk)
+            client.ask(m.QueueBind(name, "amq.fanout"), m.QueueBindOk)
+        high = resident(broker) + 32 * MIB
+        set_watermark(broker, high)
+        message, rest = publish(1, "amq.fanout", "", bytes(MIB)), b""
+        while True:
+            rest = _send_until_told(publisher, message, rest)
+            blocked = publisher.until(m.ConnectionBlocked)
+            assert blocked.method == m.ConnectionBlocked("low on memory")
+            shown = node(broker)
+            if shown["mem_alarm"]:
+                break
+            # What the allocator gives back may let it go on for a moment.
+            publisher.until(m.ConnectionUnblocked)
+        assert eventually(lambda: lines(broker, "memory is short, publishers wait"))
+        assert shown["mem_limit"] == high
+        assert shown["mem_used"] > high - 4 * MIB
+        assert shown["mem_messages"] > 24 * MIB
+        for name in names:
+            client.ask(m.QueuePurge(name), m.QueuePurgeOk)
+        publisher.until(m.ConnectionUnblocked)
+        assert eventually(lambda: lines(broker, "memory is no longer short"))
+        assert eventually(lambda: node(broker)["mem_alarm"] is False)
+
+
+@pytest.mark.parametrize("value", ["0", "0.0000000001", "1000"])
+def test_a_tiny_watermark_blocks_publishers_at_once_and_nobody_else(value: str) -> None:
+    with running_broker() as broker, RawClient(broker) as publisher, RawClient(broker) as other:
+        publisher.ask(m.QueueDeclare("q"), m.QueueDeclareOk)
+        set_watermark(broker, value)
+        overview = ask_overview(broker.data_dir)
+        assert overview["memory_alarm"] is True, "before the command has returned"
+        assert overview["memory_used_bytes"] > overview["memory_high_watermark_bytes"]
+        assert eventually(lambda: lines(broker, "memory is short, publishers wait"))
+        publisher.send(publish(1, "", "q", b"one"))
+        publisher.until(m.ConnectionBlocked)
+        other.ask(m.QueueDeclare("q", passive=True), m.QueueDeclareOk)
+        set_watermark(broker, "0.9")
+        publisher.until(m.ConnectionUnblocked)
+        assert ask_overview(broker.data_dir)["memory_alarm"] is False
+        assert eventually(lambda: lines(broker, "memory is no longer short"))
+
+
+def test_memory_that_holds_nothing_blocks_nobody() -> None:
+    """What the allocator keeps of messages that were taken goes to the system first."""
+    with running_broker() as broker, RawClient(broker) as client:
+        for name in (names := [f"q{number}" for number in range(QUEUES)]):
+            client.ask(m.QueueDeclare(name), m.QueueDeclareOk)
+            client.ask(m.QueueBind(name, "amq.fanout"), m.QueueBindOk)
+        before = resident(broker)
+        room = 64 * MIB
+        set_watermark(broker, before + room)
+        for _ in range(8):
+            # 48 MiB each time, of small messages: their objects fill the interpreter's arenas.
+            for _ in range(240):
+                client.send(publish(1, "amq.fanout", "", BODY * 2) * 100)
+            for name in names:
+                client.ask(m.QueuePurge(name), m.QueuePurgeOk)
+        assert not lines(broker, "memory is short")
+        assert not [event for event in client.events if event.method == m.ConnectionBlocked]
+        assert_serves(broker)
+
+
+def test_an_alarm_of_the_disk_is_up_before_its_limit_is_set() -> None:
+    with running_broker() as broker, RawClient(broker) as publisher:
+        publisher.ask(m.QueueDeclare("q"), m.QueueDeclareOk)
+        assert asked(broker, "config", "set", "disk_free_limit", "1000TiB").returncode == 0
+        assert ask_overview(broker.data_dir)["shortages"] == ["disk"]
+        assert eventually(lambda: lines(broker, "disk is short, publishers wait"))
+        publisher.send(publish(1, "", "q", b"one"))
+        publisher.until(m.ConnectionBlocked)
+        assert asked(broker, "config", "set", "disk_free_limit", "1MiB").returncode == 0
+        assert ask_overview(broker.data_dir)["shortages"] == []
+        assert eventually(lambda: lines(broker, "disk is no longer short"))
+        publisher.until(m.ConnectionUnblocked)

@@ -1,0 +1,58 @@
+"""What a broker loads and takes at its start: only the modules of what is configured."""
+
+from __future__ import annotations
+
+import re
+
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.robustness.raw import MIB, resident
+from tests.running import running_broker
+
+_IMPORTED = re.compile(r"^import time:\s+\d+ \|\s+\d+ \| +([\w.]+)$", re.M)
+_READY = "Server startup complete;"
+HTTP = (
+    *("uvicorn", "h11", "http", "email", "multiprocessing", "bz2", "lzma", "shutil"),
+    *("harebell.management.http.application", "harebell.management.backends"),
+)
+"""Modules that only the HTTP API needs."""
+UNUSED = (
+    *("starlette", "anyio", "html", "tomllib", "difflib"),
+    *("psycopg", "jwt", "cryptography", "lz4", "pyarrow", "pyspark"),
+    *("harebell.cluster.cluster", "harebell.cluster.postgresql"),
+    *("harebell.client", "harebell.spark", "harebell.pipeline", "harebell.front.amqp_0_10"),
+)
+"""Modules of what few brokers have, and of what is needed at the first request."""
+
+
+def modules_and_mib(*flags: str) -> tuple[set[str], float]:
+    """The modules that a broker has imported when it is ready, and its memory then."""
+    with running_broker(*flags, env={"PYTHONPROFILEIMPORTTIME": "1"}) as broker:
+        assert eventually(lambda: _READY in broker.log)
+        return set(_IMPORTED.findall(broker.log)), resident(broker) / MIB
+
+
+def loaded(names: tuple[str, ...], modules: set[str]) -> list[str]:
+    """Those of some names of which a module, or a module below it, was imported."""
+    return [
+        name
+        for name in names
+        if any(module == name or module.startswith(f"{name}.") for module in modules)
+    ]
+
+
+def test_a_broker_without_http_loads_and_takes_no_more_than_it_needs() -> None:
+    modules, mib = modules_and_mib("--management-port", "0", "--metrics-port", "0")
+    assert "harebell.server.app" in modules
+    assert loaded((*HTTP, *UNUSED), modules) == []
+    assert len(modules) <= 660
+    assert mib <= 55
+
+
+def test_a_broker_with_http_loads_no_framework() -> None:
+    port = str(free_port())
+    modules, mib = modules_and_mib("--management-port", port, "--metrics-port", "0")
+    assert "harebell.management.http.application" in modules
+    assert loaded(UNUSED, modules) == []
+    assert len(modules) <= 755
+    assert mib <= 60

@@ -1,0 +1,62 @@
+"""A message as a row: long payloads are encoded in slices, and are the same as short ones."""
+
+from __future__ import annotations
+
+import json
+from base64 import b64decode
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from harebell.admin.limits import HTTP_CHUNK_BYTES
+from harebell.admin.message_row import long_message_row, message_row
+from harebell.front.convert import EDITOR
+from harebell.management.json_rows import encoded_rows
+from tests.unit.model.things import message
+
+LONG = 20 * HTTP_CHUNK_BYTES + 1
+
+
+def sliced(slices: Generator[Any, None, Any]) -> tuple[Any, int]:
+    """The result, and how many slices it took."""
+    count = 0
+    while True:
+        try:
+            next(slices)
+        except StopIteration as end:
+            return end.value, count
+        count += 1
+
+
+@pytest.mark.parametrize("encoding", ["auto", "base64"])
+@pytest.mark.parametrize("truncate", [LONG, LONG - 1, LONG - 2, HTTP_CHUNK_BYTES * 3])
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"\xff\x00" * LONG,
+        b'"\\\n\x01' * LONG,
+        "\u00e4\u20ac\U0001f600".encode() * LONG,
+        b"a" * (LONG - 1) + b"\xe2\x82",
+        b"a" * (LONG + 9) + b"\xff",
+    ],
+)
+def test_a_long_payload_takes_many_slices_and_is_the_same(
+    body: bytes, encoding: str, truncate: int
+) -> None:
+    one = message(body)
+    expected = message_row(EDITOR, one, encoding, truncate)
+    row, looking = sliced(long_message_row(EDITOR, one, encoding, truncate))
+    encoded, encoding_it = sliced(encoded_rows([{"a": 1}, row, {"b": 2}]))
+    assert encoding_it > truncate // HTTP_CHUNK_BYTES
+    assert looking > 0 or expected["payload_encoding"] == "base64"
+    assert max(map(len, encoded.pieces)) < 8 * HTTP_CHUNK_BYTES
+    first, found, last = json.loads(b"".join(encoded.pieces))
+    assert (first, last) == ({"a": 1}, {"b": 2})
+    assert found == json.loads(json.dumps(expected))
+
+
+def test_a_short_payload_is_an_ordinary_row() -> None:
+    row, slices = sliced(long_message_row(EDITOR, message(b"\xff"), "auto", 1))
+    assert slices == 0
+    assert b64decode(row["payload"]) == b"\xff"

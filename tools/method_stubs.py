@@ -1,0 +1,97 @@
+"""Write what editors and type checkers know of the methods of AMQP: `tools/method_stubs.py`.
+
+The types of methods are made from the tables of the versions when these are loaded. For each module
+of such types this writes a stub beside it, with a class statement for every type. A test compares
+the stubs with what this would write.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import msgspec
+
+_V09 = "harebell.wire.v09"
+_V010 = "harebell.wire.v010"
+MODULES = (
+    f"{_V09}.methods",
+    f"{_V09}.methods_older",
+    f"{_V09}.methods_transitional",
+    f"{_V010}.structs",
+    f"{_V010}.controls",
+    f"{_V010}.commands",
+)
+_SOURCE = Path(__file__).resolve().parent.parent / "src"
+_ORIGINS = {
+    "datetime": "datetime",
+    "Any": "typing",
+    "UUID": "uuid",
+    "Method": f"{_V09}.method",
+    "Body": f"{_V09}.transitional_types",
+    "Command": f"{_V010}.composites",
+    "Composite": f"{_V010}.composites",
+    "Control": f"{_V010}.composites",
+    "Xid": f"{_V010}.structs",
+}
+"""The modules of what stubs name."""
+_LITERALS: dict[object, str] = {dict: "{}", list: "[]"}
+
+
+def path_of(module: str) -> Path:
+    """Where the stub of a module belongs."""
+    return _SOURCE / f"{module.replace('.', '/')}.pyi"
+
+
+def stub_of(module: str) -> str:
+    """Return the text of the stub of a module."""
+    kinds = [
+        kind
+        for kind in vars(import_module(module)).values()
+        if isinstance(kind, type) and kind.__module__ == module
+    ]
+    body = "".join(f"\n{line}" for kind in kinds for line in ("", *_class_statement(kind)))
+    own = {kind.__name__ for kind in kinds}
+    code = re.sub(r'""".*?"""', "", body, flags=re.DOTALL)
+    named = _ORIGINS.keys() & set(re.findall(r"\w+", code)) - own
+    # `as` makes a name part of the module: callers import Method from it.
+    imports = [f"from {_ORIGINS[name]} import {name} as {name}" for name in named]
+    return "\n".join(
+        ["# Written by tools/method_stubs.py from the tables.", *sorted(imports), body, ""]
+    )
+
+
+def _class_statement(kind: type[msgspec.Struct]) -> Iterator[str]:
+    yield f"class {kind.__name__}({kind.__bases__[0].__name__}):"
+    purpose = f'"""{kind.__doc__}"""'
+    yield from textwrap.wrap(purpose, 100, initial_indent="    ", subsequent_indent="    ")
+    defaults = zip(kind.__struct_fields__, kind.__struct_defaults__, strict=True)
+    for number, (name, default) in enumerate(defaults):
+        if not number:
+            yield ""
+        factory = getattr(default, "factory", None)
+        shown = _LITERALS.get(factory, f"{factory.__name__}()") if factory else repr(default)
+        yield f"    {name}: {_annotation(kind.__annotations__[name])} = {shown}"
+
+
+def _annotation(hint: object) -> str:
+    text = hint.__name__ if isinstance(hint, type) else str(hint)
+    return re.sub(r"\b(\w+\.)+(?=\w)", "", text)
+
+
+def main(arguments: list[str]) -> None:
+    """Write the stubs, or with --check fail if one is not up to date."""
+    for module in MODULES:
+        path, text = path_of(module), stub_of(module)
+        if "--check" not in arguments:
+            path.write_text(text, encoding="utf-8")
+        elif not path.exists() or path.read_text(encoding="utf-8") != text:
+            sys.exit(f"harebell: {path.name} is not that of the tables: run tools/method_stubs.py")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
