@@ -31,7 +31,7 @@ from functools import partial
 from random import Random
 from types import TracebackType
 
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.postgresql.brokers import SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import PostgresServer
@@ -94,6 +94,7 @@ class Chaos:
     Args:
         seed: decides what is sent and when faults come.
         planted: Python that plants a fault in the first broker.
+        lease_ms: the milliseconds of the lease.
 
     Attributes:
         history: of everything.
@@ -101,8 +102,9 @@ class Chaos:
         pauses: for each fault, how many seconds until somebody served after it.
     """
 
-    def __init__(self, seed: int, planted: str = "") -> None:
+    def __init__(self, seed: int, planted: str = "", lease_ms: int = _LEASE_MS) -> None:
         self.history = History(seed)
+        self._lease_ms = lease_ms
         self.done: Counter[str] = Counter()
         self.pauses: dict[str, list[float]] = {}
         self._rng = Random(seed)
@@ -126,7 +128,9 @@ class Chaos:
             url = self.primary.url(_DATABASE, port=between.port)
             plan = SMALL_GENERATIONS + (planted if name == "a" else "")
             flags = ["--durability=replicated"]
-            broker = self._stack.enter_context(StoreBroker(name, url, flags, _LEASE_MS, plan))
+            broker = self._stack.enter_context(
+                StoreBroker(name, url, flags, self._lease_ms, plan)
+            )
             self.brokers.append(broker)
             if planted and name == "a":
                 # The one with the fault has to own the store first.
@@ -152,17 +156,19 @@ class Chaos:
                 sys.stdout.write(f"--- {each.name}:\n{each.log[-_SHOWN:]}\n")
         self._stack.close()
 
-    def play(
-        self,
-        fault: str,
-        work_seconds: float = 0.0,
-        until: Callable[[], object] = lambda: False,
-    ) -> None:
+    def work(self, until: Callable[[], object]) -> None:
+        """Let clients work without a fault until something is true, which it becomes in time."""
+        load = self.history.load
+        load.declare(self.owner.port)
+        went = load.run(self.owner.port, time.monotonic() + SECONDS, until=until)
+        assert not went, self.owner.log
+        assert until(), "clients have worked for long, and nothing came of it"
+
+    def play(self, fault: str, until: Callable[[], object] = lambda: False) -> None:
         """A cycle with a fault.
 
         Args:
             fault: which one.
-            work_seconds: how long clients work before the fault, at least.
             until: when it becomes true, clients wait no longer for the end of an owner that has to
                 go.
         """
@@ -173,7 +179,7 @@ class Chaos:
             load.declare(owner.port)
         watcher = Watcher(self.history, others)
         # Not before: what is declared may take longer than clients are to work.
-        at = time.monotonic() + work_seconds + self._rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
+        at = time.monotonic() + self._rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
         struck = [at]
 
         def strike() -> None:

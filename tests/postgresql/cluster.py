@@ -14,7 +14,7 @@ from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import command, environment
 
-LEASE_MS = 5_000
+LEASE_MS = 8_000
 """A machine may stand still for seconds before a broker loses its store, which no test expects."""
 
 

@@ -413,7 +413,9 @@ def test_a_client_that_comes_after_the_end_of_the_owner_is_served(
 ) -> None:
     one, two = pair
     one.kill()
-    with connect(two.amqp) as connection, connection.channel() as channel:
+    # Its handshake takes until the lease is over and the other broker has read the store.
+    url = f"{two.amqp}?connection_timeout={SECONDS * 1_000:.0f}"
+    with connect(url) as connection, connection.channel() as channel:
         channel.declare_queue("jobs", durable=True)
         assert two.overview()["connections"] == 1
     assert two.state == "running"
