@@ -7,7 +7,7 @@ import re
 import resource
 import socket
 from collections.abc import Iterator
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 from urllib.request import urlopen
@@ -56,24 +56,35 @@ class Served(NamedTuple):
         return True
 
 
+@contextmanager
+def serving(request_seconds: int, *flags: str) -> Iterator[Served]:
+    """A broker that waits for so many seconds for a request."""
+    ports = free_port(), free_port()
+    flags += ("--management-port", str(ports[0]), "--metrics-port", str(ports[1]))
+    seconds = ("--management-request-timeout-seconds", str(request_seconds))
+    with running_broker(*flags, *seconds) as broker:
+        yield Served(broker, Api(ports[0]), ports[1])
+
+
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
-    """A broker with few connections for HTTP, which waits a second for a request."""
-    ports = free_port(), free_port()
-    flags = ("--management-port", str(ports[0]), "--metrics-port", str(ports[1]))
-    limits = ("--management-connection-max", str(LIMIT))
-    times = ("--management-request-timeout-seconds", "1")
-    with running_broker(*flags, *limits, *times) as broker:
-        yield Served(broker, Api(ports[0]), ports[1])
+    """A broker that waits a second for a request; only who sends none may ask it."""
+    with serving(1) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def crowded() -> Iterator[Served]:
+    """A broker with few connections for HTTP, of which none ends by itself during a test."""
+    with serving(600, "--management-connection-max", str(LIMIT)) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
 def patient() -> Iterator[Served]:
     """A broker that waits longer than any test, also for one that stands still for a second."""
-    ports = free_port(), free_port()
-    flags = ("--management-port", str(ports[0]), "--metrics-port", str(ports[1]))
-    with running_broker(*flags, "--management-request-timeout-seconds", "600") as broker:
-        yield Served(broker, Api(ports[0]), ports[1])
+    with serving(600) as found:
+        yield found
 
 
 def link_to(port: int) -> socket.socket:
@@ -151,34 +162,34 @@ def test_a_cut_off_request_gives_one_line_that_is_no_error(served: Served) -> No
     assert not [each for each in lines if "[error]" in each or "Traceback" in each]
 
 
-def test_idle_connections_make_room_for_probes_and_users(served: Served) -> None:
+def test_idle_connections_make_room_for_probes_and_users(crowded: Served) -> None:
     with ExitStack() as stack:
         for _ in range(3 * LIMIT):
-            for port in served.ports:
+            for port in crowded.ports:
                 stack.enter_context(link_to(port))
-        assert served.is_ready()
-        assert served.api.get("/api/overview")["node"]
-    assert eventually(lambda: "make room for new ones" in served.broker.log)
+        assert crowded.is_ready()
+        assert crowded.api.get("/api/overview")["node"]
+    assert eventually(lambda: "make room for new ones" in crowded.broker.log)
 
 
-def test_half_sent_requests_make_room_for_probes_and_users(served: Served) -> None:
+def test_half_sent_requests_make_room_for_probes_and_users(crowded: Served) -> None:
     with ExitStack() as stack:
         for _ in range(3 * LIMIT):
-            for port in served.ports:
+            for port in crowded.ports:
                 link = stack.enter_context(link_to(port))
                 link.sendall(b"POST /api/login HTTP/1.1\r\ncontent-length: 9\r\n")
-        assert served.is_ready()
-        assert served.api.get("/api/overview")["node"]
+        assert crowded.is_ready()
+        assert crowded.api.get("/api/overview")["node"]
 
 
-def test_clients_that_read_no_answer_make_room_for_probes_and_users(served: Served) -> None:
+def test_clients_that_read_no_answer_make_room_for_probes_and_users(crowded: Served) -> None:
     with ExitStack() as stack:
         for _ in range(3 * LIMIT):
-            for port, path in zip(served.ports, ("/api/openapi.json", "/metrics"), strict=True):
+            for port, path in zip(crowded.ports, ("/api/openapi.json", "/metrics"), strict=True):
                 link = stack.enter_context(link_to(port))
                 link.sendall(100 * request("GET", path))
-        assert served.is_ready()
-        assert served.api.get("/api/overview")["node"]
+        assert crowded.is_ready()
+        assert crowded.api.get("/api/overview")["node"]
 
 
 def test_a_client_that_reads_no_answer_is_cut_off(served: Served) -> None:
@@ -192,18 +203,18 @@ def test_a_client_that_reads_no_answer_is_cut_off(served: Served) -> None:
         assert eventually(lambda: "does not read its answer" in served.broker.log)
 
 
-def test_a_user_has_a_share_of_the_connections(served: Served) -> None:
-    served.api.user("greedy", "administrator", vhost="/")
-    served.api.done("PUT", "/api/queues/%2F/watched", {})
+def test_a_user_has_a_share_of_the_connections(crowded: Served) -> None:
+    crowded.api.user("greedy", "administrator", vhost="/")
+    crowded.api.done("PUT", "/api/queues/%2F/watched", {})
     with ExitStack() as stack:
         login = "authorization: Basic Z3JlZWR5OnA="
         idle = []
         for _ in range(2 * LIMIT):
-            link = stack.enter_context(link_to(served.api.port))
+            link = stack.enter_context(link_to(crowded.api.port))
             link.sendall(request("GET", "/api/whoami", login))
             assert read_answer(link).status == 200
             idle.append(link)
-        assert served.api.get("/api/whoami")["name"] == "guest"
+        assert crowded.api.get("/api/whoami")["name"] == "guest"
         assert ends(idle[0]), "the oldest has made room"
 
 

@@ -114,7 +114,8 @@ def test_half_a_handshake_counts_as_a_connection(made: Path) -> None:
         with plain_socket(broker) as slow:
             slow.sendall(half_hello())
             early = Talker(socket.create_connection(("127.0.0.1", broker.port), timeout=SECONDS))
-            with pytest.raises(AssertionError):
+            # Its end is a reset if the broker has not read what came before.
+            with pytest.raises((AssertionError, ConnectionError)):
                 early.log_in()
         assert eventually(lambda: "node connection limit (1) is reached" in broker.log)
         assert eventually(lambda: "the TLS handshake failed" in broker.log), broker.log
