@@ -118,6 +118,8 @@ def test_the_pages_of_a_connection_and_a_channel_have_no_barriers(
 ) -> None:
     themed.page.set_viewport_size(WIDE)
     for kind, text in (("connection", "Pika Python Client Library"), ("channel", "eu-worker")):
+        # Those of the tests before may still be ending.
+        assert eventually(lambda: len(site.api.get(f"/api/{kind}s")) == 1)  # noqa: B023
         (found,) = site.api.get(f"/api/{kind}s")
         themed.show(f"{kind}s/{segment(found['name'])}", found["name"])
         expect(themed.page.locator("main")).to_contain_text(text)

@@ -7,8 +7,8 @@ the end.
 
 from __future__ import annotations
 
-BEAT_SECONDS = 2
-"""The interval that is agreed on: four seconds of silence are too many, and three are not."""
+BEAT_SECONDS = 3
+"""The interval that is agreed on: six seconds of silence are too many, and four are not."""
 
-IDLE_SECONDS = 7
+IDLE_SECONDS = 9
 """Longer than either side lives without the other's heartbeats."""

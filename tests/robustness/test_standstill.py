@@ -22,10 +22,13 @@ from tests.patience import eventually
 from tests.running import RunningBroker, asked, running_broker
 from tests.unit.server.listening import talk
 
-BEAT_SECONDS = 2
-"""Twice that is how long this process may get no time itself: the broker cuts it rightly then."""
-STILL_SECONDS = 4.8
-"""More than two heartbeats, and less than the clients here wait for the broker's."""
+BEAT_SECONDS = 3
+"""Half of it less than twice that is how long this process may stand still itself: the broker cuts
+it rightly then."""
+STILL_SECONDS = 6.6
+"""More than two heartbeats."""
+PIKA_BEAT_SECONDS, PIKA_STILL_SECONDS = 2, 4.8
+"""pika gives the broker up when nothing came for five seconds more than an interval."""
 
 
 @pytest.fixture(params=["asyncio", "uvloop"])
@@ -34,13 +37,14 @@ def broker(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
         yield started
 
 
-def stand_still(process: subprocess.Popen[bytes]) -> None:
-    """Stop a process as a suspended machine stops it, and let it go on."""
-    os.kill(process.pid, signal.SIGSTOP)
-    try:
-        time.sleep(STILL_SECONDS)
-    finally:
-        os.kill(process.pid, signal.SIGCONT)
+def stand_still(process: subprocess.Popen[bytes], seconds: float = STILL_SECONDS) -> None:
+    """Stop a process as a suspended machine stops it, and let it go on.
+
+    Another process does so: it is not for longer where this one stands still, too.
+    """
+    pid = process.pid
+    script = f"kill -STOP {pid}; sleep {seconds}; kill -CONT {pid}"
+    subprocess.run(["sh", "-c", script], check=True)
 
 
 def stood_still(broker: RunningBroker) -> bool:
@@ -60,14 +64,16 @@ def test_no_client_of_any_version_is_cut_as_the_broker_stood_still(broker: Runni
 
 
 def test_pika_and_aio_pika_are_not_cut_as_the_broker_stood_still(broker: RunningBroker) -> None:
-    parameters = pika.ConnectionParameters("127.0.0.1", broker.port, heartbeat=BEAT_SECONDS)
+    parameters = pika.ConnectionParameters("127.0.0.1", broker.port, heartbeat=PIKA_BEAT_SECONDS)
     blocking = pika.BlockingConnection(parameters)
-    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/%2F?heartbeat={BEAT_SECONDS}"
+    url = f"amqp://guest:guest@127.0.0.1:{broker.port}/%2F?heartbeat={PIKA_BEAT_SECONDS}"
 
     async def idle() -> None:
         async with await aio_pika.connect(url) as other:
             channel = await other.channel()
-            still = asyncio.create_task(asyncio.to_thread(stand_still, broker.process))
+            still = asyncio.create_task(
+                asyncio.to_thread(stand_still, broker.process, PIKA_STILL_SECONDS)
+            )
             while not still.done():
                 await asyncio.to_thread(blocking.process_data_events, 0.05)
             await still
