@@ -14,6 +14,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import Log
 from harebell.store.disk import DiskStore
+from harebell.store.log.loaded_offsets import LoadedOffsets
 from tests.robustness.ledger import Ledger
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
@@ -22,6 +23,10 @@ QUEUE = "queue"
 SEGMENT_SIZE = 4096
 AHEAD_FROM = 512
 """Far below what brokers have, so that space is written ahead of the records of small scripts."""
+OFFSETS_BYTES = 200
+"""Far below what brokers have, so that offsets of records are left out of memory."""
+OFFSETS_MIN_MESSAGES = 4
+"""Far below what brokers have, so that the segments of small scripts have index files."""
 START_MS = 1_700_000_000_000
 
 Picture = list[tuple[str, int, bytes, int]]
@@ -134,6 +139,7 @@ class Life:
             clean=clean,
             ahead_from=ahead_from,
         )
+        self.store.offsets = LoadedOffsets(disk, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES)
         self.logs: dict[str, Log] = {}
         self.cursors: dict[str, int] = {}
         self.held: dict[str, list[tuple[int, int]]] = {}
@@ -315,8 +321,8 @@ class Life:
                     self.accounts.ledger.settles(identity, number, durable=True)
         self._finalizing = [each for each in self._finalizing if each[0] > done]
 
-    def stop(self) -> bool:
-        """End in good order; False when the disk stalls."""
+    def stop(self, *, describes: bool = True) -> bool:
+        """End in good order, with indexes for the next start; False when the disk stalls."""
         if not self.perform():
             return False
         for identity in self.logs:
@@ -325,6 +331,8 @@ class Life:
         for _ in range(5):
             self.gather()
             if self.batch is None:
+                if describes:
+                    self.store.describe()
                 self.store.shut()
                 return True
             if not self.perform():

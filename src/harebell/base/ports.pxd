@@ -18,6 +18,7 @@ cdef class Log:
     cpdef tuple reach(
         self, long long position, long long end, long long messages, long long byte_count
     )
+    cpdef long long live_in(self, long long first, long long end) except -1
     cpdef long long byte_count(self) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1

@@ -119,6 +119,10 @@ class Log:
         """
         raise NotImplementedError
 
+    def live_in(self, first: int, end: int) -> int:
+        """Return how many records from `first` up to, not including, `end` are not settled."""
+        return self.reach(first, end, max(end - first, 0), -1)[1]
+
     def byte_count(self) -> int:
         """Return the size of the log in bytes, settled records of its segments included."""
         raise NotImplementedError

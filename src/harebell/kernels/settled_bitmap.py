@@ -2,6 +2,7 @@
 
 An offset takes four bytes per message. Most messages are settled in order, so the settled ones at
 the front are only a number (`_front`); a bitmap has those that are settled out of order behind it.
+The offsets of a segment that nobody reads may be left out of memory (`drop`); the rest stays.
 `settled_bitmap.pyx` beside this file draws both and is the same, compiled.
 """
 
@@ -34,12 +35,21 @@ class SettledBitmap:
         self._front = 0
         self._bits = bytearray()
 
+    def is_loaded(self) -> bool:
+        """True if the offsets are in memory: `offset`, `reach` and `add` need them."""
+        return len(self._offsets) == self.count
+
     def end(self) -> int:
         """The position after the last one."""
         return self.first + self.count
 
     def add(self, offset: int) -> int:
-        """Add the next message, by its offset in the file; return its position."""
+        """Add the next message, by its offset in the file; return its position.
+
+        Raises:
+            RuntimeError: the offsets are not loaded.
+        """
+        self._check_loaded()
         self._offsets.append(offset)
         self.count += 1
         self.live += 1
@@ -52,11 +62,16 @@ class SettledBitmap:
         return 0
 
     def offset(self, position: int) -> int:
-        """Return the offset of a message; -1 if it is lost or in another segment."""
+        """Return the offset of a message; -1 if it is lost or in another segment.
+
+        Raises:
+            RuntimeError: the offsets are not loaded.
+        """
         index = position - self.first
-        if index < 0 or index >= self.count or self._offsets[index] == MISSING:
+        if index < 0 or index >= self.count:
             return -1
-        return self._offsets[index]
+        self._check_loaded()
+        return -1 if self._offsets[index] == MISSING else self._offsets[index]
 
     def settled(self, position: int) -> bool:
         """True if a position is settled, or in another segment."""
@@ -120,7 +135,11 @@ class SettledBitmap:
 
         Returns:
             The position behind the last message that counts, how many do, and their octets.
+
+        Raises:
+            RuntimeError: the offsets are not loaded.
         """
+        self._check_loaded()
         index = max(position - self.first, self._front)
         limit = min(end - self.first, self.count)
         reached, count, total = position, 0, 0
@@ -140,6 +159,14 @@ class SettledBitmap:
             index += 1
         return reached, count, total
 
+    def live_in(self, first: int, end: int) -> int:
+        """Return how many positions from `first` up to, not including, `end` are not settled."""
+        index = max(first - self.first, self._front)
+        limit = min(end - self.first, self.count)
+        if index == self._front and limit == self.count:
+            return self.live
+        return sum(not self._bit(each) for each in range(index, limit))
+
     def ranges(self) -> bytes:
         """Return the settled ranges as the payload of a `settled` record (FORMAT.md, kind 2)."""
         pairs = []
@@ -153,6 +180,55 @@ class SettledBitmap:
                 index += 1
             pairs.append(pack("<QI", self.first + begin, index - begin))
         return b"".join(pairs)
+
+    # --- parts that are stored ------------------------------------------------------------------
+
+    def offsets(self) -> bytes:
+        """Return the offsets, four octets each, little-endian; none if they are not loaded."""
+        return self._offsets.tobytes()
+
+    def offset_bytes(self) -> int:
+        """Return the octets of memory that the offsets take."""
+        return len(self._offsets) * self._offsets.itemsize
+
+    def load(self, offsets: bytes) -> bool:
+        """Take the offsets again; return False if they are loaded or not as many as messages."""
+        if self.is_loaded() or len(offsets) != self.count * self._offsets.itemsize:
+            return False
+        self._offsets.frombytes(offsets)
+        return True
+
+    def drop(self) -> int:
+        """Leave the offsets out of memory until `load`."""
+        self._offsets = array("I")
+        return 0
+
+    def restore(self, count: int) -> int:
+        """Add messages to an empty bitmap whose offsets are not loaded."""
+        self.count = self.live = count
+        return 0
+
+    def front(self) -> int:
+        """Return how many messages are settled before the first one that is not."""
+        return self._front
+
+    def bits(self) -> bytes:
+        """Return a bit for each message that is settled behind the front; see `settle_state`."""
+        return bytes(self._bits)
+
+    def settle_state(self, front: int, bits: bytes) -> int:
+        """Settle what another bitmap of the same segment has: its `front()` and `bits()`."""
+        self.settle_range(self.first, self.first + front)
+        for octet, mask in enumerate(bits):
+            if mask:
+                for bit in range(8):
+                    if mask >> bit & 1:
+                        self.settle(self.first + octet * 8 + bit)
+        return 0
+
+    def _check_loaded(self) -> None:
+        if not self.is_loaded():
+            raise RuntimeError("the offsets of the segment are not loaded")
 
     def _bit(self, index: int) -> bool:
         offset = index >> 3

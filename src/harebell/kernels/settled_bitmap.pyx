@@ -5,12 +5,16 @@ settled_bitmap.py beside this file is the same in pure Python; both agree call f
     index      0 ............ _front ................ count
     settled    all of them    a bit each in _bits     do not exist
 
+While the offsets are not in memory, `_offsets` is NULL and `_capacity` is `count`, so that `add`
+meets it only where it would grow the array.
+
 Bit `index & 7` of byte `index >> 3` belongs to an index. Bytes behind `_mapped` do not exist and
 count as zero: a queue that is settled in order has no bitmap at all.
 """
 
-from libc.stdlib cimport free, realloc
-from libc.string cimport memset
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.stdlib cimport free, malloc, realloc
+from libc.string cimport memcpy, memset
 
 from struct import pack
 
@@ -41,6 +45,9 @@ cdef class SettledBitmap:
         free(self._offsets)
         free(self._bits)
 
+    cpdef bint is_loaded(self) noexcept:
+        return self._offsets != NULL or self.count == 0
+
     cpdef long long end(self) except -1:
         return self.first + self.count
 
@@ -48,6 +55,7 @@ cdef class SettledBitmap:
         cdef long long wanted
         cdef unsigned int* grown
         if self.count == self._capacity:
+            self._check_loaded()
             # Doubling: how many messages a segment gets is not known before it is full.
             wanted = self._capacity * 2 if self._capacity else FIRST_CAPACITY
             grown = <unsigned int*>realloc(self._offsets, <size_t>wanted * sizeof(unsigned int))
@@ -67,9 +75,11 @@ cdef class SettledBitmap:
 
     cpdef long long offset(self, long long position) except -2:
         cdef long long index = position - self.first
-        if index < 0 or index >= self.count or self._offsets[index] == LOST:
+        if index < 0 or index >= self.count:
             return -1
-        return self._offsets[index]
+        if self._offsets == NULL:
+            self._check_loaded()
+        return -1 if self._offsets[index] == LOST else <long long>self._offsets[index]
 
     cpdef bint settled(self, long long position) except -1:
         cdef long long index = position - self.first
@@ -148,6 +158,7 @@ cdef class SettledBitmap:
         cdef long long count = 0
         cdef long long total = 0
         cdef long long behind, size
+        self._check_loaded()
         while index < limit and count < messages:
             if not self._bit(index):
                 # A record ends where the next one that exists begins.
@@ -164,6 +175,19 @@ cdef class SettledBitmap:
             index += 1
         return reached, count, total
 
+    cpdef long long live_in(self, long long first, long long end) except -1:
+        cdef long long index = max(first - self.first, self._front)
+        cdef long long limit = min(end - self.first, self.count)
+        cdef long long live = 0
+        if index == self._front and limit == self.count:
+            return self.live
+        if self._bits == NULL:
+            return max(limit - index, 0)
+        while index < limit:
+            live += not self._bit(index)
+            index += 1
+        return live
+
     cpdef bytes ranges(self):
         cdef long long index = 0
         cdef long long begin
@@ -177,6 +201,69 @@ cdef class SettledBitmap:
                 index += 1
             found.append(pack("<QI", self.first + begin, index - begin))
         return b"".join(found)
+
+    cpdef bytes offsets(self):
+        if self._offsets == NULL:
+            return b""
+        return PyBytes_FromStringAndSize(
+            <char*>self._offsets, <Py_ssize_t>self.count * sizeof(unsigned int)
+        )
+
+    cpdef long long offset_bytes(self) except -1:
+        return 0 if self._offsets == NULL else self._capacity * <long long>sizeof(unsigned int)
+
+    cpdef bint load(self, bytes offsets) except -1:
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(offsets)
+        if self.is_loaded() or size != <Py_ssize_t>self.count * <Py_ssize_t>sizeof(unsigned int):
+            return False
+        self._offsets = <unsigned int*>malloc(<size_t>size)
+        if self._offsets == NULL:
+            raise MemoryError()
+        memcpy(self._offsets, PyBytes_AS_STRING(offsets), <size_t>size)
+        self._capacity = self.count
+        return True
+
+    cpdef int drop(self) except -1:
+        free(self._offsets)
+        self._offsets = NULL
+        self._capacity = self.count
+        return 0
+
+    cpdef int restore(self, long long count) except -1:
+        self.count = count
+        self.live = count
+        self._capacity = count
+        return 0
+
+    cpdef long long front(self) except -1:
+        return self._front
+
+    cpdef bytes bits(self):
+        # Not the zeros behind the last message: the array grows by half of itself.
+        cdef long long size = min(self._mapped, (self.count + 7) >> 3)
+        return PyBytes_FromStringAndSize(<char*>self._bits, <Py_ssize_t>size)
+
+    cpdef int settle_state(self, long long front, bytes bits) except -1:
+        cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(bits)
+        cdef long long octet
+        cdef int bit
+        if self._front == 0 and self._bits == NULL and 0 <= front <= self.count:
+            # Nothing is settled yet: no loop is needed.
+            self._front = front
+            self.live -= front
+        else:
+            self.settle_range(self.first, self.first + front)
+        for octet in range(PyBytes_GET_SIZE(bits)):
+            if octets[octet]:
+                for bit in range(8):
+                    if octets[octet] >> bit & 1:
+                        self.settle(self.first + octet * 8 + bit)
+        return 0
+
+    cdef int _check_loaded(self) except -1:
+        if not self.is_loaded():
+            raise RuntimeError("the offsets of the segment are not loaded")
+        return 0
 
     cdef bint _bit(self, long long index) noexcept:
         cdef long long octet = index >> 3

@@ -116,6 +116,8 @@ class Survey:
             bytes,
             lambda level, text: self._reports.append((level, text)),
             clean=was_clean,
+            # An index would stand for records that this check has to look at.
+            indexes=False,
         )
         self.remarks = [text for _, text in self._reports]
 

@@ -30,8 +30,10 @@ from harebell.store.limits import (
     SEGMENT_BYTES,
     TRANSIENT_SPILL_BYTES,
 )
+from harebell.store.log import log_index
 from harebell.store.log.durable_log import DurableLog
 from harebell.store.log.handles import Handles
+from harebell.store.log.loaded_offsets import LoadedOffsets
 from harebell.store.log.segment import Segment
 from harebell.store.log.segmented_log import SegmentedLog
 from harebell.store.log.spill import Spilling
@@ -62,6 +64,7 @@ class DiskStore(Store):
         segment_bytes: the size of a segment, unless a log has its own.
         ahead_from: the size of a segment from which space is written ahead of its records.
         clean: whether the last process says that it closed every log in good order.
+        indexes: whether the indexes of logs and segments are used; without them all is read.
 
     Attributes:
         interval_ms: milliseconds of a durability "interval" that has none.
@@ -89,6 +92,8 @@ class DiskStore(Store):
         segment_bytes: int = SEGMENT_BYTES,
         clean: bool = False,
         ahead_from: int = AHEAD_FROM_BYTES,
+        *,
+        indexes: bool = True,
     ) -> None:
         self.files = files
         self.definitions = definitions
@@ -96,6 +101,7 @@ class DiskStore(Store):
         self.clock = clock
         self.report = report
         self.handles = Handles(files)
+        self.offsets = LoadedOffsets(files, indexes=indexes)
         self.redo = Redo(files)
         self.commit: GroupCommit = GroupCommit(files, definitions, self.redo, self.handles)
         self.logs: dict[str, DurableLog] = {}
@@ -109,6 +115,7 @@ class DiskStore(Store):
         self._segment_bytes = segment_bytes
         self._clean = clean
         self._ahead_from = ahead_from
+        self._indexes = indexes
         self.work = Work()
         self._refused: dict[str, int] = {}
         self.owner_of: Callable[[str], str] = lambda _identity: ""
@@ -187,7 +194,9 @@ class DiskStore(Store):
         # A new log has no files, so declaring a queue reads nothing and cannot fail here.
         if identity.partition("-")[0] not in self._new:
             try:
-                recovered = Recovery(self.files, identity, log.directory, report).run()
+                recovered = Recovery(
+                    self.files, identity, log.directory, report, index=self._indexes
+                ).run()
             except OSError as error:
                 raise refused(f"cannot read the log {log.directory}", error) from None
             if self._clean and recovered.closed:
@@ -261,10 +270,21 @@ class DiskStore(Store):
             log.close()
 
     def describe(self) -> None:
-        """Store the inventory for the next start, when there are no more changes."""
+        """Store the inventory and the indexes for the next start, when nothing changes any more."""
+        for log in self.logs.values():
+            self._describe(log)
         inventory.write(
             self.files, {identity: len(log.segments) for identity, log in self.logs.items()}
         )
+
+    def _describe(self, log: DurableLog) -> None:
+        try:
+            index = log.index()
+            if index is not None:
+                log_index.write(self.files, log.directory, index, log.seed)
+        except OSError:
+            # The next start reads all segments then. An older index would be right too.
+            log_index.remove(self.files, log.directory)
 
     def shut(self) -> None:
         """Close every file."""

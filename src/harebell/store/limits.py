@@ -35,6 +35,12 @@ READ_HELD_BYTES = 67_108_864
 """Most bytes of blocks in memory, for all logs; a single larger message is allowed."""
 READ_PLACES = 7
 """Places of a log that are read in order at the same time, beside the last one."""
+OFFSETS_BYTES = 16_777_216
+"""Most memory for the offsets of full segments, of all logs together (16 MiB): those loaded first
+are left out of memory."""
+OFFSETS_MIN_MESSAGES = 256
+"""Number of messages from which a segment has an index file of its own: the offsets of fewer take
+less room than a file."""
 SCAN_WINDOW_BYTES = 4_194_304
 """Size of one read when a log is opened."""
 AHEAD_FROM_BYTES = 65_536

@@ -1,6 +1,7 @@
 """Open a log: read its segments and handle damage.
 
-Each segment is read once, from its header to its end. These are the cases, and what is done. "Good"
+The segments that the state of the log covers (`log/log_index.py`) are not read. Each other one is
+read once, from its header to its end. These are the cases, and what is done. "Good"
 is a record whose size, CRC and position fit; "newest" is the segment that the log is continued in.
 
     header       what follows at the offset         newest   outcome
@@ -27,6 +28,7 @@ from __future__ import annotations
 
 import errno
 from collections.abc import Callable
+from contextlib import suppress
 from enum import Enum, auto
 from itertools import pairwise
 from struct import error as struct_error
@@ -50,11 +52,15 @@ from harebell.kernels.records import (
     scan,
 )
 from harebell.store.limits import SCAN_WINDOW_BYTES
+from harebell.store.log import log_index
+from harebell.store.log.log_index import LogIndex, SegmentState
 from harebell.store.log.segment import (
     HEADER_BYTES,
+    INDEX_SUFFIX,
     Segment,
     decode_header,
     first_of,
+    index_path,
     mark_of,
     seed_of,
     unused,
@@ -81,6 +87,7 @@ class RecoveredLog(Struct):
     Attributes:
         segments: in order; the log is continued in the last one.
         seen: every position below it may have been handed out.
+        mark: the highest mark of such positions, which may be behind the end.
         handed: every position below it was handed out; known after an orderly close only.
         counts: delivery counts by position.
         damaged: whether any damage was found.
@@ -89,6 +96,7 @@ class RecoveredLog(Struct):
 
     segments: list[Segment] = field(default_factory=list)
     seen: int = 0
+    mark: int = 0
     handed: int = 0
     counts: dict[int, int] = field(default_factory=dict)
     damaged: bool = False
@@ -111,10 +119,17 @@ class Recovery:
         identity: the identity of the log.
         directory: the directory of its segments.
         report: called with a level and a text for each damage.
+        index: whether the state of the log may stand for the segments that it covers.
     """
 
     def __init__(
-        self, files: Files, identity: str, directory: str, report: Callable[[str, str], None]
+        self,
+        files: Files,
+        identity: str,
+        directory: str,
+        report: Callable[[str, str], None],
+        *,
+        index: bool = True,
     ) -> None:
         self._files = files
         self._identity = identity
@@ -122,6 +137,9 @@ class Recovery:
         self._seed = seed_of(identity)
         self._report = report
         self._quarantine = Quarantine(files, identity)
+        self._trusts_index = index
+        self._index: LogIndex | None = None
+        self._covered: dict[int, SegmentState] = {}
         self._notes: list[Note] = []
         self._log = RecoveredLog()
         self._marks = [0]
@@ -144,6 +162,7 @@ class Recovery:
             self._last_kind = 0
             self._log = RecoveredLog(damaged=True)
         self._apply()
+        self._tidy()
         return self._log
 
     def _read_all(self) -> bool:
@@ -151,13 +170,44 @@ class Recovery:
         names = [name for name in self._files.names(self._directory) if first_of(name) >= 0]
         while names and not self._belongs(names[-1], newest=True):
             names.pop()
+        self._use_index([first_of(name) for name in names])
         for name, following in pairwise([*names, ""]):
             newest = not following
-            if not (newest or self._belongs(name, newest=False)):
+            covered = first_of(name) in self._covered
+            if not (newest or covered or self._belongs(name, newest=False)):
                 continue
             if not self._segment(name, following) and newest:
                 return False
         return True
+
+    def _use_index(self, firsts: list[int]) -> None:
+        """Take the state of the log, if it fits the segments with these first positions."""
+        self._index, self._covered = None, {}
+        index = None
+        if self._trusts_index and firsts:
+            index = log_index.read(self._files, self._directory, self._seed)
+        if index is None:
+            return
+        if not index.fits(self._files, self._directory, self._identity, firsts):
+            self._report("info", f"{self._directory}/{log_index.NAME} is of other segments")
+            return
+        self._index = index
+        self._covered = {state.first: state for state in index.segments if state.covered}
+        self._marks.append(index.mark)
+        self._log.counts = dict(index.counts)
+
+    def _tidy(self) -> None:
+        """Remove index files that are of no use any more."""
+        segments = self._log.segments
+        if self._index is None:
+            log_index.remove(self._files, self._directory)
+        # The newest segment gets more records.
+        full = {index_path(segment.path) for segment in segments[:-1]}
+        for name in self._files.names(self._directory):
+            path = f"{self._directory}/{name}"
+            if name.endswith(INDEX_SUFFIX) and path not in full:
+                with suppress(OSError):
+                    self._files.remove(path)
 
     # --- one segment ----------------------------------------------------------------------------
 
@@ -196,12 +246,15 @@ class Recovery:
             self._quarantine.move(path)
             return False
         segment = Segment(self._directory, first, self._seed)
+        segments.append(segment)
+        if first in self._covered:
+            self._covered[first].restore(segment, self._seed)
+            return True
         file = self._files.open(path)
         try:
             self._read(file, segment, path, self._end_before(following))
         finally:
             file.close()
-        segments.append(segment)
         return True
 
     def _end_before(self, following: str) -> tuple[int, int] | None:
@@ -226,6 +279,7 @@ class Recovery:
         header = decode_header(file.read_at(HEADER_BYTES, 0))
         if header is None:
             offset = self._next_good(file, segment, 0, size)
+            segment.exact = False
             text = f"{path}: its header is damaged, bytes 0 to {offset} are skipped"
             self._damage("error", text + self._copied(file, path, 0, offset))
         else:
@@ -275,6 +329,7 @@ class Recovery:
                 case Outcome.TORN:
                     return self._cut_torn(file, path, offset, end)
                 case Outcome.DAMAGED:
+                    segment.exact = False
                     text = f"{path}: bytes {offset} to {end} are damaged and skipped"
                     self._damage("error", text + self._copied(file, path, offset, end))
             offset = end
@@ -382,6 +437,7 @@ class Recovery:
 
     def _apply(self) -> None:
         log = self._log
+        self._apply_index()
         for note in self._notes:
             try:
                 self._apply_note(note)
@@ -389,7 +445,8 @@ class Recovery:
                 self._damage("error", f"{note.holder.path}: a record of kind {note.kind} is odd")
         end = log.segments[-1].positions.end() if log.segments else 0
         # Marks are written ahead, so they may point behind the last message.
-        log.seen = min(max(self._marks), end)
+        log.mark = max(self._marks)
+        log.seen = min(log.mark, end)
         if log.damaged:
             # A mark may be among the damaged bytes, so any message may have been delivered.
             log.seen = end
@@ -404,6 +461,16 @@ class Recovery:
             if any(not segment.positions.settled(position) for segment in log.segments)
         }
 
+    def _apply_index(self) -> None:
+        """Settle what the state has as settled in segments that were read."""
+        if self._index is None:
+            return
+        states = {state.first: state for state in self._index.segments if not state.covered}
+        for segment in self._log.segments:
+            if segment.first in states:
+                state = states[segment.first]
+                segment.positions.settle_state(state.front, state.bits)
+
     def _apply_note(self, note: Note) -> None:
         if note.kind == SETTLED:
             for first, count in iter_unpack("<QI", note.content):
@@ -415,8 +482,11 @@ class Recovery:
         elif note.kind == SEEN:
             self._marks.append(unpack("<Q", note.content)[0])
         elif note.kind == COUNT:
+            # The state has later counts than the segments before the one that was the newest then.
+            older = self._index is not None and note.holder.first < self._index.newest
             for position, count in iter_unpack("<QI", note.content):
-                self._log.counts[position] = count
+                if not older:
+                    self._log.counts[position] = count
                 for segment in self._covering(position, position + 1):
                     note.holder.refer(segment.first)
 

@@ -6,6 +6,7 @@ import errno
 from contextlib import suppress
 
 from harebell.base.ports import Files
+from harebell.store.log.segment import index_path
 
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
@@ -54,13 +55,16 @@ class Removal:
             self.failed = error
 
     def remove(self) -> None:
-        """Remove the file, and sync its directory.
+        """Remove the file with its index, and sync its directory.
 
         Raises:
             OSError: the disk refuses; `syncing` says whether it was the sync.
         """
         self.syncing = False
         # The whole log may have been removed meanwhile, or an earlier attempt came so far.
+        with suppress(OSError):
+            # Without its segment an index does no harm, and the next start removes it.
+            self._files.remove(index_path(self._path))
         with suppress(FileNotFoundError):
             self._files.remove(self._path)
         self.syncing = True

@@ -171,7 +171,7 @@ def _before_end(log: Log, end: int, count: int) -> int:
     low, high = min(log.first(), end), end
     while low < high:
         middle = (low + high + 1) // 2
-        if log.reach(middle, end, count, _NONE)[1] >= count:
+        if log.live_in(middle, end) >= count:
             low = middle
         else:
             high = middle - 1

@@ -349,7 +349,7 @@ class StreamQueue(Queue):
         """Return how many messages are kept."""
         if self._barrier < 0:
             return self._log.live()
-        return self._log.reach(0, self._barrier, self._barrier, -1)[1]
+        return self._log.live_in(0, self._barrier)
 
     def heads_by_log(self) -> list[tuple[Log, int]]:
         """Return the log, with its first position; nothing if it is empty."""

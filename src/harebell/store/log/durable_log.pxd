@@ -19,6 +19,7 @@ cdef class DurableLog(SegmentedLog):
     cdef long long _limit
     cdef Segment _tail
     cdef long long _seen
+    cdef long long _mark
     cdef SettlementBuffer _settlements
     cdef list _leaving
     cdef list _sealed

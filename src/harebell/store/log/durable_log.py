@@ -14,6 +14,7 @@ from harebell.kernels.rows import Rows
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.limits import STAGE_UNSYNCED_SEGMENTS, WRITE_EARLY_BYTES
 from harebell.store.log.large_record import LargeRecord
+from harebell.store.log.log_index import LogIndex, index_of
 from harebell.store.log.segment import Segment, encode_header
 from harebell.store.log.segmented_log import SegmentedLog
 from harebell.store.log.settlement_buffer import SettlementBuffer, write_all_of
@@ -48,6 +49,8 @@ class DurableLog(SegmentedLog):
         self._limit = segment_bytes
         self._tail: Segment | None = None
         self._seen = 0
+        # The highest mark of delivered records that is in a file.
+        self._mark = 0
         self._settlements = SettlementBuffer()
         self._leaving: list[Segment] = []
         self._sealed: list[Segment] = []
@@ -100,6 +103,8 @@ class DurableLog(SegmentedLog):
             else:
                 # No confirm waits for a row of a batch.
                 self._row_bytes += grown
+        else:
+            tail.exact = False
         return position
 
     def append_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
@@ -134,6 +139,8 @@ class DurableLog(SegmentedLog):
                 self._commit.records += count
             else:
                 self._row_bytes += grown
+            if not keep:
+                tail.exact = False
             first += count
             if buffer.size >= self._early_from:
                 self._write_early(tail)
@@ -246,6 +253,7 @@ class DurableLog(SegmentedLog):
         self._settlements.clear()
         self._counted = None
         for segment in self.segments:
+            self._store.offsets.remove(segment)
             segment.held = 0
             self._forget_large(segment)
             self._forget_recalled(segment)
@@ -263,6 +271,7 @@ class DurableLog(SegmentedLog):
         # Any segment may have a large message: `is_spilled` looks for it.
         self.has_large = bool(self.segments)
         self._seen = recovered.seen
+        self._mark = recovered.mark
         self._settlements.adopt(recovered.seen)
         self._counted = recovered.counts or None
         if not self.segments:
@@ -272,6 +281,8 @@ class DurableLog(SegmentedLog):
         self._end = self._tail.positions.end()
         self._live = sum(segment.positions.live for segment in self.segments)
         for segment in self.segments[:-1]:
+            if segment.positions.is_loaded():
+                self._store.offsets.add(segment, self.seed)
             # The last process died after the commit that settled them, and before it removed the
             # file.
             if segment.positions.live == 0:
@@ -295,6 +306,7 @@ class DurableLog(SegmentedLog):
     def _is_row(self, segment: Segment, position: int) -> bool:
         """True if a record is a row of a batch; False if it cannot be read."""
         try:
+            self._load_offsets(segment)
             return self._reader.is_row(segment, segment.positions.offset(position))
         except OSError:
             return False
@@ -306,6 +318,22 @@ class DurableLog(SegmentedLog):
             self._settlements.write_end(self._tail.buffer, self._end, self._clock.ms)
             self._touch()
         return 0
+
+    def index(self) -> LogIndex | None:
+        """Return its state, for the next start; None if that has to read all segments anyway.
+
+        Everything is on disk, and the record of an orderly close is the last one.
+
+        Raises:
+            OSError: the disk refuses.
+        """
+        if self._tail is None or self._gone or self.dirty or not self._tail.all_on_disk():
+            return None
+        for segment in self._unsynced:
+            # After a loss of power, the start has to see which of its rows are there.
+            segment.exact = False
+        mark = max(self._mark, self._settlements.mark)
+        return index_of(self._store, self.segments, self._counted or {}, mark, self.seed)
 
     # --- batches --------------------------------------------------------------------------------
 
@@ -434,10 +462,10 @@ class DurableLog(SegmentedLog):
         self.segments.append(fresh)
         if tail is not None and tail.positions.live == 0:
             self._emptied(tail)
-        elif tail is not None and (
-            tail.buffer.size or tail.large is not None or tail.ahead > tail.end()
-        ):
-            self._sealed.append(tail)
+        elif tail is not None:
+            if tail.buffer.size or tail.large is not None or tail.ahead > tail.end():
+                self._sealed.append(tail)
+            self._store.offsets.add(tail, self.seed)
         return fresh
 
     def _write_early(self, segment: Segment) -> int:
@@ -502,6 +530,7 @@ class DurableLog(SegmentedLog):
         """Remove a segment without unsettled records."""
         self._forget_recalled(segment)
         if segment is not self._tail:
+            self._store.offsets.remove(segment)
             self._leave(segment)
             if segment.made:
                 self._leaving.append(segment)

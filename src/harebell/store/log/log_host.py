@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from harebell.base.clock import Clock
     from harebell.base.gauge import Gauge
-    from harebell.base.ports import File
+    from harebell.base.ports import File, Files
     from harebell.base.work import Step, Work
     from harebell.store.commit import GroupCommit
     from harebell.store.log.handles import Handles
+    from harebell.store.log.loaded_offsets import LoadedOffsets
     from harebell.store.log.segment import Segment
 
 
@@ -27,10 +28,12 @@ class LogHost(Protocol):
 
     pressed: bool
 
+    files: Files
     gauge: Gauge
     clock: Clock
     commit: GroupCommit
     handles: Handles
+    offsets: LoadedOffsets
     report: Callable[[str, str], None]
     work: Work
 

@@ -19,6 +19,8 @@ cdef class Segment:
     cdef public long long limit
     cdef public object targets
     cdef public long long newest
+    cdef public bint exact
+    cdef public bint indexed
     cdef public long long ahead
     cdef public bint stretching
     cdef public object reader

@@ -38,6 +38,7 @@ from harebell.kernels.settled_bitmap import SettledBitmap
 
 HEADER_BYTES = 64
 SUFFIX = ".seg"
+INDEX_SUFFIX = ".idx"
 NO_SUFFIX = (1 << 64) - 1
 
 if TYPE_CHECKING:
@@ -75,6 +76,11 @@ def first_of(name: str) -> int:
     return int(digits) if name.endswith(SUFFIX) and digits.isdecimal() else -1
 
 
+def index_path(path: str) -> str:
+    """Return the path of the index of a segment, by the path of the segment."""
+    return path.removesuffix(SUFFIX) + INDEX_SUFFIX
+
+
 def _identity_bytes(identity: str) -> tuple[bytes, int]:
     digits, dash, suffix = identity.partition("-")
     return bytes.fromhex(digits.zfill(_BARE_DIGITS)), int(suffix) if dash else NO_SUFFIX
@@ -105,6 +111,11 @@ def decode_header(data: bytes) -> tuple[bytes, int, int, int] | None:
         return None
     before, first, _, seen, identity, suffix = _CHECKED.unpack_from(data, _COVERED)
     return identity + suffix.to_bytes(8, "little"), first, seen, before * _ALIGN
+
+
+def header_crc(data: bytes) -> int:
+    """Return the checksum in a header, which differs from that of any other segment."""
+    return int.from_bytes(data[_COVERED - 4 : _COVERED], "little")
 
 
 def mark_of(identity: str) -> bytes:
@@ -140,6 +151,9 @@ class Segment:
         seed: where checksums start from.
 
     Attributes:
+        exact: whether reading the file would lead to these positions and settlements. Not if it has
+            a message that ends with the process, or damage: no index may stand for its records.
+        indexed: whether its index file is known to be right; see `segment_index`.
         ahead: the offset where the space written ahead ends; 0 when there is none.
         stretching: space ahead is being written; no early write may happen meanwhile.
         path: of the file.
@@ -168,12 +182,14 @@ class Segment:
     __slots__ = (
         "ahead",
         "buffer",
+        "exact",
         "fetchable",
         "first",
         "flying",
         "flying_at",
         "fresh",
         "held",
+        "indexed",
         "large",
         "limit",
         "made",
@@ -210,6 +226,8 @@ class Segment:
         self.limit = 0
         self.targets: set[int] | None = None
         self.newest = 0
+        self.exact = True
+        self.indexed = False
         self.ahead = 0
         self.stretching = False
         self.reader = None
@@ -245,6 +263,10 @@ class Segment:
         if self.large is not None:
             return self.large.offset - len(self.large.before)
         return self.buffer.start
+
+    def all_on_disk(self) -> bool:
+        """True if all its bytes are in the file, and no batch is writing to it."""
+        return self.made and not self.buffer.size and self.flying is None and self.large is None
 
     def refer(self, first: int) -> None:
         """Note that records here refer to messages in the segment with this first position."""

@@ -40,10 +40,13 @@ cdef class SegmentedLog(Log):
         stop="long long",
         more="long long",
         size="long long",
+        live="long long",
     )
     cpdef tuple reach(
         self, long long position, long long end, long long messages, long long byte_count
     )
+    @cython.locals(segment=Segment, live="long long")
+    cpdef long long live_in(self, long long first, long long end) except -1
     cpdef long long byte_count(self) except -1
     @cython.locals(near=Segment, segment=Segment, index="long long", nearest=Py_ssize_t)
     cdef Segment _find(self, long long position)
@@ -73,6 +76,7 @@ cdef class SegmentedLog(Log):
     cpdef long long retain(
         self, long long byte_count, long long moment, long long below=*
     ) except -1
+    cdef int _load_offsets(self, Segment segment) except -1
     cdef int _emptied(self, Segment segment) except -1
     cdef int _leave(self, Segment segment) except -1
     cpdef int release(self, Segment segment, long long byte_count) except -1

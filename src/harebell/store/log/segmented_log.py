@@ -98,6 +98,14 @@ class SegmentedLog(Log):
                 break
             if not segment.positions.live or segment.positions.end() <= position:
                 continue
+            try:
+                self._load_offsets(segment)
+            except OSError:
+                # A message whose size cannot be read counts as empty: to read it reports the error.
+                live = segment.positions.next(max(position, segment.first))
+                if count or live >= min(end, segment.positions.end()):
+                    break
+                return live + 1, 1, 0
             room = -1 if byte_count < 0 else byte_count - total
             stop, more, size = segment.positions.reach(
                 max(position, segment.first), end, segment.end(), messages - count, room
@@ -115,6 +123,15 @@ class SegmentedLog(Log):
                 break
         return reached, count, total
 
+    def live_in(self, first: int, end: int) -> int:
+        """Return how many records from `first` up to, not including, `end` are not settled."""
+        live = 0
+        for segment in self.segments[self._index(first) :]:
+            if segment.first >= end:
+                break
+            live += segment.positions.live_in(first, end)
+        return live
+
     def byte_count(self) -> int:
         """Return the size of the log in bytes."""
         return sum([segment.end() for segment in self.segments])
@@ -127,6 +144,8 @@ class SegmentedLog(Log):
         if segment is None or segment.positions.settled(position):
             return None
         try:
+            if not segment.positions.is_loaded():
+                self._load_offsets(segment)
             message = self._reader.read(segment, segment.positions.offset(position))
         except OSError as error:
             self._unreadable_at(segment, position, str(error))
@@ -186,6 +205,8 @@ class SegmentedLog(Log):
     def _append_record_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
         """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
+            if not segment.positions.is_loaded():
+                self._load_offsets(segment)
             well = self._reader.append_to(
                 segment, segment.positions.offset(position), position, builder
             )
@@ -298,7 +319,19 @@ class SegmentedLog(Log):
 
     # --- inside ---------------------------------------------------------------------------------
 
+    def _load_offsets(self, segment: Segment) -> int:
+        """Load the offsets of a segment, if they are not in memory.
+
+        Raises:
+            OSError: the file of the segment cannot be read.
+        """
+        if not segment.positions.is_loaded():
+            self._store.offsets.load(segment, self.seed)
+        return 0
+
     def _unreadable_at(self, segment: Segment, position: int, why: str) -> None:
+        # The next start shall look at its bytes, and skip those that are damaged.
+        segment.exact = False
         if self._unreadable is None:
             self._unreadable = set()
         if position not in self._unreadable:

@@ -446,7 +446,7 @@ class FifoOrder(MessageOrder):
 
     def withhold(self, first: int, end: int) -> int:
         """Lease a range after a restart; return how many messages it has."""
-        _, count, _ = self.log.reach(first, end, end - first, -1)
+        count = self.log.live_in(first, end)
         self.leases().add(first, end)
         self.count -= count
         self._old = max(self._old, min(end, self.log.end()))
@@ -478,7 +478,7 @@ class FifoOrder(MessageOrder):
         for first, end in runs:
             self.leases().remove(first, end)
             mine.add(first, end)
-            count += self.log.reach(first, end, end - first, -1)[1]
+            count += self.log.live_in(first, end)
         self.count += count
         if self._held is not None:
             # Messages that were requeued before the cursor moved back, and leased then.

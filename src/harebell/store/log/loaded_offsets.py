@@ -1,0 +1,100 @@
+"""Which full segments have the offsets of their records in memory, within a limit for all logs.
+
+A log needs the offsets of the segments that it reads. Those of a segment that nobody reads are left
+out of memory: only its state stays, which is a few numbers while it is settled in order.
+
+    full, or read after a start       in memory
+    more in memory than the limit     the oldest goes: written to its index file, and left out
+    a message of it is read           loaded from the index file, or else from the records
+"""
+
+from __future__ import annotations
+
+from harebell.base.ports import Files
+from harebell.store.limits import OFFSETS_BYTES, OFFSETS_MIN_MESSAGES
+from harebell.store.log import segment_index
+from harebell.store.log.segment import Segment
+
+
+class LoadedOffsets:
+    """The offsets in memory, those of the newest segments of logs left aside.
+
+    Args:
+        files: the data directory.
+        limit: bytes of memory that they may take.
+        smallest: number of messages from which a segment has an index file.
+        indexes: whether index files are read and written.
+
+    Attributes:
+        byte_count: bytes of memory that the offsets take.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        limit: int = OFFSETS_BYTES,
+        smallest: int = OFFSETS_MIN_MESSAGES,
+        *,
+        indexes: bool = True,
+    ) -> None:
+        self.byte_count = 0
+        self._files = files
+        self._limit = limit
+        self._smallest = smallest
+        self._indexes = indexes
+        # The seed of the checksums of each segment, in the order in which they were loaded.
+        self._seeds: dict[Segment, int] = {}
+
+    def worth_it(self, segment: Segment) -> bool:
+        """True if a segment has enough messages for a file of its own."""
+        return segment.positions.count >= self._smallest
+
+    def add(self, segment: Segment, seed: int) -> None:
+        """Count the offsets of a full segment, and leave others out of memory if it is too much.
+
+        Args:
+            segment: its offsets are loaded, and it gets no more records.
+            seed: where the checksums of its log start from.
+        """
+        if segment in self._seeds or not self.worth_it(segment):
+            return
+        self._seeds[segment] = seed
+        self.byte_count += segment.positions.offset_bytes()
+        if self.byte_count > self._limit:
+            self._shrink(segment)
+
+    def load(self, segment: Segment, seed: int) -> None:
+        """Load the offsets of a segment.
+
+        Raises:
+            OSError: the file of the segment cannot be read.
+        """
+        if self._indexes and segment_index.read(self._files, segment, seed):
+            segment.indexed = True
+        else:
+            file = self._files.open(segment.path)
+            try:
+                segment_index.find_offsets(file, segment, seed)
+            finally:
+                file.close()
+        self.add(segment, seed)
+
+    def remove(self, segment: Segment) -> None:
+        """Forget a segment that is removed."""
+        if self._seeds.pop(segment, None) is not None:
+            self.byte_count -= segment.positions.offset_bytes()
+
+    def store(self, segment: Segment, seed: int) -> None:
+        """Write the index file of a segment, if it has none and its offsets are loaded."""
+        if self._indexes and not segment.indexed and segment.positions.is_loaded():
+            segment.indexed = segment_index.write(self._files, segment, seed)
+
+    def _shrink(self, newest: Segment) -> None:
+        for segment, seed in list(self._seeds.items()):
+            # What is in no file yet cannot be read again.
+            if segment is not newest and segment.all_on_disk():
+                self.store(segment, seed)
+                self.remove(segment)
+                segment.positions.drop()
+                if self.byte_count <= self._limit:
+                    return
