@@ -262,14 +262,13 @@ class Chaos:
         self.publish()
         time.sleep(self._rng.random() * _SPREAD_SECONDS)
         flow = self._rng.choice(FLOWS)
-        victims = self._victims(victim)
-        # As a rule; it may have processed everything already.
         if victim == "driver":
             done = self._last(flow)
+            # As a rule; it may have processed everything already.
             eventually(lambda: self._last(flow) > done, _MOMENT_SECONDS)
-        else:
-            eventually(lambda: self._halfway(flow), _MOMENT_SECONDS)
             victims = self._victims(victim)
+        else:
+            victims = self._victims_at_work(victim, flow)
         self._kill(victim, victims)
         if victim in ("broker", TOGETHER):
             self._look_at_the_broker()
@@ -287,6 +286,21 @@ class Chaos:
             time.sleep(_LOOK_SECONDS)
             found = Victims(self._driver.pid)
         return found
+
+    def _victims_at_work(self, victim: str, flow: Flow) -> Victims:
+        """The processes that can be killed while a micro-batch is under way, that of a query first.
+
+        The queries may have processed everything already; then they get more.
+        """
+        until = time.monotonic() + _PATIENCE_SECONDS
+        while True:
+            eventually(lambda: self._halfway(flow), _MOMENT_SECONDS)
+            found = self._victims(victim)
+            if any(map(self._halfway, FLOWS)):
+                return found
+            self._still_there()
+            assert time.monotonic() < until, f"no micro-batch is ever under way\n{self._said()}"
+            self.publish()
 
     def _kill(self, victim: str, victims: Victims) -> None:
         all_of_them = victim == TOGETHER

@@ -142,7 +142,7 @@ def test_a_server_that_cannot_be_found_any_more_ends_and_another_one_takes_its_p
     record.unlink()
     second = json.loads(desk.start().communicate(timeout=PATIENCE_S)[0])
     assert second["pid"] != first["pid"]
-    assert not Path(f"/proc/{first['pid']}").exists()
+    assert eventually(lambda: not Path(f"/proc/{first['pid']}").exists())
     _ask_while_the_jvm_dies(desk, second["pid"])
 
 

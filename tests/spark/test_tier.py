@@ -7,7 +7,7 @@ import random
 import signal
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -72,10 +72,12 @@ class Stream:
             return connection.channel().span(self.name).first
 
     def is_settled(self) -> bool:
-        """True if retention has removed nothing for several of its rounds."""
+        """True if retention has removed nothing for several of its rounds.
+
+        The broker answers in between: where it stands still for a round, that is one of many.
+        """
         before = self.first()
-        time.sleep(4)
-        return self.first() == before
+        return all(_after_a_moment(self.first) == before for _ in range(40))
 
     def job(self, *flags: str) -> subprocess.Popen[str]:
         words = [command(), "lake", "tier", self.name, "--to", "tier", "--url", self.url, *flags]
@@ -98,6 +100,11 @@ class Stream:
         """The offsets in the files, in their order."""
         files = sorted(self.place.glob("part-*.parquet"))
         return [offset for file in files for offset in pq.read_table(file)["offset"].to_pylist()]
+
+
+def _after_a_moment(found: Callable[[], int]) -> int:
+    time.sleep(0.1)
+    return found()
 
 
 @pytest.fixture

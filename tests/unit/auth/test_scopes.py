@@ -39,10 +39,10 @@ def test_a_star_stands_for_anything_and_the_rest_for_itself(
 
 
 def test_a_pattern_takes_time_that_grows_with_the_text_alone() -> None:
-    began = time.process_time()
+    began = time.thread_time()
     assert not fits("*a" * 2_000 + "b", "a" * 255)
     assert not fits("*".join(["ab"] * 100), "ab" * 100 + "x")
-    assert time.process_time() - began < 1.0
+    assert time.thread_time() - began < 1.0
 
 
 def test_a_routing_key_needs_a_pattern_of_its_own() -> None:

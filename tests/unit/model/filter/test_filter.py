@@ -222,18 +222,18 @@ def test_the_units_of_a_filter_grow_with_what_it_reads() -> None:
 def test_a_hostile_expression_ends_at_once(pattern: str, text: str) -> None:
     condition = compile_filter(f"value RLIKE '{pattern}'")
     found = subject(text.encode())
-    begun = time.process_time()
+    begun = time.thread_time()
     with contextlib.suppress(FilterError):
         condition.selects(found)
-    assert time.process_time() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
 
 
 def test_a_hostile_like_ends_at_once() -> None:
     match = like("%_a" * 80)
-    begun = time.process_time()
+    begun = time.thread_time()
     match("a" * 16_000 + "b")
     match("ab" * 8_000)
-    assert time.process_time() - begun < 0.5
+    assert time.thread_time() - begun < 0.5
 
 
 _LETTERS = st.text("ab%_\\", max_size=6)

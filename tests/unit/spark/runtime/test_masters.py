@@ -8,6 +8,7 @@ import pytest
 
 from harebell.spark.runtime.java import SessionError
 from harebell.spark.runtime.masters import master_of
+from tests.ports import free_port
 
 
 @pytest.mark.parametrize("url", ["local", "local[4]", "local[*]", "local[2,4]", " local[*, 3] "])
@@ -74,8 +75,9 @@ def test_a_standalone_master_needs_its_port() -> None:
 
 def test_a_master_that_does_not_answer_is_told_at_once_and_without_its_token() -> None:
     """Spark itself would try for a minute, and Spark Connect for ten."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        port = server.getsockname()[1]
+    # Nobody else listens there afterwards.
+    port = free_port()
+    with socket.create_server(("127.0.0.1", port)):
         master_of(f"spark://127.0.0.1:{port}").check_answers()
         # One of several masters is enough.
         master_of(f"spark://127.0.0.1:1,127.0.0.1:{port}").check_answers()
