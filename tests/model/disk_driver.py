@@ -41,6 +41,7 @@ class DiskDriver(Driver):
         if clean:
             self.real.disk_store.close()
             self.settle()
+            self.real.disk_store.describe()
             self.real.disk_store.shut()
             assert not self.disk.handles, f"{self.disk.handles} are open"
         rng = Random(self.restarts)

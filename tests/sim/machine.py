@@ -7,6 +7,7 @@ from typing import Any
 
 from harebell.base.ports import Store, log_identities
 from harebell.store.disk import DiskStore
+from harebell.store.log.loaded_offsets import LoadedOffsets
 from tests.model.memory import MemoryBroker, entropy
 from tests.sim.database import Database
 from tests.sim.definitions import SimDefinitions
@@ -16,6 +17,8 @@ from tests.sim.network import World
 
 SEGMENT_SIZE = 65_536
 AHEAD_FROM = 1_024
+OFFSETS_BYTES = 400
+OFFSETS_MIN_MESSAGES = 4
 LEISURE = 0.05
 STALL = 0.25
 
@@ -71,6 +74,7 @@ class DiskBroker(MemoryBroker):
             ahead_from=AHEAD_FROM,
             clean=self._clean,
         )
+        self.disk_store.offsets = LoadedOffsets(self.disk, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES)
         return self.disk_store
 
     def commit(self) -> bool:
@@ -120,12 +124,13 @@ class Machine(World):
         self._due = False
         super().__init__(seed, high)
 
-    def start_broker(self) -> DiskBroker:
-        """A broker on what the disk holds."""
+    def start_broker(self, *, clean: bool = False) -> DiskBroker:
+        """A broker on what the disk holds; `clean`: the last one ended in good order."""
         self.lives += 1
         self._batch = None
         self._due = False
-        return DiskBroker(self.disk, self.definitions, self.seed * 1000 + self.lives, self.high)
+        seed = self.seed * 1000 + self.lives
+        return DiskBroker(self.disk, self.definitions, seed, self.high, clean=clean)
 
     # --- commits --------------------------------------------------------------------------------
 
@@ -193,9 +198,19 @@ class Machine(World):
 
     # --- power ----------------------------------------------------------------------------------
 
-    def restart(self, *, cut: bool) -> None:
+    def end_well(self) -> None:
+        """The broker ends in good order, and another is started."""
+        self.settle_disk()
+        self.broker.disk_store.close()
+        while self.broker.commit():
+            pass
+        self.broker.disk_store.describe()
+        self.broker.disk_store.shut()
+        self.restart(cut=False, clean=True)
+
+    def restart(self, *, cut: bool, clean: bool = False) -> None:
         """The broker dies, with the power or without it, and another is started."""
-        self.note("power" if cut else "kill", self.lives, b"")
+        self.note("power" if cut else "end" if clean else "kill", self.lives, b"")
         image = self.disk.crash(self.rng) if cut else self.disk.copy()
         # A full disk may keep a broker from starting; here it has room again.
         image.capacity = 0
@@ -203,7 +218,7 @@ class Machine(World):
         self.definitions = self.definitions.crash(image, self.rng)
         self.disk = image
         links = list(self.links)
-        self.broker = self.start_broker()
+        self.broker = self.start_broker(clean=clean)
         self._restarted()
         for link in links:
             link.die()

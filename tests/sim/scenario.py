@@ -197,9 +197,11 @@ class PowerScenario(Scenario):
             machine.restart(cut=True)
         elif kind < 0.06:
             machine.restart(cut=False)
-        elif kind < 0.12:
+        elif kind < 0.08:
+            machine.end_well()
+        elif kind < 0.14:
             machine.cut_soon()
-        elif kind < 0.16:
+        elif kind < 0.18:
             machine.fill(machine.rng.choice((0.1, 2.0)))
         else:
             super()._fault()
