@@ -141,17 +141,17 @@ cdef class FrameScanner:
         if held is not None:
             # Kept and new input become one buffer, as a frame may be cut between them.
             held += data
-            # The sink still waits: input is only kept.
-            if self.hold:
-                return 0
-            self._held = None
-            return self._feed(held)
-        if self.hold:
+        elif self.hold:
             self._held = bytearray(data)
+        # While the sink still waits, input is only kept.
+        if self.hold:
             return 0
-        return self._feed(data)
+        self._held = None
+        self._feed(data if held is None else held, held)
+        return 0
 
-    cdef int _feed(self, object data) except -1:
+    cdef int _feed(self, object data, bytearray own) except -1:
+        """Scan input, which is a buffer of the scanner's own or that of its caller."""
         cdef Py_buffer view
         cdef const unsigned char* start
         cdef Py_ssize_t length, used
@@ -169,16 +169,23 @@ cdef class FrameScanner:
                     break
                 start += used
                 length -= used
-            if self.hold:
-                self._keep(start, length)
-            elif length and not self.stopped:
+            if length and not self.hold and not self.stopped:
                 used = self._scan(start, length)
-                if self.hold:
-                    self._keep(start + used, length - used)
-                elif used < length and not self.stopped:
-                    self._rest = PyByteArray_FromStringAndSize(<char*>start + used, length - used)
+                start += used
+                length -= used
+                if length and not self.hold and not self.stopped:
+                    self._rest = PyByteArray_FromStringAndSize(<char*>start, length)
+                    length = 0
+            if length and self.hold and (own is None or self._held is not None):
+                self._keep(start, length)
+                length = 0
         finally:
             PyBuffer_Release(&view)
+        if length and self.hold:
+            # Removing the begin of a bytearray moves no bytes. Each turn of a long input does that,
+            # and a copy of the rest would cost it more than the turn.
+            del own[:PyByteArray_GET_SIZE(own) - length]
+            self._held = own
         return 0
 
     cdef bint _gathers(self, const unsigned char* p, Py_ssize_t size) noexcept:
