@@ -7,15 +7,17 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape
+
+from tests.quiet_server import QuietServer
 
 BUCKET = "bucket"
 _HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
 
 
-class ObjectStore(ThreadingHTTPServer):
+class ObjectStore(QuietServer):
     """The store.
 
     Attributes:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
+
+from tests.quiet_server import QuietServer
 
 _BODY = (
     b'<?xml version="1.0" encoding="UTF-8"?><Error><Code>AccessDenied</Code>'
@@ -34,7 +36,7 @@ class _Refusing(BaseHTTPRequestHandler):
 @contextmanager
 def refusing_store() -> Iterator[int]:
     """The port of the store on 127.0.0.1."""
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Refusing) as server:
+    with QuietServer(("127.0.0.1", 0), _Refusing) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield server.server_address[1]
         server.shutdown()

@@ -36,7 +36,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=570,
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -128,9 +128,7 @@ class Chaos:
             url = self.primary.url(_DATABASE, port=between.port)
             plan = SMALL_GENERATIONS + (planted if name == "a" else "")
             flags = ["--durability=replicated"]
-            broker = self._stack.enter_context(
-                StoreBroker(name, url, flags, self._lease_ms, plan)
-            )
+            broker = self._stack.enter_context(StoreBroker(name, url, flags, self._lease_ms, plan))
             self.brokers.append(broker)
             if planted and name == "a":
                 # The one with the fault has to own the store first.

@@ -63,7 +63,7 @@ def ledger(
         env={name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")},
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=570,
         check=False,
     )
     counts = json.loads(written.read_text()) if written.exists() else {}

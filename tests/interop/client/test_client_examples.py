@@ -17,7 +17,7 @@ def run(example: str, broker: Broker) -> list[str]:
         [sys.executable, str(EXAMPLES / example), broker.url],
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=570,
         check=False,
     )
     assert done.returncode == 0, done.stderr

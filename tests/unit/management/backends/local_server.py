@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
+
+from tests.quiet_server import QuietServer
 
 
 class QuietHandler(BaseHTTPRequestHandler):
@@ -30,8 +32,7 @@ class LocalServer:
     """
 
     def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = QuietServer(("127.0.0.1", 0), handler)
         self.port = self._server.server_port
         self._thread = threading.Thread(
             target=self._server.serve_forever, args=(0.05,), daemon=True
