@@ -15,7 +15,7 @@ from tests.running import RunningBroker, command, environment, running_broker
 Result = subprocess.CompletedProcess[bytes]
 Harebell = Callable[..., Result]
 
-_PATIENCE_SECONDS = 180.0
+_PATIENCE_SECONDS = 500.0
 
 
 def run_harebell(

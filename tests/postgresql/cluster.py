@@ -69,7 +69,7 @@ class Member:
     def overview(self) -> dict[str, Any]:
         """The figures of `harebell status`; empty if it does not answer."""
         try:
-            return ask_overview(self.data_dir, 5.0)
+            return ask_overview(self.data_dir)
         except (ControlError, OSError):
             return {}
 

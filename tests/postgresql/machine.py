@@ -61,7 +61,7 @@ class Machine:
     def overview(self, store: int) -> dict[str, Any]:
         """The figures of the process of a store; empty if it does not answer."""
         try:
-            return ask_overview(self.data_dir(store), 5.0)
+            return ask_overview(self.data_dir(store))
         except (ControlError, OSError):
             return {}
 
