@@ -75,16 +75,20 @@ class CutNth:
         disk: which disk's power it is.
         nth: which operation, from 1 on from now.
         kinds: which operations count; all of them without any.
+        apart: how the names of files end whose operations do not count.
     """
 
-    def __init__(self, disk: SimDisk, nth: int, kinds: frozenset[str] = frozenset()) -> None:
+    def __init__(
+        self, disk: SimDisk, nth: int, kinds: frozenset[str] = frozenset(), apart: str = "/"
+    ) -> None:
+        self.apart = apart
         self.disk = disk
         self.left = nth
         self.kinds = kinds
 
     def __call__(self, operation: int, kind: str, path: str) -> int | None:
         """What the disk asks before every operation."""
-        if self.kinds and kind not in self.kinds:
+        if (self.kinds and kind not in self.kinds) or path.endswith(self.apart):
             return None
         self.left -= 1
         if self.left <= 0:

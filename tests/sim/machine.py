@@ -8,6 +8,7 @@ from typing import Any
 from harebell.base.ports import Store, log_identities
 from harebell.store.disk import DiskStore
 from harebell.store.log.loaded_offsets import LoadedOffsets
+from harebell.store.log.segment import INDEX_SUFFIX
 from tests.model.memory import MemoryBroker, entropy
 from tests.sim.database import Database
 from tests.sim.definitions import SimDefinitions
@@ -224,8 +225,11 @@ class Machine(World):
             link.die()
 
     def cut_soon(self) -> None:
-        """The power goes in the middle of the next batches."""
-        self.disk.hook = CutNth(self.disk, self.rng.randint(1, 12), CHANGES)
+        """The power goes in the middle of the next batches.
+
+        Not while the loop writes the index of a segment: tests of the store have that.
+        """
+        self.disk.hook = CutNth(self.disk, self.rng.randint(1, 12), CHANGES, INDEX_SUFFIX)
 
     def fill(self, seconds: float) -> None:
         """The disk is full for a while."""
