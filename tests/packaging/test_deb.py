@@ -18,7 +18,7 @@ from harebell.cli.verbs.compat import TOOLS
 from tests.running import running_broker
 
 ROOT = Path(__file__).parents[2]
-_SECONDS = 240
+_SECONDS = 500
 _KINDS = ("preinst", "postinst", "prerm", "postrm")
 
 
