@@ -45,7 +45,8 @@ def test_consume_without_acks_takes_what_was_sent(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     fill(channel, queue, b"a", b"b")
-    result = harebell("consume", "-q", queue, "--no-ack", "--timeout", "2")
+    # Longer than a broker stands still.
+    result = harebell("consume", "-q", queue, "--no-ack", "--timeout", "8")
     assert result.returncode == 0, result.stderr
     assert result.stdout == b"a\nb\n"
     assert left(channel, queue) == 0
@@ -60,10 +61,10 @@ def test_consume_fails_when_there_were_not_enough(
     harebell: Harebell, channel: Channel, queue: str
 ) -> None:
     fill(channel, queue, b"a")
-    result = harebell("consume", "-q", queue, "--count", "2", "--timeout", "2")
+    result = harebell("consume", "-q", queue, "--count", "2", "--timeout", "8")
     assert result.returncode == 1
     assert result.stdout == b"a\n"
-    assert error_of(result) == "1 of 2 messages came before 2 s passed without one"
+    assert error_of(result) == "1 of 2 messages came before 8 s passed without one"
 
 
 def test_raw_output_is_nothing_but_the_bodies(
