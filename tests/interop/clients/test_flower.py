@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
@@ -61,7 +60,7 @@ class Flower:
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{self._port}{path}") as answer:
                 return msgspec.json.decode(answer.read())
-        except urllib.error.URLError:
+        except OSError:
             return None
 
     def close(self) -> None:
