@@ -3,8 +3,9 @@
     stall.py python -m pytest tests/conformance
 
 Again and again one or two processes below the command get SIGSTOP, and SIGCONT up to 0.7 seconds
-later, now and then only after three. A test that asserts how long something takes fails under this sooner or later. The command
-itself is not stopped, and neither are database servers and Java: they have limits of their own.
+later, now and then only after three. A test that asserts how long something takes fails under this
+sooner or later. The command itself is not stopped, and neither are database servers and Java: they
+have limits of their own.
 
 HAREBELL_STALL_SEED starts the same moments and pauses again; the processes differ from run to run.
 The command does not get this variable: a broker would take it for a key that it does not know.
