@@ -21,11 +21,11 @@ from bench.opening import opening, topics
 from bench.page import record, write_page
 from bench.peer import BenchError
 from bench.report import medians, show
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
 from harebell.base import impl
 from harebell.base.names import did_you_mean
 
-EVERYTHING = (*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART)
+EVERYTHING = (*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART, RESTART_MORE)
 
 
 def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
@@ -93,7 +93,9 @@ def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int
         if BACKLOG in scenarios:
             results.append(backlog(broker, messages))
         if RESTART in scenarios and isinstance(broker, Harebell):
-            results.append(restart(broker, messages))
+            results.append(restart(broker, RESTART, messages))
+        if RESTART_MORE in scenarios and isinstance(broker, Harebell):
+            results.append(restart(broker, RESTART_MORE, 5 * messages))
     return results
 
 

@@ -12,7 +12,7 @@ from bench.frames import Frames
 from bench.measure import Result
 from bench.peer import BenchError, Peer
 from bench.process import cpu_seconds, forget_peak, peak_bytes, resident_bytes
-from bench.scenarios import BACKLOG, RESTART
+from bench.scenarios import BACKLOG
 from harebell.wire.v09 import methods as m
 
 _QUEUE = "bench.backlog"
@@ -52,7 +52,7 @@ def backlog(broker: Broker, count: int) -> Result:
     )
 
 
-def restart(broker: Harebell, count: int) -> Result:
+def restart(broker: Harebell, scenario: str, count: int) -> Result:
     """Stop a broker with so many messages of 128 B, and start it again.
 
     Raises:
@@ -62,19 +62,21 @@ def restart(broker: Harebell, count: int) -> Result:
     _fill(peer, count, _SMALL_BYTES)
     peer.close()
     stopped, started = broker.restart()
+    used = cpu_seconds(broker.pid)
     peer = Peer(broker.port, lambda *_: None)
     found = _depth(peer)
     peer.close()
     if found != count:
-        raise BenchError(f"{broker.name} {RESTART}: {found} of {count} messages came back")
+        raise BenchError(f"{broker.name} {scenario}: {found} of {count} messages came back")
     resident = resident_bytes(broker.pid)
     _drain(broker, count, _SMALL_BYTES)
     return Result(
         broker=broker.name,
-        scenario=RESTART,
+        scenario=scenario,
         messages=count,
         stop_seconds=stopped,
         start_seconds=started,
+        start_cpu_seconds=used,
         resident_mib=resident / _MIB,
     )
 

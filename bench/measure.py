@@ -42,6 +42,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         kib_per_queue: for `idle`, memory per queue.
         kib_per_binding: for `topics`, memory per binding.
         start_seconds: for `idle` and `restart`, from start to the answer to a protocol header.
+        start_cpu_seconds: for `restart`, CPU seconds of the start.
         stop_seconds: for `restart`, from the signal to the end.
         disk_share: messages per second, as a share of what a loop reaches that only appends and
             syncs as many bytes.
@@ -62,6 +63,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     kib_per_queue: float | None = None
     kib_per_binding: float | None = None
     start_seconds: float | None = None
+    start_cpu_seconds: float | None = None
     stop_seconds: float | None = None
     disk_share: float | None = None
     us_in: float | None = None

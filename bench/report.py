@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Result
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
 
 _FIGURES = Result.__struct_fields__[2:]
 
@@ -82,6 +82,13 @@ def show(results: list[Result], console: Console) -> None:
             console.print(_table(title, columns, rows))
 
 
+_RESTARTED = (
+    ("messages", "messages", 0),
+    ("stop s", "stop_seconds", 2),
+    ("start s", "start_seconds", 2),
+    ("start CPU s", "start_cpu_seconds", 2),
+    ("MiB", "resident_mib", 0),
+)
 OTHERS = (
     (
         IDLE,
@@ -123,14 +130,6 @@ OTHERS = (
             ("most MiB", "peak_mib", 0),
         ),
     ),
-    (
-        RESTART,
-        "restart with messages of 128 B",
-        (
-            ("messages", "messages", 0),
-            ("stop s", "stop_seconds", 2),
-            ("start s", "start_seconds", 2),
-            ("MiB", "resident_mib", 0),
-        ),
-    ),
+    (RESTART, "restart with messages of 128 B", _RESTARTED),
+    (RESTART_MORE, "restart5: five times as many messages of 128 B", _RESTARTED),
 )

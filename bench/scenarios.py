@@ -88,6 +88,9 @@ BACKLOG = "f"
 RESTART = "restart"
 """Not a load: how long a broker with many messages takes to come back."""
 
+RESTART_MORE = "restart5"
+"""The same with five times as many messages."""
+
 OPENING = "open"
 """Not a load: a connection and a channel that are opened and closed, one after the other."""
 

@@ -16,7 +16,7 @@ from bench.measure import Result, play
 from bench.peer import BenchError
 from bench.process import cpu_seconds, family, resident_bytes
 from bench.report import medians
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, SCENARIOS, TOPICS
+from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
 from tests.bench.runs import ran
 from tests.patience import eventually
 
@@ -35,7 +35,7 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
     assert done.returncode == 0, done.stderr
     assert "nothing was lost, doubled or out of order" in " ".join(done.stdout.split())
     found = {each["scenario"]: each for each in json.loads(file.read_bytes())["medians"]}
-    assert set(found) == {*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART}
+    assert set(found) == {*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART, RESTART_MORE}
     for name in SCENARIOS:
         assert found[name]["messages"] > 0
         assert found[name]["us_per_message"] >= 0
@@ -48,6 +48,7 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
     for name in ("us_in", "us_out", "messages_per_second", "resident_mib", "peak_mib"):
         assert found[BACKLOG][name] >= 0
     assert found[BACKLOG]["messages"] == found[RESTART]["messages"] == 5000
+    assert found[RESTART_MORE]["messages"] == 25_000
     assert found[RESTART]["start_seconds"] > 0
     assert found[OPENING]["us_per_message"] > 0
     assert found[TOPICS]["messages"] > 0

@@ -30,6 +30,8 @@ SOAK_ROUNDS = 1_500
 ROUNDS_TOGETHER = 30
 """So many rounds share a data directory and a ledger."""
 
+_SEGMENTS = ((), ("--segment-bytes", "65536"))
+"""Flags of a life: logs of one segment, and logs of many."""
 _FIRST_SECONDS, _LAST_SECONDS = 0.05, 0.6
 
 
@@ -37,8 +39,12 @@ def play(data_dir: Path, seed: int, rounds: int) -> Verdict:
     """So many lives that end violently, and one that takes what is left."""
     rng = Random(seed)
     load = Load(rng.randrange(1 << 32), ALL_QUEUES)
-    for _ in range(rounds):
-        with life(data_dir) as broker:
+    for number in range(rounds):
+        if number % 2:
+            # The index of each log is then older than what the next kill leaves.
+            with life(data_dir) as broker:
+                assert broker.stop() == 0
+        with life(data_dir, *rng.choice(_SEGMENTS)) as broker:
             load.declare(broker.port)
             end_at = time.monotonic() + rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
             assert load.run(broker.port, end_at, lambda: kill(broker)), "it survived a kill -9"

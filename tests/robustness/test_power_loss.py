@@ -16,8 +16,8 @@ import pytest
 
 from harebell.base.ports import File
 from harebell.store.commit import Batch
-from harebell.store.log import log_index
-from harebell.store.log.segment import INDEX_SUFFIX, unused
+from harebell.store.log.log_index import is_index
+from harebell.store.log.segment import unused
 from harebell.store.redo import PATH, decode
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk, SimFile
@@ -214,8 +214,7 @@ class Storm:
 
 def _files(disk: SimDisk) -> dict[str, bytes]:
     """Every file but the indexes, which reading may write and any start may remove."""
-    indexes = (f"/{log_index.NAME}", INDEX_SUFFIX)
-    return {path: disk.content(path) for path in disk.paths() if not path.endswith(indexes)}
+    return {path: disk.content(path) for path in disk.paths() if not is_index(path)}
 
 
 def _redone(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -139,7 +139,9 @@ class Life:
             clean=clean,
             ahead_from=ahead_from,
         )
-        self.store.offsets = LoadedOffsets(disk, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES)
+        self.store.offsets = LoadedOffsets(
+            disk, self.store.handles, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES
+        )
         self.logs: dict[str, Log] = {}
         self.cursors: dict[str, int] = {}
         self.held: dict[str, list[tuple[int, int]]] = {}

@@ -75,7 +75,9 @@ class DiskBroker(MemoryBroker):
             ahead_from=AHEAD_FROM,
             clean=self._clean,
         )
-        self.disk_store.offsets = LoadedOffsets(self.disk, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES)
+        self.disk_store.offsets = LoadedOffsets(
+            self.disk, self.disk_store.handles, OFFSETS_BYTES, OFFSETS_MIN_MESSAGES
+        )
         return self.disk_store
 
     def commit(self) -> bool:

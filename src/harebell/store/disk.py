@@ -101,7 +101,7 @@ class DiskStore(Store):
         self.clock = clock
         self.report = report
         self.handles = Handles(files)
-        self.offsets = LoadedOffsets(files, indexes=indexes)
+        self.offsets = LoadedOffsets(files, self.handles, indexes=indexes)
         self.redo = Redo(files)
         self.commit: GroupCommit = GroupCommit(files, definitions, self.redo, self.handles)
         self.logs: dict[str, DurableLog] = {}
@@ -195,7 +195,12 @@ class DiskStore(Store):
         if identity.partition("-")[0] not in self._new:
             try:
                 recovered = Recovery(
-                    self.files, identity, log.directory, report, index=self._indexes
+                    self.files,
+                    identity,
+                    log.directory,
+                    report,
+                    offsets=self.offsets,
+                    index=self._indexes,
                 ).run()
             except OSError as error:
                 raise refused(f"cannot read the log {log.directory}", error) from None

@@ -53,6 +53,7 @@ from harebell.kernels.records import (
 )
 from harebell.store.limits import SCAN_WINDOW_BYTES
 from harebell.store.log import log_index
+from harebell.store.log.loaded_offsets import LoadedOffsets
 from harebell.store.log.log_index import LogIndex, SegmentState
 from harebell.store.log.segment import (
     HEADER_BYTES,
@@ -119,6 +120,7 @@ class Recovery:
         identity: the identity of the log.
         directory: the directory of its segments.
         report: called with a level and a text for each damage.
+        offsets: keeps the offsets of the segments that were read in memory, within its limit.
         index: whether the state of the log may stand for the segments that it covers.
     """
 
@@ -129,6 +131,7 @@ class Recovery:
         directory: str,
         report: Callable[[str, str], None],
         *,
+        offsets: LoadedOffsets | None = None,
         index: bool = True,
     ) -> None:
         self._files = files
@@ -137,7 +140,9 @@ class Recovery:
         self._seed = seed_of(identity)
         self._report = report
         self._quarantine = Quarantine(files, identity)
+        self._offsets = offsets
         self._trusts_index = index
+        self._names: list[str] = []
         self._index: LogIndex | None = None
         self._covered: dict[int, SegmentState] = {}
         self._notes: list[Note] = []
@@ -157,6 +162,9 @@ class Recovery:
         while not self._read_all():
             # The newest segment was moved away. Now the one before it is the newest, whose end is
             # read by other rows of the table, so reading begins again.
+            for segment in self._log.segments:
+                if self._offsets is not None:
+                    self._offsets.remove(segment)
             self._notes = []
             self._marks = [0]
             self._last_kind = 0
@@ -167,7 +175,8 @@ class Recovery:
 
     def _read_all(self) -> bool:
         """Read every segment; return False if the newest one was moved away."""
-        names = [name for name in self._files.names(self._directory) if first_of(name) >= 0]
+        self._names = self._files.names(self._directory)
+        names = [name for name in self._names if first_of(name) >= 0]
         while names and not self._belongs(names[-1], newest=True):
             names.pop()
         self._use_index([first_of(name) for name in names])
@@ -183,13 +192,19 @@ class Recovery:
     def _use_index(self, firsts: list[int]) -> None:
         """Take the state of the log, if it fits the segments with these first positions."""
         self._index, self._covered = None, {}
-        index = None
-        if self._trusts_index and firsts:
-            index = log_index.read(self._files, self._directory, self._seed)
-        if index is None:
+        if not self._trusts_index or log_index.NAME not in self._names:
             return
-        if not index.fits(self._files, self._directory, self._identity, firsts):
-            self._report("info", f"{self._directory}/{log_index.NAME} is of other segments")
+        try:
+            index = log_index.read(self._files, self._directory, self._seed)
+            fits = index is not None and index.fits(
+                self._files, self._directory, self._identity, firsts
+            )
+        except OSError:
+            # If it matters, reading the segments meets the same error.
+            return
+        if index is None or not fits:
+            path = f"{self._directory}/{log_index.NAME}"
+            self._report("info", f"{path} does not fit: every segment is read")
             return
         self._index = index
         self._covered = {state.first: state for state in index.segments if state.covered}
@@ -199,11 +214,11 @@ class Recovery:
     def _tidy(self) -> None:
         """Remove index files that are of no use any more."""
         segments = self._log.segments
-        if self._index is None:
+        if self._index is None and log_index.NAME in self._names:
             log_index.remove(self._files, self._directory)
         # The newest segment gets more records.
         full = {index_path(segment.path) for segment in segments[:-1]}
-        for name in self._files.names(self._directory):
+        for name in self._names:
             path = f"{self._directory}/{name}"
             if name.endswith(INDEX_SUFFIX) and path not in full:
                 with suppress(OSError):
@@ -255,6 +270,8 @@ class Recovery:
             self._read(file, segment, path, self._end_before(following))
         finally:
             file.close()
+        if following and self._offsets is not None:
+            self._offsets.add(segment, self._seed)
         return True
 
     def _end_before(self, following: str) -> tuple[int, int] | None:

@@ -135,3 +135,71 @@ def test_so_many_messages_reach_as_far_as_they_would_one_by_one(
                 break
             reached, count, total = position + 1, count + 1, total + size
         assert positions.reach(begin, end, at, messages, octets) == (reached, count, total)
+
+
+@given(steps, st.integers(FIRST - 2, FIRST + 80), st.integers(FIRST - 2, FIRST + 80))
+def test_so_many_are_live_between_two_positions(
+    wanted: list[tuple[Any, ...]], begin: int, end: int
+) -> None:
+    for kernel in KERNELS:
+        positions = kernel.SettledBitmap(FIRST)
+        for name, *arguments in wanted:
+            getattr(positions, name)(*arguments)
+        live = [each for each in range(FIRST, positions.end()) if not positions.settled(each)]
+        assert positions.live_in(begin, end) == len([each for each in live if begin <= each < end])
+
+
+@given(steps, steps)
+def test_the_stored_parts_of_a_bitmap_make_another_one_like_it(
+    wanted: list[tuple[Any, ...]], later: list[tuple[Any, ...]]
+) -> None:
+    for kernel, other in (KERNELS, KERNELS[::-1]):
+        positions = kernel.SettledBitmap(FIRST)
+        for name, *arguments in wanted:
+            getattr(positions, name)(*arguments)
+        again = other.SettledBitmap(FIRST)
+        again.restore(positions.count)
+        again.settle_state(positions.front(), positions.bits())
+        assert again.is_loaded() == (positions.count == 0)
+        assert again.load(positions.offsets()) == (positions.count > 0)
+        assert look(again) == look(positions)
+        # What was settled here before is settled still.
+        merged = kernel.SettledBitmap(FIRST)
+        for index in range(positions.count):
+            merged.add(index)
+            if index % 3 == 0:
+                merged.settle(FIRST + index)
+        merged.settle_state(positions.front(), positions.bits())
+        assert [merged.settled(FIRST + index) for index in range(positions.count)] == [
+            positions.settled(FIRST + index) or index % 3 == 0 for index in range(positions.count)
+        ]
+        for name, *arguments in later:
+            assert getattr(again, name)(*arguments) == getattr(positions, name)(*arguments)
+        assert look(again) == look(positions)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_offsets_can_be_left_out_of_memory(kernel: Any) -> None:
+    positions = kernel.SettledBitmap(FIRST)
+    assert positions.is_loaded()
+    for number in range(20):
+        positions.add(number * 8)
+    offsets = positions.offsets()
+    assert positions.offset_bytes() >= len(offsets) == 80
+    positions.drop()
+    assert positions.offset_bytes() == 0
+    assert positions.offsets() == b""
+    for wrong in (
+        lambda: positions.offset(FIRST),
+        lambda: positions.add(200),
+        lambda: positions.reach(FIRST, FIRST + 5, 300, 1, -1),
+    ):
+        with pytest.raises(RuntimeError, match="not loaded"):
+            wrong()
+    assert positions.offset(FIRST - 1) == positions.offset(FIRST + 20) == -1
+    assert positions.settle(FIRST + 4)
+    assert not positions.load(offsets[:-4])
+    assert positions.load(offsets)
+    assert not positions.load(offsets)
+    assert positions.offset(FIRST + 19) == 19 * 8
+    assert positions.add(200) == FIRST + 20

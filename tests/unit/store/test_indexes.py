@@ -53,7 +53,9 @@ class Lives:
 
     def _start(self, disk: SimDisk, *, clean: bool) -> None:
         self.bench = Bench(disk, SEGMENT_BYTES, clean=clean)
-        self.bench.store.offsets = LoadedOffsets(disk, LIMIT_BYTES, SMALLEST)
+        self.bench.store.offsets = LoadedOffsets(
+            disk, self.bench.store.handles, LIMIT_BYTES, SMALLEST
+        )
         self.log = self.bench.log()
         self.bench.commit()
 
@@ -212,7 +214,7 @@ def segments(lives: Lives) -> list[str]:
 def reads(lives: Lives) -> tuple[Bench, list[str]]:
     """Open the log again; which segments were read from their records."""
     bench = Bench(lives.bench.disk.copy(), SEGMENT_BYTES, clean=True)
-    bench.store.offsets = LoadedOffsets(bench.disk, LIMIT_BYTES, SMALLEST)
+    bench.store.offsets = LoadedOffsets(bench.disk, bench.store.handles, LIMIT_BYTES, SMALLEST)
     sizes: dict[str, int] = {}
     plain = bench.disk.open
 

@@ -34,6 +34,7 @@ from harebell.store.definitions import NAME, read_definitions
 from harebell.store.journal.changes import END, SNAPSHOT, WRITE, Change, decode, encode, plain
 from harebell.store.journal.replaying import Replica
 from harebell.store.journal.row_compression import RowCompressor
+from harebell.store.log.log_index import is_index
 from harebell.wire.v09.fields import encode_table
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ def _image_of(source: Path) -> bytes:
 def _logs_of(root: Path) -> list[str]:
     """Return the paths of the files that last, in order."""
     paths = [path for name in _DIRECTORIES for path in (root / name).rglob("*")]
-    return sorted(path.relative_to(root).as_posix() for path in paths if path.is_file())
+    names = [path.relative_to(root).as_posix() for path in paths if path.is_file()]
+    return sorted(name for name in names if not is_index(name))
 
 
 def _append_all(connection: Connection[Any], tables: Tables, source: Path, image: bytes) -> Copied:

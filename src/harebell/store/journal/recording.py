@@ -27,14 +27,11 @@ from harebell.store.journal.changes import (
     WRITE,
     Change,
 )
-from harebell.store.log.log_index import NAME as LOG_INDEX
-from harebell.store.log.segment import INDEX_SUFFIX
+from harebell.store.log.log_index import is_index
 from harebell.store.tables import statements
 
 _LOCAL = ("inventory", "inventory.new", "redo", "reserve", "staging", "stages", "transient")
 """Names in the data directory that are not recorded."""
-
-_LOG_INDEX = f"/{LOG_INDEX}"
 
 _ROWS = {text: what for what, text in statements().items()}
 
@@ -236,4 +233,4 @@ class RecordedDefinitions(Definitions):
 
 def _lasts(path: str) -> bool:
     # The indexes of logs and segments are made again from the segments.
-    return path.partition("/")[0] not in _LOCAL and not path.endswith((_LOG_INDEX, INDEX_SUFFIX))
+    return path.partition("/")[0] not in _LOCAL and not is_index(path)

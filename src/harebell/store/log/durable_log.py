@@ -281,8 +281,6 @@ class DurableLog(SegmentedLog):
         self._end = self._tail.positions.end()
         self._live = sum(segment.positions.live for segment in self.segments)
         for segment in self.segments[:-1]:
-            if segment.positions.is_loaded():
-                self._store.offsets.add(segment, self.seed)
             # The last process died after the commit that settled them, and before it removed the
             # file.
             if segment.positions.live == 0:

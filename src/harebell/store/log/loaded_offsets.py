@@ -13,6 +13,7 @@ from __future__ import annotations
 from harebell.base.ports import Files
 from harebell.store.limits import OFFSETS_BYTES, OFFSETS_MIN_MESSAGES
 from harebell.store.log import segment_index
+from harebell.store.log.handles import Handles
 from harebell.store.log.segment import Segment
 
 
@@ -21,6 +22,7 @@ class LoadedOffsets:
 
     Args:
         files: the data directory.
+        handles: opens segments.
         limit: bytes of memory that they may take.
         smallest: number of messages from which a segment has an index file.
         indexes: whether index files are read and written.
@@ -32,6 +34,7 @@ class LoadedOffsets:
     def __init__(
         self,
         files: Files,
+        handles: Handles,
         limit: int = OFFSETS_BYTES,
         smallest: int = OFFSETS_MIN_MESSAGES,
         *,
@@ -39,6 +42,7 @@ class LoadedOffsets:
     ) -> None:
         self.byte_count = 0
         self._files = files
+        self._handles = handles
         self._limit = limit
         self._smallest = smallest
         self._indexes = indexes
@@ -69,14 +73,11 @@ class LoadedOffsets:
         Raises:
             OSError: the file of the segment cannot be read.
         """
-        if self._indexes and segment_index.read(self._files, segment, seed):
+        file = self._handles.reader(segment)
+        if self._indexes and segment_index.read(self._files, file, segment, seed):
             segment.indexed = True
         else:
-            file = self._files.open(segment.path)
-            try:
-                segment_index.find_offsets(file, segment, seed)
-            finally:
-                file.close()
+            segment_index.find_offsets(file, segment, seed)
         self.add(segment, seed)
 
     def remove(self, segment: Segment) -> None:

@@ -33,6 +33,7 @@ from harebell.kernels.records import crc32c
 from harebell.store.commit import write_all
 from harebell.store.log.segment import (
     HEADER_BYTES,
+    INDEX_SUFFIX,
     Segment,
     decode_header,
     file_name,
@@ -49,7 +50,13 @@ _MAGIC = b"HBINDX\0\1"
 _HEADER = Layout("<8sII")
 _COVERED = 16
 _ALIGN = 8
-_LAST_BYTES = 32
+_LAST_BYTES = 48
+"""The size of the record of an orderly close, with its padding."""
+
+
+def is_index(path: str) -> bool:
+    """True for the path of an index of a log or of a segment."""
+    return path.endswith((f"/{NAME}", INDEX_SUFFIX))
 
 
 class SegmentState(msgspec.Struct, array_like=True):
@@ -234,15 +241,12 @@ def write(files: Files, directory: str, index: LogIndex, seed: int) -> None:
 
 
 def read(files: Files, directory: str, seed: int) -> LogIndex | None:
-    """Return the state of a log; None if there is none, or it is damaged.
+    """Return the state of a log; None if it is damaged.
 
     Raises:
         OSError: the disk refuses.
     """
-    try:
-        file = files.open(f"{directory}/{NAME}")
-    except FileNotFoundError:
-        return None
+    file = files.open(f"{directory}/{NAME}")
     try:
         content = file.read_at(file.size(), 0)
     finally:

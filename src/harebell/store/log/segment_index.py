@@ -47,9 +47,8 @@ def write(files: Files, segment: Segment, seed: int) -> bool:
     """
     positions = segment.positions
     try:
-        checked = _CHECKED.pack(
-            _header_of(files, segment), positions.first, positions.count, segment.end()
-        )
+        header = _header_of(files, segment)
+        checked = _CHECKED.pack(header, positions.first, positions.count, segment.end())
         rest = checked + positions.offsets()
         file = files.open(index_path(segment.path), create=True)
         try:
@@ -63,12 +62,19 @@ def write(files: Files, segment: Segment, seed: int) -> bool:
     return True
 
 
-def read(files: Files, segment: Segment, seed: int) -> bool:
-    """Load the offsets of a segment from its index; False if there is none that fits."""
+def read(files: Files, file: File, segment: Segment, seed: int) -> bool:
+    """Load the offsets of a segment from its index; False if there is none that fits.
+
+    Args:
+        files: the data directory.
+        file: the segment's, open.
+        segment: its offsets are not loaded.
+        seed: where the checksums of the log start from.
+    """
     positions = segment.positions
     try:
         content = _content(files, index_path(segment.path))
-        header = _header_of(files, segment)
+        header = header_crc(file.read_at(HEADER_BYTES, 0))
     except OSError:
         return False
     if len(content) < _COVERED + _CHECKED.size:

@@ -1,0 +1,91 @@
+"""Offsets in memory: the oldest are left out, and come back when they are needed."""
+
+from __future__ import annotations
+
+from harebell.store.log.loaded_offsets import LoadedOffsets
+from harebell.store.log.segment import INDEX_SUFFIX
+from tests.unit.store.stores import Bench, message
+
+COUNT = 200
+LIMIT_BYTES = 300
+
+
+def filled(*, indexes: bool = True, commits: bool = True) -> Bench:
+    """A log of more segments than may have their offsets in memory."""
+    bench = Bench(segment_bytes=1000)
+    bench.store.offsets = LoadedOffsets(
+        bench.disk, bench.store.handles, LIMIT_BYTES, 4, indexes=indexes
+    )
+    log = bench.log()
+    for number in range(COUNT):
+        log.append(message(b"%d" % number))
+        if commits:
+            bench.commit()
+    return bench
+
+
+def loaded(bench: Bench) -> list[bool]:
+    (log,) = bench.store.logs.values()
+    return [segment.positions.is_loaded() for segment in log.segments]
+
+
+def bodies(bench: Bench) -> list[bytes]:
+    (log,) = bench.store.logs.values()
+    read = [log.read(position) for position in range(COUNT)]
+    return [each.body for each in read if each is not None]
+
+
+def test_the_oldest_are_left_out_and_loaded_again() -> None:
+    bench = filled()
+    assert loaded(bench)[0] is False
+    assert loaded(bench)[-2:] == [True, True]
+    assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+    assert bench.store.offsets.byte_count <= LIMIT_BYTES
+
+
+def test_no_index_file_is_needed() -> None:
+    bench = filled(indexes=False)
+    assert loaded(bench)[0] is False
+    assert not [path for path in bench.disk.paths() if path.endswith(INDEX_SUFFIX)]
+    assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+
+
+def test_what_is_in_no_file_stays_in_memory() -> None:
+    bench = filled(commits=False)
+    assert all(loaded(bench))
+    assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+
+
+def test_sizes_are_counted_with_offsets_left_out() -> None:
+    bench = filled()
+    (log,) = bench.store.logs.values()
+    (other,) = filled(commits=False).store.logs.values()
+    assert log.reach(5, COUNT, 90, -1) == other.reach(5, COUNT, 90, -1)
+    assert log.reach(5, COUNT, COUNT, 5_000)[0] == other.reach(5, COUNT, COUNT, 5_000)[0]
+    assert log.live_in(0, COUNT) == COUNT
+
+
+def test_a_deleted_log_takes_no_memory() -> None:
+    bench = filled()
+    (log,) = bench.store.logs.values()
+    log.delete()
+    bench.commit()
+    assert bench.store.offsets.byte_count == 0
+    assert not bench.disk.paths("queues")
+
+
+def test_a_segment_that_cannot_be_read_is_reported_and_read_later() -> None:
+    bench = filled()
+    (log,) = bench.store.logs.values()
+    path = log.segments[0].path
+    for suffix in ("", ".idx"):
+        there = path.removesuffix(".seg") + suffix if suffix else path
+        if there in bench.disk.paths():
+            bench.disk.rename(there, f"{there}.away")
+    assert log.read(0) is None
+    assert [level for level, _ in bench.reports] == ["error"]
+    assert log.reach(0, COUNT, COUNT, -1) == (1, 1, 0)
+    bench.disk.rename(f"{path}.away", path)
+    read = log.read(0)
+    assert read is not None
+    assert read.body == b"0"
