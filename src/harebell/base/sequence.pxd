@@ -3,6 +3,7 @@ cimport cython
 cdef int CHUNK_SHIFT
 cdef int CHUNK_SIZE
 cdef int CHUNK_MASK
+cdef int GAP_CHUNKS
 
 cdef class Chunk:
     cdef readonly long long index
@@ -25,6 +26,7 @@ cdef class Sequence:
     cpdef object get(self, long long number)
     @cython.locals(index="long long", chunk=Chunk, offset=int)
     cpdef object take(self, long long number)
-    @cython.locals(number="long long", chunk=Chunk)
     cpdef long long first(self) except -1
+    @cython.locals(chunk=Chunk, missing=int)
+    cpdef long long next_from(self, long long number) except -1
     cdef int _drop(self, Chunk chunk) except -1

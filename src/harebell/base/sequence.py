@@ -16,6 +16,8 @@ from typing import Any
 CHUNK_SHIFT = 7
 CHUNK_SIZE = 1 << CHUNK_SHIFT
 CHUNK_MASK = CHUNK_SIZE - 1
+GAP_CHUNKS = 64
+"""Chunks without members that are walked over one by one, before all chunks are looked at."""
 
 
 class Chunk:
@@ -114,19 +116,28 @@ class Sequence:
 
     def first(self) -> int:
         """Return the smallest number with a member; `next` if there is none."""
-        if self.count == 0:
-            self._first = self.next
-            return self.next
-        number = self._first
-        while True:
+        self._first = self.next_from(self._first)
+        return self._first
+
+    def next_from(self, number: int) -> int:
+        """Return the smallest number from one on that has a member; `next` if there is none."""
+        missing = 0
+        while self.count and number < self.next:
             chunk = self._chunks.get(number >> CHUNK_SHIFT)
-            if chunk is None:
-                number = ((number >> CHUNK_SHIFT) + 1) << CHUNK_SHIFT
-            elif chunk.items[number & CHUNK_MASK] is None:
+            if chunk is not None and chunk.live:
+                if chunk.items[number & CHUNK_MASK] is not None:
+                    return number
                 number += 1
-            else:
-                self._first = number
-                return number
+                continue
+            number = ((number >> CHUNK_SHIFT) + 1) << CHUNK_SHIFT
+            missing += 1
+            # A gap has any size: most members may never have been here, such as deliveries that
+            # need no acknowledgement.
+            if missing == GAP_CHUNKS:
+                later = [index for index in self._chunks if index >= number >> CHUNK_SHIFT]
+                number = min(later) << CHUNK_SHIFT if later else self.next
+                missing = 0
+        return self.next
 
     def numbers(self) -> list[int]:
         """Return all numbers with a member, in order."""

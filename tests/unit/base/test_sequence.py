@@ -105,6 +105,16 @@ def test_a_long_stay_does_not_keep_the_numbers_after_it() -> None:
     assert sequence.first() == sequence.next == 100_001
 
 
+def test_a_gap_of_any_size_is_passed_over_at_once() -> None:
+    sequence = Sequence()
+    for number in (3, 10**12, 10**15):
+        sequence.put(number, "member")
+    assert sequence.take(3) == "member"
+    assert sequence.first() == 10**12
+    assert sequence.next_from(10**12 + 1) == 10**15
+    assert sequence.next_from(10**15 + 1) == sequence.next == 10**15 + 1
+
+
 def test_numbers_go_on_after_clearing() -> None:
     sequence = Sequence(1)
     for _ in range(CHUNK_SIZE + 3):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.slices import Slices
 from harebell.front.amqp_0_10.arguments import NO_LOCAL
 from harebell.front.amqp_0_10.errors import (
     ILLEGAL_ARGUMENT,
@@ -15,6 +18,14 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     RESOURCE_LOCKED,
     ExecutionError,
+)
+from harebell.front.amqp_0_10.settling import (
+    NumberRanges,
+    in_slices,
+    numbers_in,
+    settle,
+    taken,
+    unaccepted,
 )
 from harebell.front.amqp_0_10.subscription import Subscription
 from harebell.front.operations.caller import caller_of_session
@@ -39,6 +50,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 _INFINITE = 0xFFFF_FFFF
+_ACCEPT, _REJECT, _RELEASE, _ACQUIRE = (4, 2), (4, 3), (4, 4), (4, 5)
+"""The codes of class and command."""
 _PRIORITY = "x-priority"
 _INT32 = range(-(1 << 31), 1 << 31)
 
@@ -48,41 +61,66 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
     """message.accept: acknowledge messages, in a transaction at its commit."""
+
+    def act(entries: list[Delivery]) -> None:
+        if session.transaction is not None:
+            session.transaction.settle(entries, ACCEPT)
+            return
+        session.counters.ack += len(entries)
+        for entry in entries:
+            entry.settle()
+
+    ranges = session.meant(command.transfers)
     # Accepting what a browser has only seen has no effect, but ends its right to acquire.
-    session.forget_shown(command.transfers)
-    entries = session.taken(command.transfers)
-    if session.transaction is not None:
-        session.transaction.settle([*entries], ACCEPT)
-    else:
-        session.settle(entries)
+    batches = chain(_forgotten(session, ranges), taken(session.unacked, ranges))
+    settle(session, ranges, batches, act, _ACCEPT)
 
 
 def reject(session: Session, command: commands.MessageReject) -> None:
     """message.reject: send acquired messages to the alternate exchange; others are not affected."""
-    entries = session.taken(command.transfers)
-    for entry in entries:
-        entry.reject()
-    _drained(session, entries)
+
+    def act(entries: list[Delivery]) -> None:
+        for entry in entries:
+            entry.reject()
+
+    ranges = session.meant(command.transfers)
+    settle(session, ranges, taken(session.unacked, ranges), act, _REJECT)
 
 
 def release(session: Session, command: commands.MessageRelease) -> None:
     """message.release: requeue messages in their positions."""
-    session.forget_shown(command.transfers)
-    # Qpid's clients release what they accepted in a transaction before they roll it back.
-    entries = session.taken(command.transfers) + session.unaccepted(command.transfers)
-    for entry in entries:
-        entry.consumer.released()
-        entry.queue.requeue_uncounted(entry.position, entry.redelivered or command.set_redelivered)
-    _drained(session, entries)
+
+    def act(entries: list[Delivery]) -> None:
+        for entry in entries:
+            entry.consumer.released()
+            marked = entry.redelivered or command.set_redelivered
+            entry.queue.requeue_uncounted(entry.position, marked)
+
+    ranges = session.meant(command.transfers)
+    batches = chain(
+        _forgotten(session, ranges),
+        taken(session.unacked, ranges),
+        # Qpid's clients release what they accepted in a transaction before they roll it back.
+        unaccepted(session, ranges),
+    )
+    settle(session, ranges, batches, act, _RELEASE)
+
+
+def _forgotten(session: Session, ranges: NumberRanges) -> Iterator[list[Delivery]]:
+    """Forget browsed deliveries; there is nothing else to do with them."""
+    for _ in taken(session.shown, ranges):
+        yield []
 
 
 def acquire(session: Session, command: commands.MessageAcquire) -> None:
     """message.acquire: acquire the messages that are still available; always sends a result."""
     acquired: list[tuple[int, int]] = []
-    for entry in session.seen(command.transfers):
+    asked = session.current
+
+    def take(entry: Delivery) -> None:
         # Another consumer may have got the message since the browser saw it.
         if not entry.queue.acquire(entry.position, entry.consumer):
-            continue
+            return
         session.unacked.put(entry.number, session.shown.take(entry.number))
         entry.consumer.unacked += 1
         number = wrapped(entry.number)
@@ -90,17 +128,20 @@ def acquire(session: Session, command: commands.MessageAcquire) -> None:
             acquired[-1] = (acquired[-1][0], number)
         else:
             acquired.append((number, number))
-    session.result(Acquired(tuple(acquired)))
 
+    def doing() -> Slices[None]:
+        for number in numbers_in(session.shown, ranges):
+            entry = session.shown.get(number)
+            if entry is not None and not session.ended:
+                take(entry)
+            yield
 
-def _drained(session: Session, entries: list[Delivery]) -> None:
-    result = 0
-    for queue in {entry.queue: None for entry in entries}:
-        if not queue.deleted:
-            result |= queue.sync_soon()
-            queue.drain()
-    if result:
-        session.wait_for(session.connection.commit.ticket)
+    def finish() -> int:
+        session.result(Acquired(tuple(acquired)), asked)
+        return 0
+
+    ranges = session.meant(command.transfers)
+    in_slices(session, ranges, doing(), finish, _ACQUIRE)
 
 
 def resume(session: Session, command: commands.MessageResume) -> None:

@@ -32,6 +32,7 @@ from harebell.front.amqp_0_10.publishing import (
     trace_publish,
 )
 from harebell.front.amqp_0_10.session_layer import SessionLayer
+from harebell.front.amqp_0_10.settling import numbers_in
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
@@ -43,7 +44,6 @@ from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.model.resource import rendered
 from harebell.model.transaction import ACCEPT, Transaction
 from harebell.wire.v010.commands import MessageAccept, MessageReject
-from harebell.wire.v010.composites import Ranges
 from harebell.wire.v010.ranges import wrapped
 
 if TYPE_CHECKING:
@@ -271,55 +271,6 @@ class Session(SessionLayer):
 
     # --- deliveries -----------------------------------------------------------------------------
 
-    def taken(self, transfers: Ranges) -> list[Delivery]:
-        """Remove and return the unsettled deliveries of some numbers."""
-        return [
-            self.unacked.take(number)
-            for first, last in self.meant(transfers)
-            for number in self._within(self.unacked, first, last)
-        ]
-
-    def unaccepted(self, transfers: Ranges) -> list[Delivery]:
-        """Remove and return deliveries that are accepted in an uncommitted transaction (tx)."""
-        deliveries: list[Delivery] = []
-        if not isinstance(self.transaction, Transaction):
-            return deliveries
-        ranges = self.meant(transfers)
-        for entries, _ in self.transaction.settled:
-            mine = [
-                entry
-                for entry in entries
-                if isinstance(entry, Delivery)
-                and any(low <= entry.number <= high for low, high in ranges)
-            ]
-            for entry in mine:
-                entries.remove(entry)
-            deliveries += mine
-        return deliveries
-
-    def seen(self, transfers: Ranges) -> list[Delivery]:
-        """Return the browsed deliveries of some numbers; they are not removed."""
-        return [
-            self.shown.get(number)
-            for first, last in self.meant(transfers)
-            for number in self._within(self.shown, first, last)
-        ]
-
-    def forget_shown(self, transfers: Ranges) -> None:
-        """Remove browsed deliveries."""
-        for entry in self.seen(transfers) if self.shown.count else ():
-            self.shown.take(entry.number)
-
-    def _within(self, deliveries: Sequence, first: int, last: int) -> list[int]:
-        """Return the numbers of a range that are used as keys."""
-        if deliveries.count == 0:
-            return []
-        # A peer chooses the range: the work grows with its deliveries, and not with the range.
-        first, last = max(first, deliveries.first()), min(last, deliveries.next - 1)
-        if last - first > 4 * deliveries.count:
-            return [number for number in deliveries.numbers() if first <= number <= last]
-        return [number for number in range(first, last + 1) if deliveries.get(number) is not None]
-
     def keep(self, entries: Several[Delivery | Unacked]) -> None:
         """Restore the deliveries of a rollback: they are unacknowledged as before."""
         for entry in entries:
@@ -352,7 +303,7 @@ class Session(SessionLayer):
         if self.windowed.count == 0:
             return
         served: dict[Queue, None] = {}
-        for number in self._within(self.windowed, first, last):
+        for number in numbers_in(self.windowed, [(first, last)]):
             credit = self.windowed.take(number)
             # Without credit in bytes there is no tuple: most subscriptions count messages only.
             consumer, byte_count = credit if isinstance(credit, tuple) else (credit, 0)

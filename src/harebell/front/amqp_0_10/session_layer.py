@@ -580,8 +580,8 @@ class SessionLayer(PublishingChannel):
         for first, last in self.meant(ranges):
             if last >= self.sent:
                 raise unknown_commands(first, last)
-            if self.replay is not None:
-                self.replay.drop(first, last)
-            # Peers repeat completions: only what is new in the set gives credit back.
+            # Peers repeat completions: only what is new in the set is dropped and gives credit.
             for low, high in self.settled.add(max(first, 0), last):
+                if self.replay is not None:
+                    self.replay.drop(low, high)
                 self.delivered(low, high)

@@ -267,24 +267,22 @@ class Channel(PublishingChannel):
                 entries.append(entry)
                 return entries
         last = tag if tag else self.next_tag - 1
-        number = self.unacked.first()
-        # Tags are never reused, so a gap is a delivery that was settled by itself.
-        while number <= last:
-            entry = self.unacked.take(number)
-            if entry is not None:
-                entries.append(entry)
-            number += 1
-        return entries
+        return self.take_some(last, self.unacked.count)
 
     def take_some(self, last: int, limit: int) -> list[Unacked]:
         """Remove and return the first deliveries up to a tag, at most so many."""
         entries: list[Unacked] = []
-        number = self.unacked.first()
-        while number <= last and len(entries) < limit:
-            entry = self.unacked.take(number)
-            if entry is not None:
+        unacked = self.unacked
+        number = unacked.first()
+        while number <= last and len(entries) < limit and unacked.count:
+            entry = unacked.take(number)
+            if entry is None:
+                # Tags are never reused. A gap is a delivery that was settled by itself, or any
+                # number of them that needed no acknowledgement.
+                number = unacked.next_from(number)
+            else:
                 entries.append(entry)
-            number += 1
+                number += 1
         return entries
 
     def last_of(self, tag: int, method_id: int) -> int:

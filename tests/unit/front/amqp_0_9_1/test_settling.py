@@ -123,3 +123,22 @@ def test_a_channel_is_closed_when_what_it_held_is_back() -> None:
     world.turns()
     assert ready(world, "q") == 3000
     assert peer.methods() == [m.ChannelCloseOk()]
+
+
+@pytest.mark.parametrize("closed", [False, True])
+def test_any_number_of_deliveries_without_acknowledgement_is_passed_over(closed: bool) -> None:
+    world = World()
+    peer = world.peer()
+    fill(world, peer, "q", 2)
+    peer.send(m.BasicGet(queue="q"))
+    # As if so many messages had been consumed without acknowledgements meanwhile.
+    peer.connection.channels[1].next_tag = 10**15
+    peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    if closed:
+        peer.send(m.ChannelClose(200, "", 0, 0))
+        assert peer.methods() == [m.ChannelCloseOk()]
+        assert ready(world, "q") == 2
+    else:
+        peer.send(m.BasicAck(delivery_tag=0, multiple=True))
+        assert world.broker.vhosts["/"].queues["q"].unacked == 0

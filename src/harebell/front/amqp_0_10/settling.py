@@ -1,0 +1,151 @@
+"""Settle the deliveries that ranges of numbers select, in slices under the work budget.
+
+A peer chooses the ranges: they may be thousands, of any width, and overlap. The work grows with
+the deliveries in them, and each delivery is looked at once.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from harebell.base.sequence import Sequence as Members
+from harebell.base.slices import Slices, ended, stepped
+from harebell.front.amqp_0_10.delivery import Delivery
+from harebell.front.amqp_0_10.long_commands import perform
+from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
+from harebell.model.queue.contract import PENDING, Queue
+from harebell.model.transaction import Transaction
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_0_10.session import Session
+
+_PER_STEP = REFUSED_AT_ONCE
+
+NumberRanges = list[tuple[int, int]]
+
+
+def numbers_in(members: Members, ranges: NumberRanges) -> Iterator[int]:
+    """Yield the numbers with a member that are in some ranges, each once and in order."""
+    number = -1
+    for first, last in sorted(ranges):
+        # A range that ends before the last number found has none that was not yielded.
+        if number < max(first, 0):
+            number = members.next_from(max(first, 0))
+        while number <= last and number < members.next:
+            yield number
+            number = members.next_from(number + 1)
+
+
+def taken(members: Members, ranges: NumberRanges) -> Iterator[list[Delivery]]:
+    """Remove deliveries, and yield them in lists of a few."""
+    numbers = numbers_in(members, ranges)
+    while some := list(islice(numbers, _PER_STEP)):
+        # Between two lists a delivery may time out, or be settled by the end of its session.
+        entries = [entry for number in some if (entry := members.take(number)) is not None]
+        if entries:
+            yield entries
+
+
+def settle(
+    session: Session,
+    ranges: NumberRanges,
+    batches: Iterator[list[Delivery]],
+    act: Callable[[list[Delivery]], object],
+    command: tuple[int, int],
+) -> None:
+    """Do something with deliveries, then serve their queues; complete when that is on disk.
+
+    Args:
+        session: the session of the command.
+        ranges: of the command; many numbers are processed in slices.
+        batches: removes the deliveries, and yields them.
+        act: settles some of them.
+        command: the codes of class and command.
+    """
+    queues: dict[Queue, None] = {}
+
+    def doing() -> Slices[None]:
+        for entries in batches:
+            act(entries)
+            queues.update([(entry.queue, None) for entry in entries])
+            yield
+
+    in_slices(session, ranges, doing(), lambda: _drain(session, queues), command)
+
+
+def in_slices(
+    session: Session,
+    ranges: NumberRanges,
+    slices: Slices[None],
+    finish: Callable[[], int],
+    command: tuple[int, int],
+) -> None:
+    """Do the work of a command in slices, at once if its ranges are small.
+
+    Args:
+        session: the session of the command.
+        ranges: of the command.
+        slices: the work, of about `REFUSED_AT_ONCE` deliveries each.
+        finish: called afterwards; returns the commit that completes the command.
+        command: the codes of class and command.
+    """
+    connection = session.connection
+    if sum([last - first for first, last in ranges]) < SETTLED_AT_ONCE:
+        ended(slices)
+        session.wait_for(finish())
+        return
+    tickets = [0]
+
+    def done(_: None) -> None:
+        tickets[0] = finish()
+
+    step = stepped(slices, connection.registry.work, _PER_STEP, done)
+    perform(session, step, lambda: tickets[0], command)
+
+
+def unaccepted(session: Session, ranges: NumberRanges) -> Iterator[list[Delivery]]:
+    """Remove deliveries that are accepted in an uncommitted transaction (tx), and yield them."""
+    transaction = session.transaction
+    if not isinstance(transaction, Transaction):
+        return
+    spans = _merged(ranges)
+    for entries, _ in list(transaction.settled):
+        mine = [each for each in entries if isinstance(each, Delivery) and _is_in(each, spans)]
+        if mine and session.transaction is transaction:
+            gone = set(mine)
+            entries[:] = [entry for entry in entries if entry not in gone]
+            yield mine
+
+
+def _merged(ranges: NumberRanges) -> NumberRanges:
+    """Return ranges without those that others contain, in order."""
+    spans: NumberRanges = []
+    for first, last in sorted(ranges):
+        if not spans or last > spans[-1][1]:
+            spans.append((first, last))
+    return spans
+
+
+def _is_in(entry: Delivery, spans: Sequence[tuple[int, int]]) -> bool:
+    """True if a delivery is in one of some merged ranges."""
+    # Of those that begin at or before the number, the last one reaches furthest.
+    index = bisect_right(spans, entry.number, key=_first) - 1
+    return index >= 0 and entry.number <= spans[index][1]
+
+
+def _first(span: tuple[int, int]) -> int:
+    return span[0]
+
+
+def _drain(session: Session, queues: dict[Queue, None]) -> int:
+    """Serve the queues of settled deliveries; return the commit that completes the command."""
+    result = 0
+    for queue in queues:
+        if not queue.deleted:
+            # Completion means durable: unlike basic.ack, the command has an answer that waits.
+            result |= queue.sync_soon()
+            queue.drain()
+    return session.connection.commit.ticket if result & PENDING else 0
