@@ -18,7 +18,8 @@ from dataclasses import dataclass
 import pytest
 
 from harebell.kernels.records import MESSAGE, good, head
-from harebell.store.log.segment import HEADER_BYTES, seed_of, unused
+from harebell.store.log.log_index import is_index
+from harebell.store.log.segment import HEADER_BYTES, INDEX_SUFFIX, seed_of, unused
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import SECTOR, Random, SimDisk
 from tests.sim.logs import Accounts, Life, Picture
@@ -54,9 +55,13 @@ class Store:
 
     Args:
         clean: whether it ended in good order.
+        indexed: whether it has indexes of its logs and their segments.
+
+    Attributes:
+        indexes: these files.
     """
 
-    def __init__(self, clean: bool) -> None:
+    def __init__(self, clean: bool, *, indexed: bool = False) -> None:
         self.clean = clean
         self.name = "closed in good order" if clean else "left by a crash"
         self.disk = SimDisk(seed=SEED)
@@ -68,13 +73,15 @@ class Store:
         for sizes, count in (((0, 30, 100), 20), ((300, 500), 8)):
             identity = life.new_log(segment_bytes=1024)
             for number in range(count):
-                life.append(identity, rng.choice(sizes), rng.random() < 0.9, rng)
+                # No index stands for a segment with a message that ends with the process.
+                life.append(identity, rng.choice(sizes), indexed or rng.random() < 0.9, rng)
                 if number % 4 == 3:
                     self._consume(life, identity, number, rng)
         if clean:
-            # Indexes would stand for damaged records until these are read.
-            assert life.stop(describes=False)
+            # Indexes stand for damaged records until these are read.
+            assert life.stop(describes=indexed)
         self.files = {p: self.disk.content(p) for p in self.disk.paths() if p.endswith(".seg")}
+        self.indexes = {p: self.disk.content(p) for p in self.disk.paths() if is_index(p)}
         self.records = [each for path in self.files for each in self._records(path)]
         life, picture = self.open({})
         assert not life.damages()
@@ -112,15 +119,15 @@ class Store:
                 marks[record.start : record.end] = b"\1" * (record.end - record.start)
         return marks
 
-    def open(self, changes: Changes) -> tuple[Life, Picture]:
-        """Open a copy of it with some files changed."""
+    def open(self, changes: Changes, *, unreadable: int = 0) -> tuple[Life, Picture]:
+        """Open a copy of it with some files changed, and at most so many messages kept back."""
         disk = self.disk.copy()
         for path, content in changes.items():
             disk.replace(path, content)
         rows = self.definitions.crash(disk, Random(SEED))
         life = Life(disk, rows, self.accounts.copy(), 1, clean=self.clean)
         life.recover()
-        return life, life.look("damaged")
+        return life, life.look("damaged", unreadable=unreadable)
 
     def newest(self, path: str) -> bool:
         """Whether a file is the newest segment of its log."""
@@ -150,6 +157,31 @@ class Store:
         if deeper:
             self._again(life, picture, where)
         return "lost" if lost else "back" if now - self.found else "whole"
+
+    def judge_indexes(self, changes: Changes, where: str) -> None:
+        """Damage indexes, and find everything as it was."""
+        life, picture = self.open(changes)
+        assert picture == self.picture, where
+        assert not life.damages(), f"{where}: {life.damages()}"
+        seen = {identity: log.seen() for identity, log in life.logs.items()}
+        assert seen == self.seen, where
+
+    def judge_covered(self, changes: Changes, where: str) -> str:
+        """Damage segments that indexes stand for, and say what came of that."""
+        hit = [each for each in self.records if self._is_hit(each, changes)]
+        places = {each.place for each in hit if each.place is not None}
+        life, picture = self.open(changes, unreadable=len(places))
+        self._nothing_wrong(life, picture, where)
+        lost = self.found - {(identity, position) for identity, position, _, _ in picture}
+        assert lost <= places, f"{where}: whole messages are gone: {sorted(lost - places)[:3]}"
+        assert life.damages() or not lost, f"{where}: nobody said a word; {len(lost)} are lost"
+        kept_back = sum(log.live() for log in life.logs.values()) - len(picture)
+        assert life.stop(), where
+        # The segments that could not be read are left out of the indexes: now they are looked at.
+        last = Life(life.disk, life.definitions, life.accounts, 2, clean=True)
+        last.recover()
+        assert last.look(where) == picture, f"{where}: the next start finds something else"
+        return "kept back" if kept_back else "lost" if lost else "whole"
 
     def _nothing_wrong(self, life: Life, picture: Picture, where: str) -> None:
         ledger = life.accounts.ledger.copy()
@@ -234,6 +266,7 @@ def _has(disk: SimDisk) -> bool:
 
 
 STORES = [Store(clean=True), Store(clean=False)]
+INDEXED = Store(clean=True, indexed=True)
 
 
 def _flip(store: Store, rng: Random) -> tuple[Changes, str]:
@@ -291,6 +324,32 @@ def test_every_flipped_bit_is_detected_or_harmless() -> None:
 @pytest.mark.timeout(1_800)
 def test_every_other_damage_is_detected_or_harmless() -> None:
     _run(_other, OTHERS, "other damages")
+
+
+def test_a_damaged_index_changes_nothing() -> None:
+    assert any(path.endswith(INDEX_SUFFIX) for path in INDEXED.indexes)
+    rng = Random(f"indexes {SEED}")
+    for number in range(OTHERS):
+        path = rng.choice(sorted(INDEXED.indexes))
+        content = bytearray(INDEXED.indexes[path])
+        at = rng.randrange(len(content))
+        if number % 4:
+            content[at] ^= 1 << rng.randrange(8)
+        else:
+            del content[at:]
+        INDEXED.judge_indexes({path: bytes(content)}, f"seed {SEED}, octet {at} of {path}")
+
+
+@pytest.mark.timeout(1_800)
+def test_damage_behind_an_index_is_kept_back_and_looked_at_later() -> None:
+    rng = Random(f"covered {SEED}")
+    outcomes: Counter[str] = Counter()
+    for number in range(2 * OTHERS):
+        changes, where = (_flip if number % 4 else _other)(INDEXED, rng)
+        outcomes[INDEXED.judge_covered(changes, f"seed {SEED}, covered {number}, {where}")] += 1
+    print(f"damage: {outcomes.total()} behind an index: {dict(outcomes)}")  # noqa: T201 - the counts
+    assert outcomes["kept back"], "nothing was ever covered"
+    assert outcomes["whole"], "everything was always lost"
 
 
 @pytest.mark.soak

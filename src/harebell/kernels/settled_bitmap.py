@@ -2,7 +2,7 @@
 
 An offset takes four bytes per message. Most messages are settled in order, so the settled ones at
 the front are only a number (`_front`); a bitmap has those that are settled out of order behind it.
-The offsets of a segment that nobody reads may be left out of memory (`drop`); the rest stays.
+The offsets of a segment that is not read may be left out of memory (`drop`); the rest stays.
 `settled_bitmap.pyx` beside this file draws both and is the same, compiled.
 """
 

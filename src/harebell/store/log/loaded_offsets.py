@@ -1,7 +1,7 @@
 """Which full segments have the offsets of their records in memory, within a limit for all logs.
 
-A log needs the offsets of the segments that it reads. Those of a segment that nobody reads are left
-out of memory: only its state stays, which is a few numbers while it is settled in order.
+A log needs the offsets of the segments that it reads. Those of other segments may be left out of
+memory: only the state stays, which is a few numbers while a segment is settled in order.
 
     full, or read after a start       in memory
     more in memory than the limit     the oldest goes: written to its index file, and left out
