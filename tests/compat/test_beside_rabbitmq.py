@@ -155,7 +155,7 @@ def _shape(text: str) -> object:
     return sorted(json.loads(text))
 
 
-@pytest.mark.timeout(1_800)  # RabbitMQ's tools start an Erlang machine for each step
+@pytest.mark.timeout(3_600)  # RabbitMQ's tools start an Erlang machine for each step
 def test_verbs_have_the_exit_codes_and_the_output_of_rabbitmq(
     rabbit: RabbitNode, logging_broker: RunningBroker, shims: Path
 ) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import FAMILY_09, Message
+from harebell.base.slices import Slices, stepped
 from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 from harebell.front.amqp_0_9_1.other_contents import send_back
 from harebell.front.amqp_0_10_transitional.completion import (
@@ -21,7 +22,7 @@ from harebell.front.amqp_0_10_transitional.headers import readable, shown
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
-from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.front.limits import OUTPUT_STOP_BYTES, SETTLED_AT_ONCE
 from harebell.front.operations.returns import NO_ROUTE
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.contract import PENDING, Queue
@@ -193,24 +194,51 @@ class TransitionalChannel(LegacyChannel):
             self.transfers.freed()
 
     def ack(self, tag: int, multiple: bool) -> int:
-        """basic.ack: complete when it is on disk."""
-        if multiple and self.transfers:
-            # Those of class message are acknowledged as commands.
-            for each in self.unacked.numbers():
-                if (tag == 0 or each <= tag) and not self.transfers.owns(each):
-                    self.ack(each, False)
+        """basic.ack: complete when it is on disk; thousands are acknowledged in slices."""
+        if not multiple:
+            return self._ack_one(tag)
+        if tag and not self.transfers and self.unacked.get(tag) is None:
+            raise self._unknown_tag(tag, 80)
+        # Those of class message are acknowledged as commands.
+        own: set[int] = self.transfers.tags() if self.transfers else set()
+        last = tag or self.next_tag
+        tags = [each for each in self.unacked.numbers() if each <= last and each not in own]
+        if len(tags) <= SETTLED_AT_ONCE:
+            for each in tags:
+                self._ack_one(each)
             return 0
-        queues: dict[Queue, None] = {}
-        # In a transaction the commit settles, and its command is the one that waits for the disk.
-        if self.transaction is None:
-            every = multiple and tag == 0
-            tags = [n for n in self.unacked.numbers() if every or n <= tag] if multiple else [tag]
-            entries = (self.unacked.get(each) for each in tags)
-            queues = {entry.queue: None for entry in entries if entry is not None}
-        super().ack(tag, multiple)
-        for queue in queues:
-            self.settled(queue)
+        self._ack_in_slices(tags)
         return 0
+
+    def _ack_one(self, tag: int) -> int:
+        entry = self.unacked.get(tag)
+        super().ack(tag, False)
+        # In a transaction the commit settles, and its command is the one that waits for the disk.
+        if entry is not None and self.transaction is None:
+            self.settled(entry.queue)
+        return 0
+
+    def _ack_in_slices(self, tags: list[int]) -> None:
+        held = self.completions.hold()
+        queues: dict[Queue, None] = {}
+
+        def acking() -> Slices[None]:
+            for each in tags:
+                # Between two slices a delivery may time out, or be requeued with its session.
+                entry = self.unacked.get(each)
+                if entry is not None:
+                    super(TransitionalChannel, self).ack(each, False)
+                    if self.transaction is None:
+                        queues[entry.queue] = None
+                yield
+
+        def done(_: None) -> None:
+            results = [queue.sync_soon() for queue in queues if not queue.deleted]
+            pending = any(result & PENDING for result in results)
+            self.completions.done(held, self.connection.commit.ticket if pending else 0)
+            self.committed()
+
+        self.connection.perform(stepped(acking(), self.connection.registry.work, 1, done))
 
     def settled(self, queue: Queue) -> None:
         """Complete the newest command with what it settled in a queue."""

@@ -12,9 +12,12 @@ they are requeued with the others when the channel ends, and time out with them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
+from harebell.base.slices import Slices, ended, stepped
 from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN, SizedUnacked
 from harebell.front.amqp_0_10_transitional.completion import after, distance
 from harebell.front.amqp_0_10_transitional.credit import Credit
@@ -22,7 +25,7 @@ from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.unacked import Unacked
-from harebell.front.limits import OUTPUT_HIGH_BYTES
+from harebell.front.limits import OUTPUT_HIGH_BYTES, REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
@@ -143,19 +146,27 @@ class Deliveries:
         self._tags[number] = tag
         return tag
 
-    def owns(self, tag: int) -> bool:
-        """True if a delivery tag of the channel belongs to this class."""
-        return tag in self._tags.values()
+    def tags(self) -> set[int]:
+        """Return the delivery tags of the channel that belong to this class."""
+        return set(self._tags.values())
 
     def completed(self, mark: int, ranges: tuple[tuple[int, int], ...]) -> None:
-        """Acknowledge all commands up to the mark, and those of the ranges."""
+        """Acknowledge all commands up to the mark, and those of the ranges, in slices."""
         self._reclaim()
-        numbers = self._up_to(mark)
-        if ranges:
-            numbers += self._within(ranges)
-        entries = self._take(numbers)
-        if entries:
-            self.give(entries, ACCEPT)
+        numbers = chain(self._up_to(mark), self._within(ranges) if ranges else ())
+
+        def completing() -> Slices[None]:
+            while some := list(islice(numbers, REFUSED_AT_ONCE)):
+                entries = self._take(some)
+                if entries:
+                    self.give(entries, ACCEPT)
+                yield
+
+        if len(self._tags) <= SETTLED_AT_ONCE:
+            ended(completing())
+            return
+        connection = self._channel.connection
+        connection.perform(stepped(completing(), connection.registry.work, REFUSED_AT_ONCE, bool))
 
     def take_all(self) -> list[Unacked]:
         """Remove and return all unacknowledged deliveries, in the order of sending."""
@@ -213,9 +224,9 @@ class Deliveries:
         channel = self._channel
         entries = []
         for number in numbers:
-            tag = self._tags.pop(number)
-            entry: Unacked | None = channel.unacked.take(tag)
-            if entry is not None:
+            tag = self._tags.pop(number, None)
+            entry: Unacked | None = None if tag is None else channel.unacked.take(tag)
+            if tag is not None and entry is not None:
                 entries.append(entry)
                 if channel.transaction is not None:
                     self._given[number] = tag
@@ -238,13 +249,9 @@ class Deliveries:
         if returned or transaction is None or not any(transaction.pending()):
             self._given.clear()
 
-    def _up_to(self, mark: int) -> list[int]:
-        numbers = []
-        for number in self._tags:
-            if distance(number, mark) < 0:
-                break
-            numbers.append(number)
-        return numbers
+    def _up_to(self, mark: int) -> Iterator[int]:
+        """Yield the outstanding numbers up to a mark; they may be removed meanwhile."""
+        return takewhile(lambda number: distance(number, mark) >= 0, list(self._tags))
 
     def _within(self, ranges: tuple[tuple[int, int], ...]) -> list[int]:
         """Return the outstanding numbers in some ranges, in time independent of their width."""

@@ -63,10 +63,7 @@ class MemoryLog(Log):
 
     def next(self, position: int) -> int:
         """Return the smallest unsettled position from `position` on; `end()` if there is none."""
-        end = self._records.next
-        while position < end and self._records.get(position) is None:
-            position += 1
-        return min(position, end)
+        return self._records.next_from(position)
 
     def live(self) -> int:
         """Return how many records there are."""
