@@ -13,8 +13,8 @@ from harebell.wire.v010 import controls as k
 from harebell.wire.v010.composites import Command
 from harebell.wire.v010.structs import Acquired
 from harebell.wire.v09 import methods as m
-from tests.unit.front.amqp_0_10.peer import SessionPeer
 from tests.unit.front.amqp_0_9_1.world import World, publish
+from tests.unit.front.amqp_0_10.peer import SessionPeer
 
 COUNT = 3000
 ALL = ((0, COUNT - 1),)
