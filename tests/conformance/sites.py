@@ -39,7 +39,14 @@ STOP_SECONDS = 60.0
 _READ_OCTETS = 65_536
 _MORNING_MS = 1_700_000_000_000
 _ENVIRONMENT = {name: value for name, value in os.environ.items() if name != STORAGE}
-_MAIN = "from harebell.__main__ import main; main()"
+_LINGER_SECONDS = 20.0
+_MAIN = f"""
+from harebell.front import limits
+limits.LINGER_SECONDS = {_LINGER_SECONDS}
+from harebell.__main__ import main
+main()
+"""
+"""A broker that leaves the end of a connection to a peer for longer than a test stands still."""
 
 
 class Wire(Protocol):
