@@ -117,6 +117,11 @@ def resident(broker: RunningBroker) -> int:
     return memory_of(broker.process.pid)["VmRSS"]
 
 
+def allocated(broker: RunningBroker) -> int:
+    """Octets of memory without the pages of its files, which the system drops and reads again."""
+    return memory_of(broker.process.pid)["RssAnon"]
+
+
 def open_files(broker: RunningBroker) -> int:
     """File descriptors that the process has open."""
     return len(os.listdir(f"/proc/{broker.process.pid}/fd"))

@@ -13,7 +13,7 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import call, publish
 from tests.patience import eventually
-from tests.robustness.raw import MIB, PATIENCE, RawClient, assert_serves, resident
+from tests.robustness.raw import MIB, PATIENCE, RawClient, allocated, assert_serves, resident
 from tests.running import RunningBroker, running_broker, set_watermark
 
 BODY = b"x" * 1000
@@ -37,11 +37,11 @@ def test_a_consumer_that_does_not_read_holds_little_and_loses_nothing() -> None:
     count = 40_000
     with running_broker() as broker:
         _fill(broker, "slow", count, BODY)
-        before = resident(broker)
+        before = allocated(broker)
         with RawClient(broker, receive_buffer=65_536) as consumer:
             consumer.ask(m.BasicConsume(queue="slow", no_ack=True), m.BasicConsumeOk)
             time.sleep(1.0)
-            grown = resident(broker) - before
+            grown = allocated(broker) - before
             assert grown < 12 * MIB, f"{grown} octets more for a consumer that does not read"
             assert_serves(broker)
             bodies = consumer.collect(lambda events: len(events) >= count)
@@ -52,11 +52,11 @@ def test_answers_that_nobody_reads_are_bounded() -> None:
     size, count, asked = 200_000, 200, 4000
     with running_broker() as broker:
         _fill(broker, "big", count, b"x" * size)
-        before = resident(broker)
+        before = allocated(broker)
         with RawClient(broker, receive_buffer=65_536) as client:
             client.send(call(1, m.BasicGet(queue="big", no_ack=False)) * asked)
             time.sleep(1.0)
-            grown = resident(broker) - before
+            grown = allocated(broker) - before
             assert grown < 25 * MIB, f"{grown} octets more for answers that nobody reads"
             assert_serves(broker)
             answers = client.collect(lambda events: len(events) >= asked)

@@ -13,10 +13,10 @@ from tests.patience import eventually
 from tests.robustness.raw import (
     MIB,
     RawClient,
+    allocated,
     allow_files,
     assert_serves,
     open_files,
-    resident,
 )
 from tests.running import RunningBroker, running_broker
 
@@ -63,13 +63,13 @@ def test_peers_that_do_not_log_in_are_cut_in_time(hasty: RunningBroker) -> None:
 def test_a_thousand_half_open_connections_do_not_keep_others_out() -> None:
     allow_files(4096)
     with running_broker("--handshake-timeout-seconds", str(CROWD_SECONDS)) as crowded:
-        files, before = open_files(crowded), resident(crowded)
+        files, before = open_files(crowded), allocated(crowded)
         peers = [RawClient(crowded, log_in=False) for _ in range(1000)]
         try:
             assert eventually(lambda: open_files(crowded) >= files + 1000, CROWD_SECONDS)
             assert_serves(crowded)
             assert open_files(crowded) >= files + 1000, "somebody was cut before it was served"
-            assert resident(crowded) - before < 40 * MIB
+            assert allocated(crowded) - before < 40 * MIB
             assert eventually(lambda: open_files(crowded) <= files), "they are still held"
         finally:
             for peer in peers:
@@ -88,17 +88,17 @@ def test_another_protocol_is_answered_and_closed(broker: RunningBroker) -> None:
 
 
 def test_a_frame_of_four_gigabytes_allocates_nothing(broker: RunningBroker) -> None:
-    before = resident(broker)
+    before = allocated(broker)
     with RawClient(broker) as client:
         client.send(b"\x01\x00\x01\xff\xff\xff\xff" + b"x" * 1000)
         assert _closed_with(client) == 501
         assert client.ended()
-    assert resident(broker) - before < 5 * MIB
+    assert allocated(broker) - before < 5 * MIB
     assert_serves(broker)
 
 
 def test_a_body_announced_as_enormous_allocates_nothing(broker: RunningBroker) -> None:
-    before = resident(broker)
+    before = allocated(broker)
     with RawClient(broker) as client:
         head = b"\x00\x3c\x00\x00" + b"\x7f" + b"\xff" * 7 + b"\x00\x00"
         client.send(call(1, m.BasicPublish()) + frame(2, 1, head))
@@ -109,7 +109,7 @@ def test_a_body_announced_as_enormous_allocates_nothing(broker: RunningBroker) -
         closed = client.until(m.ChannelClose)
         assert isinstance(closed.method, m.ChannelClose)
         assert closed.method.reply_code == 406
-    assert resident(broker) - before < 5 * MIB
+    assert allocated(broker) - before < 5 * MIB
     assert_serves(broker)
 
 
@@ -142,17 +142,17 @@ def test_deeply_nested_values_are_refused(broker: RunningBroker, tag: bytes) -> 
 def test_a_body_of_a_hundred_thousand_tiny_frames_arrives_whole(broker: RunningBroker) -> None:
     size = 100_000
     body = bytes(n % 251 for n in range(size))
-    before = resident(broker)
+    before = allocated(broker)
     with RawClient(broker) as client:
         client.ask(m.QueueDeclare(queue="tiny", exclusive=True), m.QueueDeclareOk)
         client.send(publish(1, "", "tiny", body, frame_max=9))
         answer = client.ask(m.BasicGet(queue="tiny", no_ack=True), m.BasicGetOk)
         assert answer.body == body
-    assert resident(broker) - before < 40 * MIB
+    assert allocated(broker) - before < 40 * MIB
 
 
 def test_empty_body_frames_without_end_cost_nothing(broker: RunningBroker) -> None:
-    before = resident(broker)
+    before = allocated(broker)
     with RawClient(broker) as client:
         head = b"\x00\x3c\x00\x00" + (1).to_bytes(8) + b"\x00\x00"
         client.ask(m.QueueDeclare(queue="empty", exclusive=True), m.QueueDeclareOk)
@@ -162,7 +162,7 @@ def test_empty_body_frames_without_end_cost_nothing(broker: RunningBroker) -> No
         client.send(frame(3, 1, b"!"))
         answer = client.ask(m.BasicGet(queue="empty", no_ack=True), m.BasicGetOk)
         assert answer.body == b"!"
-        assert resident(broker) - before < 3 * MIB
+        assert allocated(broker) - before < 3 * MIB
 
 
 # --- leaving ------------------------------------------------------------------------------------
@@ -203,12 +203,12 @@ def test_a_consumer_that_vanishes_gives_its_messages_back(broker: RunningBroker)
 
 
 def test_channels_are_many_and_then_enough(broker: RunningBroker) -> None:
-    before = resident(broker)
+    before = allocated(broker)
     with RawClient(broker) as client:
         client.send(b"".join(call(n, m.ChannelOpen()) for n in range(2, 2048)))
         opened = client.collect(lambda events: len(events) >= 2046)
         assert all(isinstance(event.method, m.ChannelOpenOk) for event in opened)
-        assert resident(broker) - before < 40 * MIB
+        assert allocated(broker) - before < 40 * MIB
         client.send(call(2048, m.ChannelOpen()))
         assert _closed_with(client) in (504, 530)
     assert_serves(broker)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from harebell.wire.v09 import methods as m
 from tests.model.peer import call
 from tests.patience import eventually
-from tests.robustness.raw import MIB, RawClient, resident
+from tests.robustness.raw import MIB, RawClient, allocated
 from tests.running import running_broker
 
 COUNT = 14
@@ -30,12 +30,12 @@ def unfinished() -> bytes:
 def test_memory_of_unfinished_messages_goes_back_to_the_system() -> None:
     with running_broker("--memory-high-watermark", "2GiB") as broker:
         with RawClient(broker):
-            before = resident(broker)
+            before = allocated(broker)
         octets = unfinished()
         clients = [RawClient(broker) for _ in range(COUNT)]
         for client in clients:
             client.send(octets)
-        assert eventually(lambda: resident(broker) > before + COUNT * SIZE * 0.9)
+        assert eventually(lambda: allocated(broker) > before + COUNT * SIZE * 0.9)
         for client in clients:
             client.socket.close()
-        assert eventually(lambda: resident(broker) < before + 64 * MIB), resident(broker) // MIB
+        assert eventually(lambda: allocated(broker) < before + 64 * MIB), allocated(broker) // MIB
