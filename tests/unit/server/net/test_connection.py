@@ -28,8 +28,9 @@ def broker(request: pytest.FixtureRequest) -> Iterator[RunningBroker]:
 
 
 def resident_mib(pid: int) -> float:
+    """What a process has, without the pages of its files, which come and go."""
     status = Path(f"/proc/{pid}/status").read_text()
-    found = re.search(r"VmRSS:\s+(\d+) kB", status)
+    found = re.search(r"RssAnon:\s+(\d+) kB", status)
     assert found is not None
     return int(found[1]) / 1024
 
