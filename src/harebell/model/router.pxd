@@ -20,7 +20,7 @@ cdef class Router:
 
     @cython.locals(queue=Queue, queues=tuple)
     cpdef tuple route(self, Exchange exchange, Message message)
-    @cython.locals(queue=Queue, queues=dict, route=tuple)
+    @cython.locals(queue=Queue, queues=dict, route=tuple, known=tuple)
     cdef tuple _match_key(self, Exchange exchange, Message message)
     cdef tuple _walk(self, Exchange start, tuple messages)
     cdef _remember(self, Exchange exchange, str key, tuple route)

@@ -19,7 +19,7 @@ from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 if TYPE_CHECKING:
     from harebell.model.firehose import Firehose
 
-_CACHE_ENTRIES = ROUTE_CACHE_ENTRIES
+_CACHE_ENTRIES = ROUTE_CACHE_ENTRIES // 2
 NOWHERE: tuple[Queue, ...] = ()
 NO_HEADERS: dict[str, Any] = {}
 
@@ -103,6 +103,12 @@ class Router:
 
         Most exchanges lead to queues only: these need none of what exchanges behind exchanges do.
         """
+        if exchange.routes_epoch == self.epoch:
+            known = exchange.older_routes.get(message.routing_key)
+            if known is not None:
+                self.work.charge(len(known) + 1)
+                self._remember(exchange, message.routing_key, known)
+                return known
         if not exchange.by_key:
             return self._walk(exchange, (message,))
         matched = exchange.match(message, NO_HEADERS)
@@ -172,9 +178,14 @@ class Router:
         return matched
 
     def _remember(self, exchange: Exchange, key: str, route: tuple[Queue, ...]) -> None:
-        # Emptied as a whole when it is full: peers choose routing keys, and keeping the order of
-        # use would cost something for every message.
-        if exchange.routes_epoch != self.epoch or len(exchange.routes) >= _CACHE_ENTRIES:
+        if exchange.routes_epoch != self.epoch:
             exchange.routes.clear()
+            exchange.older_routes.clear()
             exchange.routes_epoch = self.epoch
+        elif len(exchange.routes) >= _CACHE_ENTRIES:
+            # Keys that are in use come back from the older half: somebody who publishes with a new
+            # key each time does not evict those of others. Keeping the order of use would do the
+            # same, and cost something for every message.
+            exchange.older_routes = exchange.routes
+            exchange.routes = {}
         exchange.routes[key] = route

@@ -94,8 +94,24 @@ def test_only_so_many_keys_are_remembered() -> None:
     start = where.exchange("amq.topic")
     for number in range(ROUTE_CACHE_ENTRIES + 10):
         where.router.route(start, message(key=f"k{number}"))
-        assert len(start.routes) <= ROUTE_CACHE_ENTRIES
+        assert len(start.routes) + len(start.older_routes) <= ROUTE_CACHE_ENTRIES
     assert routed(where, "amq.topic", "k3") == ["q"]
+
+
+def test_keys_that_are_in_use_stay_remembered_among_any_number_of_others() -> None:
+    where = vhost()
+    where.bind("amq.topic", where.declare_queue("q"), "#")
+    start = where.exchange("amq.topic")
+    matched: list[str] = []
+    match = start.match
+    start.match = lambda each, headers: matched.append(each.routing_key) or match(each, headers)
+    for number in range(5 * ROUTE_CACHE_ENTRIES):
+        where.router.route(start, message(key=f"k{number}"))
+        if number % 1000 == 0:
+            assert [each.name for each in where.router.route(start, message(key="used"))] == ["q"]
+    assert matched.count("used") == 1
+    where.bind("amq.topic", where.declare_queue("late"), "used")
+    assert sorted(routed(where, "amq.topic", "used")) == ["late", "q"]
 
 
 steps = st.lists(

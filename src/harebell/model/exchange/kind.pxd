@@ -11,6 +11,7 @@ cdef class Exchange:
     cdef public bint by_key
     cdef public bint default
     cdef public dict routes
+    cdef public dict older_routes
     cdef public long long routes_epoch
     cdef public long long published
     cdef public long long routed

@@ -53,6 +53,7 @@ class Exchange:
         by_key: whether the destinations depend on the routing key alone, so that they can be
             cached.
         routes: cached destinations by routing key, valid in epoch `routes_epoch` of the router.
+        older_routes: those that were cached before; one that is used again is cached again.
         identity: the identity of its log, if the type has one; the vhost or a restart sets it.
         published: messages that were published to it.
         routed: copies of them that queues got.
@@ -86,6 +87,7 @@ class Exchange:
         self.by_key = True
         self.default = name == ""
         self.routes: dict[str, tuple[Queue, ...]] = {}
+        self.older_routes: dict[str, tuple[Queue, ...]] = {}
         self.routes_epoch = -1
         self.published = 0
         self.routed = 0
