@@ -26,6 +26,7 @@ cdef class DurableLog(SegmentedLog):
     cdef list _early
     cdef long long _early_from
     cdef bint _gone
+    cdef bint _closing
     cdef long long _staging
     cdef long long _row_bytes
     cdef bint _marks

@@ -57,6 +57,8 @@ class DurableLog(SegmentedLog):
         self._early: list[Segment] = []
         self._early_from = _EARLY
         self._gone = False
+        # Whether the next commit has the record of an orderly close.
+        self._closing = False
         # The batch whose rows are being appended.
         self._staging = 0
         # Bytes of its rows that no commit has taken, with the headers of segments between them.
@@ -310,10 +312,9 @@ class DurableLog(SegmentedLog):
             return False
 
     def close(self) -> int:
-        """Store the exact mark of delivered records, for a clean end."""
+        """Have the next commit store the exact mark of delivered records, for a clean end."""
         if self._tail is not None and not self._gone:
-            self._write_settlements(self._tail)
-            self._settlements.write_end(self._tail.buffer, self._end, self._clock.ms)
+            self._closing = True
             self._touch()
         return 0
 
@@ -358,9 +359,13 @@ class DurableLog(SegmentedLog):
             return part
         tail = self._tail
         if tail is not None:
-            # Before the buffers are taken: both calls append records to the newest segment.
+            # Before the buffers are taken: these calls append records to the newest segment.
             self._write_settlements(tail)
             self._carry_over(tail)
+            if self._closing:
+                # Behind all other records: the next start takes others behind it for a later life.
+                self._closing = False
+                self._settlements.write_end(tail.buffer, self._end, self._clock.ms)
         part.removals = sorted(self._leaving, key=lambda segment: segment.first)
         self._leaving = []
         for segment in part.removals:

@@ -184,6 +184,24 @@ def test_delivered_messages_are_known_exactly_after_a_good_end() -> None:
     assert again.reports == []
 
 
+def test_a_good_end_is_the_last_record_when_a_segment_is_removed_with_it() -> None:
+    bench = Bench(segment_bytes=1000)
+    log = filled(bench, 30)
+    log.set_count(0, 3)
+    bench.commit()
+    noted = log.segments[-1].first
+    for _ in range(30):
+        log.append(message(bytes(100)))
+    bench.commit()
+    # The records of this segment about position 0 are repeated at the end of the log.
+    log.settle_range(noted, log.segments[-1].first)
+    bench.store.close()
+    bench.commit()
+    again = Bench(bench.disk, clean=True)
+    assert again.log().count(0) == 3
+    assert again.reports == []
+
+
 def test_an_old_good_end_is_no_word_about_what_was_handed_out_since() -> None:
     bench = Bench()
     log = filled(bench, 10)
