@@ -48,7 +48,7 @@ class Points:
         data_dir: where; the first life makes it.
         counts: how many calls of each kind a first life makes, and how many a later one.
         rng: chooses the points.
-        tries: by kind, how many points were chosen; the next is of a kind with the fewest.
+        tries: by kind, how many points were chosen.
         reached: by kind, how many of them were reached. Both are added to.
         confirms: how many messages are confirmed in a life that does not reach its point.
 
@@ -113,12 +113,13 @@ class Points:
         return limit
 
     def play(self) -> None:
-        """One life that ends at a call of a kind that was tried least."""
+        """One life that ends at a call of a kind that was reached least."""
         limit = self._counts[min(self.lives, 1)]
         self.lives += 1
         kinds = [kind for kind in KINDS if limit[kind]]
         self._rng.shuffle(kinds)
-        kind = min(kinds, key=self._tries.__getitem__)
+        # Some calls are made by a first life alone, which is one of ten: it tries them first.
+        kind = min(kinds, key=lambda each: (self._reached[each], self._tries[each]))
         self._tries[kind] += 1
         # Lives differ: not every one makes as many calls as the one that was counted.
         number = self._rng.randint(1, max(1, limit[kind] * 3 // 4))

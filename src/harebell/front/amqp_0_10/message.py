@@ -19,14 +19,8 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LOCKED,
     ExecutionError,
 )
-from harebell.front.amqp_0_10.settling import (
-    NumberRanges,
-    in_slices,
-    numbers_in,
-    settle,
-    taken,
-    unaccepted,
-)
+from harebell.front.amqp_0_10.number_ranges import NumberRanges, numbers_in
+from harebell.front.amqp_0_10.settling import in_slices, settle, taken, unaccepted
 from harebell.front.amqp_0_10.subscription import Subscription
 from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.consume import (

@@ -23,6 +23,7 @@ from harebell.front.amqp_0_10.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     ExecutionError,
 )
+from harebell.front.amqp_0_10.number_ranges import numbers_in
 from harebell.front.amqp_0_10.publishing import (
     NOT_TAKEN,
     UNROUTABLE,
@@ -32,7 +33,6 @@ from harebell.front.amqp_0_10.publishing import (
     trace_publish,
 )
 from harebell.front.amqp_0_10.session_layer import SessionLayer
-from harebell.front.amqp_0_10.settling import numbers_in
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check

@@ -1,20 +1,16 @@
-"""Settle the deliveries that ranges of numbers select, in slices under the work budget.
-
-A peer chooses the ranges: they may be thousands, of any width, and overlap. The work grows with
-the deliveries in them, and each delivery is looked at once.
-"""
+"""Settle the deliveries that ranges of numbers select, in slices under the work budget."""
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from harebell.base.sequence import Sequence as Members
+from harebell.base.sequence import Sequence
 from harebell.base.slices import Slices, ended, stepped
 from harebell.front.amqp_0_10.delivery import Delivery
 from harebell.front.amqp_0_10.long_commands import perform
+from harebell.front.amqp_0_10.number_ranges import NumberRanges, is_in, merged, numbers_in
 from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import Transaction
@@ -24,22 +20,8 @@ if TYPE_CHECKING:
 
 _PER_STEP = REFUSED_AT_ONCE
 
-NumberRanges = list[tuple[int, int]]
 
-
-def numbers_in(members: Members, ranges: NumberRanges) -> Iterator[int]:
-    """Yield the numbers with a member that are in some ranges, each once and in order."""
-    number = -1
-    for first, last in sorted(ranges):
-        # A range that ends before the last number found has none that was not yielded.
-        if number < max(first, 0):
-            number = members.next_from(max(first, 0))
-        while number <= last and number < members.next:
-            yield number
-            number = members.next_from(number + 1)
-
-
-def taken(members: Members, ranges: NumberRanges) -> Iterator[list[Delivery]]:
+def taken(members: Sequence, ranges: NumberRanges) -> Iterator[list[Delivery]]:
     """Remove deliveries, and yield them in lists of a few."""
     numbers = numbers_in(members, ranges)
     while some := list(islice(numbers, _PER_STEP)):
@@ -111,33 +93,15 @@ def unaccepted(session: Session, ranges: NumberRanges) -> Iterator[list[Delivery
     transaction = session.transaction
     if not isinstance(transaction, Transaction):
         return
-    spans = _merged(ranges)
+    spans = merged(ranges)
     for entries, _ in list(transaction.settled):
-        mine = [each for each in entries if isinstance(each, Delivery) and _is_in(each, spans)]
+        mine = [
+            each for each in entries if isinstance(each, Delivery) and is_in(each.number, spans)
+        ]
         if mine and session.transaction is transaction:
             gone = set(mine)
             entries[:] = [entry for entry in entries if entry not in gone]
             yield mine
-
-
-def _merged(ranges: NumberRanges) -> NumberRanges:
-    """Return ranges without those that others contain, in order."""
-    spans: NumberRanges = []
-    for first, last in sorted(ranges):
-        if not spans or last > spans[-1][1]:
-            spans.append((first, last))
-    return spans
-
-
-def _is_in(entry: Delivery, spans: Sequence[tuple[int, int]]) -> bool:
-    """True if a delivery is in one of some merged ranges."""
-    # Of those that begin at or before the number, the last one reaches furthest.
-    index = bisect_right(spans, entry.number, key=_first) - 1
-    return index >= 0 and entry.number <= spans[index][1]
-
-
-def _first(span: tuple[int, int]) -> int:
-    return span[0]
 
 
 def _drain(session: Session, queues: dict[Queue, None]) -> int:

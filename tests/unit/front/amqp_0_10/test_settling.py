@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.sequence import Sequence
-from harebell.front.amqp_0_10.settling import numbers_in
+from harebell.front.amqp_0_10.number_ranges import numbers_in
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.composites import Command
