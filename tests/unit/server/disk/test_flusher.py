@@ -124,6 +124,9 @@ class Setting:
         return 0.0
 
     def _step(self, number: int, kind: str, path: str) -> None:
+        if is_index(path):
+            # The index of a segment goes with it, and nothing waits for it or depends on it.
+            return
         self.operations.append((kind, threading.current_thread()))
         if kind in self._holds:
             self._holds[kind].acquire(timeout=SECONDS)
