@@ -114,6 +114,8 @@ REFUSED_AT_ONCE = 16
 """Deliveries that one method rejects or requeues at once: each may become a dead letter."""
 SETTLED_AT_ONCE = 1_000
 """Deliveries that one method settles at once; more are settled in slices."""
+RANGES_MAX = 8_191
+"""Ranges of command numbers in one field of AMQP 0-10: the size has 16 bits, a range 8 octets."""
 LINGER_SECONDS = 3.0
 """Time that the peer of a closed connection has to close its side."""
 CHANNELS_PER_TICK = 4_000

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harebell.wire.v09 import methods as m
@@ -78,3 +80,31 @@ def test_an_acknowledgement_of_thousands_is_complete_when_all_are_settled(
     peer.expect(s.ExecutionComplete, cumulative_execution_mark=peer.sent())
     if mixed:
         assert memory.broker.vhosts["/"].queues["other"].unacked == 1
+
+
+@pytest.mark.parametrize("basic", [False, True])
+def test_an_end_between_two_slices_acknowledges_nothing_of_a_transaction(
+    memory: MemorySite, memory_peer: Peer, basic: bool
+) -> None:
+    peer = memory_peer
+    fill(peer)
+    peer.run(m.TxSelect())
+    if basic:
+        for _ in range(COUNT):
+            peer.get("q")
+    else:
+        consume(peer, "q")
+        for _ in range(COUNT):
+            expect_transfer(peer)
+    memory.registry.turns.limit(UNITS, lambda: None)
+    if basic:
+        peer.send(m.BasicAck(delivery_tag=0, multiple=True))
+    else:
+        peer.complete(peer.received())
+    assert memory.registry.turns.busy
+    connection: Any = peer.wire
+    connection.connection.cut()
+    turns(memory)
+    queue = memory.broker.vhosts["/"].queues["q"]
+    assert (queue.ready_count(), queue.unacked) == (COUNT, 0)
+    peer.ended = True

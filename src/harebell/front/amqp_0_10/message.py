@@ -22,6 +22,7 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.amqp_0_10.number_ranges import NumberRanges, numbers_in
 from harebell.front.amqp_0_10.settling import in_slices, settle, taken, unaccepted
 from harebell.front.amqp_0_10.subscription import Subscription
+from harebell.front.limits import RANGES_MAX
 from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.consume import (
     ConsumerOptions,
@@ -55,10 +56,15 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 def accept(session: Session, command: commands.MessageAccept) -> None:
     """message.accept: acknowledge messages, in a transaction at its commit."""
+    transaction = session.transaction
 
     def act(entries: list[Delivery]) -> None:
-        if session.transaction is not None:
-            session.transaction.settle(entries, ACCEPT)
+        if transaction is not None:
+            if session.transaction is transaction:
+                transaction.settle(entries, ACCEPT)
+            else:
+                # The session has ended between two slices: its end requeues what was not committed.
+                session.keep(entries)
             return
         session.counters.ack += len(entries)
         for entry in entries:
@@ -112,6 +118,9 @@ def acquire(session: Session, command: commands.MessageAcquire) -> None:
     asked = session.current
 
     def take(entry: Delivery) -> None:
+        if len(acquired) == RANGES_MAX:
+            # The result has no room for one more range: the peer may ask again for the rest.
+            return
         # Another consumer may have got the message since the browser saw it.
         if not entry.queue.acquire(entry.position, entry.consumer):
             return

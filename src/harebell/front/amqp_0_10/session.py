@@ -36,7 +36,7 @@ from harebell.front.amqp_0_10.session_layer import SessionLayer
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
-from harebell.front.limits import REMOVED_CONSUMER_UNITS
+from harebell.front.limits import RANGES_MAX, REMOVED_CONSUMER_UNITS
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
 from harebell.model.limits import REMOVED_AT_ONCE
@@ -238,8 +238,8 @@ class Session(SessionLayer):
             self.counters.confirm += last - first + 1
             details.confirm += last - first + 1
             ranges.append((wrapped(first), wrapped(last)))
-        if ranges:
-            self.send(MessageAccept(tuple(ranges)))
+        for at in range(0, len(ranges), RANGES_MAX):
+            self.send(MessageAccept(tuple(ranges[at : at + RANGES_MAX])))
 
     def intercepted(self, properties: Properties) -> Properties:
         """Add the configured headers and properties to a published message."""

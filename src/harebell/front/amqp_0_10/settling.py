@@ -75,7 +75,7 @@ def in_slices(
         command: the codes of class and command.
     """
     connection = session.connection
-    if sum([last - first for first, last in ranges]) < SETTLED_AT_ONCE:
+    if sum([last - first + 1 for first, last in ranges]) <= SETTLED_AT_ONCE:
         ended(slices)
         session.wait_for(finish())
         return

@@ -6,6 +6,7 @@ directions, completion, and a session that is detached and attached again.
 
 from __future__ import annotations
 
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import FAMILY_09, Message
@@ -32,7 +33,7 @@ from harebell.wire.v09.methods import BasicReject
 from harebell.wire.v09.methods_transitional import ExecutionComplete, SessionSolicitAck
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_10_transitional.deliveries import Deliveries
@@ -199,16 +200,26 @@ class TransitionalChannel(LegacyChannel):
             return self._ack_one(tag)
         if tag and not self.transfers and self.unacked.get(tag) is None:
             raise self._unknown_tag(tag, 80)
-        # Those of class message are acknowledged as commands.
-        own: set[int] = self.transfers.tags() if self.transfers else set()
-        last = tag or self.next_tag
-        tags = [each for each in self.unacked.numbers() if each <= last and each not in own]
-        if len(tags) <= SETTLED_AT_ONCE:
-            for each in tags:
+        tags = self._tags_up_to(tag or self.next_tag - 1)
+        # Not all are counted: a low tag may select few of very many deliveries.
+        first = list(islice(tags, SETTLED_AT_ONCE + 1))
+        if len(first) <= SETTLED_AT_ONCE:
+            for each in first:
                 self._ack_one(each)
             return 0
-        self._ack_in_slices(tags)
+        self._ack_in_slices(chain(first, tags))
         return 0
+
+    def _tags_up_to(self, last: int) -> Iterator[int]:
+        """Yield the tags of class basic up to one; they may be removed meanwhile."""
+        # Those of class message are acknowledged as commands.
+        own: set[int] = self.transfers.tags() if self.transfers else set()
+        unacked = self.unacked
+        tag = unacked.first()
+        while tag <= last and tag < unacked.next:
+            if tag not in own:
+                yield tag
+            tag = unacked.next_from(tag + 1)
 
     def _ack_one(self, tag: int) -> int:
         entry = self.unacked.get(tag)
@@ -218,17 +229,21 @@ class TransitionalChannel(LegacyChannel):
             self.settled(entry.queue)
         return 0
 
-    def _ack_in_slices(self, tags: list[int]) -> None:
+    def _ack_in_slices(self, tags: Iterator[int]) -> None:
         held = self.completions.hold()
+        transaction = self.transaction
         queues: dict[Queue, None] = {}
 
         def acking() -> Slices[None]:
             for each in tags:
+                if self.transaction is not transaction:
+                    # The session has ended between two slices: its end requeues the others.
+                    return
                 # Between two slices a delivery may time out, or be requeued with its session.
                 entry = self.unacked.get(each)
                 if entry is not None:
                     super(TransitionalChannel, self).ack(each, False)
-                    if self.transaction is None:
+                    if transaction is None:
                         queues[entry.queue] = None
                 yield
 

@@ -12,7 +12,7 @@ they are requeued with the others when the channel ends, and time out with them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import chain, islice, takewhile
 from typing import TYPE_CHECKING, Any
 
@@ -154,9 +154,13 @@ class Deliveries:
         """Acknowledge all commands up to the mark, and those of the ranges, in slices."""
         self._reclaim()
         numbers = chain(self._up_to(mark), self._within(ranges) if ranges else ())
+        transaction = self._channel.transaction
 
         def completing() -> Slices[None]:
             while some := list(islice(numbers, REFUSED_AT_ONCE)):
+                if self._channel.transaction is not transaction:
+                    # The session has ended between two slices: its end requeues the others.
+                    return
                 entries = self._take(some)
                 if entries:
                     self.give(entries, ACCEPT)
@@ -236,14 +240,17 @@ class Deliveries:
         """Restore the deliveries of a transaction that was rolled back."""
         if not self._given:
             return
-        channel = self._channel
-        returned = {
-            n: tag for n, tag in self._given.items() if channel.unacked.get(tag) is not None
-        }
+        channel, given = self._channel, self._given
+        returned = {}
+        # A rollback restores all. Without one, two are looked at: there may be 100,000, and a
+        # peer may complete each of them by itself.
+        ends = (next(iter(given)), next(reversed(given)))
+        if any(channel.unacked.get(given[end]) is not None for end in ends):
+            returned = {n: tag for n, tag in given.items() if channel.unacked.get(tag) is not None}
         if returned:
             both = self._tags | returned
             # In the order of sending, which a mark and message.reject refer to.
-            self._tags = {n: both[n] for n in sorted(both, key=lambda n: distance(channel.sent, n))}
+            self._tags = {n: both[n] for n in _in_order(both, channel.sent)}
         transaction = channel.transaction
         # Nothing pending: the transaction has ended, and a commit has settled them for good.
         if returned or transaction is None or not any(transaction.pending()):
@@ -275,6 +282,14 @@ class Deliveries:
             if steps_on <= reach:
                 numbers.append(number)
         return numbers
+
+
+def _in_order(numbers: Collection[int], newest: int) -> list[int]:
+    """Return numbers of commands in the order of sending, given the newest one."""
+    if max(numbers) <= newest:
+        return sorted(numbers)
+    # They wrap around: those above the newest number are older than it.
+    return sorted(numbers, key=lambda number: distance(newest, number))
 
 
 def deliveries_of(channel: TransitionalChannel) -> Deliveries:
