@@ -150,7 +150,8 @@ class SettledBitmap:
                 while behind < self.count and self._offsets[behind] == MISSING:
                     behind += 1
                 after = self._offsets[behind] if behind < self.count else stop
-                size = after - self._offsets[index]
+                # The record of a live one may be lost since: it counts as empty.
+                size = 0 if self._offsets[index] == MISSING else after - self._offsets[index]
                 if 0 <= byte_count < total + size:
                     break
                 total += size

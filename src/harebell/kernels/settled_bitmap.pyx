@@ -165,8 +165,11 @@ cdef class SettledBitmap:
                 behind = index + 1
                 while behind < self.count and self._offsets[behind] == LOST:
                     behind += 1
-                size = (self._offsets[behind] if behind < self.count else stop)
-                size -= self._offsets[index]
+                size = 0
+                # The record of a live one may be lost since: it counts as empty.
+                if self._offsets[index] != LOST:
+                    size = self._offsets[behind] if behind < self.count else stop
+                    size -= self._offsets[index]
                 if 0 <= byte_count and byte_count < total + size:
                     break
                 total += size

@@ -203,3 +203,13 @@ def test_offsets_can_be_left_out_of_memory(kernel: Any) -> None:
     assert not positions.load(offsets)
     assert positions.offset(FIRST + 19) == 19 * 8
     assert positions.add(200) == FIRST + 20
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_live_message_whose_record_is_lost_counts_as_empty(kernel: Any) -> None:
+    positions = kernel.SettledBitmap(FIRST)
+    positions.restore(3)
+    offsets = [64, 2**32 - 1, 164]
+    assert positions.load(b"".join(offset.to_bytes(4, "little") for offset in offsets))
+    assert positions.reach(FIRST, FIRST + 3, 264, 3, -1) == (FIRST + 3, 3, 200)
+    assert positions.reach(FIRST, FIRST + 3, 264, 3, 150) == (FIRST + 2, 2, 100)

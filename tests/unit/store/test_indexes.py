@@ -283,6 +283,27 @@ def test_damage_in_a_covered_segment_is_kept_back_when_it_is_read_and_skipped_la
     assert len(disk.names("quarantine")) == 1
 
 
+def test_damage_is_reported_as_damage_without_the_offsets_in_memory() -> None:
+    lives = stopped()
+    disk = lives.bench.disk
+    path = f"{DIRECTORY}/{segments(lives)[0]}"
+    content = bytearray(disk.content(path))
+    content[-10] ^= 1
+    disk.replace(path, content)
+    bench = Bench(disk, SEGMENT_BYTES, clean=True)
+    bench.store.offsets = LoadedOffsets(
+        disk, bench.store.handles, LIMIT_BYTES, SMALLEST, indexes=False
+    )
+    log = bench.log()
+    for segment in log.segments[:-1]:
+        segment.positions.drop()
+    missing = [position for position in range(60) if log.read(position) is None]
+    assert len(missing) == 1
+    assert [text.endswith("kept back: its bytes are damaged") for _, text in bench.reports] == [
+        True
+    ]
+
+
 def test_a_removed_segment_takes_its_index_along() -> None:
     lives = stopped()
     indexes = [name for name in lives.bench.files() if name.endswith(INDEX_SUFFIX)]

@@ -42,6 +42,9 @@ class Reader:
         Raises:
             OSError: the file cannot be read.
         """
+        if offset < 0:
+            # Its record was damaged when the offsets were read from the segment again.
+            return None
         if offset >= segment.buffer.start:
             # Bytes that never left memory need no checksum: only what comes from the disk is
             # checked.
@@ -78,6 +81,8 @@ class Reader:
         Raises:
             OSError: the file cannot be read.
         """
+        if offset < 0:
+            return False
         block = self._block(segment, offset)
         return is_row(block.data, offset - block.base)
 
@@ -87,6 +92,8 @@ class Reader:
         Raises:
             OSError: the file cannot be read.
         """
+        if offset < 0:
+            return False
         if offset >= segment.buffer.start:
             return segment.buffer.append_to(offset, position, into)
         if segment.large is not None and offset == segment.large.offset:
