@@ -553,6 +553,8 @@ class SimFile(File):
     def read_at(self, size: int, offset: int) -> bytes:
         """Read what the process sees."""
         self._step("read")
+        if offset < 0:
+            raise OSError(errno.EINVAL, f"Invalid argument at byte {offset}")
         return bytes(self._node.current[offset : offset + size])
 
     def size(self) -> int:
