@@ -11,6 +11,7 @@ from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import DeliveryProperties
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
+from tests.conformance.v010.raw import assembly
 from tests.conformance.v010.talk import NOT_ACQUIRED, Talk, begin
 
 COUNT = 3000
@@ -90,3 +91,20 @@ def test_no_more_is_acquired_than_the_result_has_room_for(memory010: Connect010)
 def _acquired(talk: Talk, ranges: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
     acquired: tuple[tuple[int, int], ...] = talk.ask(c.MessageAcquire(ranges)).transfers
     return acquired
+
+
+def test_transfers_to_exchanges_in_turn_are_all_accepted(memory010: Connect010) -> None:
+    count = RANGES_MAX + 10
+    talk = begin(memory010())[0]
+    talk.do(c.ExchangeDeclare("a", "fanout"), c.ExchangeDeclare("b", "fanout"))
+    talk.do(c.QueueDeclare("q"), c.ExchangeBind("q", "a", ""), c.ExchangeBind("q", "b", ""))
+    talk.peer.send_bytes(
+        *(
+            assembly(c.MessageTransfer("ab"[number % 2], accept_mode=0), [], b"x", 1, False, 65535)
+            for number in range(count)
+        )
+    )
+    talk.sent += count
+    talk.sync()
+    accepts = [each for each in talk.others() if isinstance(each, c.MessageAccept)]
+    assert sum(len(each.transfers) for each in accepts) == count
