@@ -23,6 +23,7 @@ from harebell.server.disk import flusher
 from harebell.server.disk.flusher import Flusher
 from harebell.server.limits import GATHER_BYTES
 from harebell.store.disk import DiskStore
+from harebell.store.log.log_index import is_index
 from tests.patience import SECONDS, eventually, reached
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk, error
