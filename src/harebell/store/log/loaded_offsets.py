@@ -95,6 +95,10 @@ class LoadedOffsets:
             # What is in no file yet cannot be read again.
             if segment is not newest and segment.all_on_disk():
                 self.store(segment, seed)
+                if self._indexes and not segment.indexed:
+                    # The disk refuses. Without its file each read of it would search the segment,
+                    # and everybody would wait, so it stays; the next full segment tries again.
+                    return
                 self.remove(segment)
                 segment.positions.drop()
                 if self.byte_count <= self._limit:

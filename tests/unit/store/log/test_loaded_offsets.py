@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+
 from harebell.store.log.loaded_offsets import LoadedOffsets
 from harebell.store.log.segment import INDEX_SUFFIX
 from tests.unit.store.stores import Bench, message
@@ -54,6 +56,29 @@ def test_what_is_in_no_file_stays_in_memory() -> None:
     bench = filled(commits=False)
     assert all(loaded(bench))
     assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+
+
+def test_offsets_stay_in_memory_while_the_disk_refuses_their_files() -> None:
+    bench = filled(commits=False)
+    bench.disk.hook = refusing_indexes
+    bench.commit()
+    log = bench.log()
+    log.append(message(b"x" * 1000))
+    log.append(message(b"last"))
+    bench.commit()
+    assert all(loaded(bench)[:-1])
+    bench.disk.hook = None
+    for number in range(30):
+        log.append(message(b"%d" % number))
+        bench.commit()
+    assert loaded(bench)[0] is False
+    assert bench.store.offsets.byte_count <= LIMIT_BYTES
+    assert bodies(bench)[:COUNT] == [b"%d" % number for number in range(COUNT)]
+
+
+def refusing_indexes(number: int, kind: str, path: str) -> None:
+    if path.endswith(INDEX_SUFFIX):
+        raise OSError(errno.ENOSPC, "No space left on device", path)
 
 
 def test_sizes_are_counted_with_offsets_left_out() -> None:
