@@ -108,3 +108,24 @@ def test_an_end_between_two_slices_acknowledges_nothing_of_a_transaction(
     queue = memory.broker.vhosts["/"].queues["q"]
     assert (queue.ready_count(), queue.unacked) == (COUNT, 0)
     peer.ended = True
+
+
+@pytest.mark.parametrize("requeue", [False, True])
+def test_thousands_of_transfers_are_recovered_in_slices_and_in_order(
+    memory: MemorySite, memory_peer: Peer, requeue: bool
+) -> None:
+    peer = memory_peer
+    fill(peer)
+    consume(peer, "q")
+    for _ in range(COUNT):
+        expect_transfer(peer)
+    memory.registry.turns.limit(UNITS, lambda: None)
+    peer.send(s.MessageRecover(requeue=requeue))
+    assert turns(memory) > 5
+    for number in range(COUNT):
+        expect_transfer(peer, b"%d" % number, redelivered=True)
+        turns(memory)
+    peer.complete(peer.received())
+    turns(memory)
+    assert unacked(memory) == 0
+    assert memory.broker.vhosts["/"].queues["q"].ready_count() == 0

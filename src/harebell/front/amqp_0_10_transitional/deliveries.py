@@ -177,6 +177,32 @@ class Deliveries:
         self._reclaim()
         return self._take(list(self._tags))
 
+    def recovering(self, *, requeue: bool) -> Slices[None]:
+        """Requeue every delivery, or redeliver it to its consumer, one per slice.
+
+        Args:
+            requeue: whether to requeue those that could be redelivered, too.
+        """
+        channel = self._channel
+        to_requeue: list[Unacked] = []
+        by_queue: dict[Queue, Unacked] = {}
+        # A copy: each redelivery has a new number.
+        for number in list(self._tags):
+            for entry in self._take([number]):
+                if requeue:
+                    entry.requeue()
+                    by_queue[entry.queue] = entry
+                elif not self.send_again(entry):
+                    to_requeue.append(entry)
+            yield
+        # After all redeliveries: a requeued message could go to this channel again meanwhile.
+        for entry in to_requeue:
+            entry.requeue()
+            by_queue[entry.queue] = entry
+            yield
+        channel.serve_queues(list(by_queue.values()))
+        self.freed()
+
     def take_oldest(self) -> Unacked | None:
         """Remove and return the oldest unacknowledged delivery; None if there is none."""
         self._reclaim()

@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import READ, WRITE
+from harebell.base.limits import WORK_FRAME_UNITS
+from harebell.base.slices import stepped
 from harebell.front.amqp_0_9_1.basic import consumer_priority
 from harebell.front.amqp_0_10_transitional import transferring
 from harebell.front.amqp_0_10_transitional.access import check_ticket
@@ -23,6 +25,7 @@ from harebell.front.common.errors import hard, soft
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check, check_some
 from harebell.front.common.unacked import UnackedGet
+from harebell.front.limits import SETTLED_AT_ONCE
 from harebell.front.operations.consume import ConsumerOptions, check_consumer, end, start
 from harebell.front.operations.get import count_empty, count_get, take_next
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
@@ -115,6 +118,11 @@ def recover(channel: TransitionalChannel, method: m.MessageRecover) -> None:
     if channel.transaction is not None:
         raise soft(406, "message.recover in a transacted session", _CLASS, _RECOVER)
     deliveries = deliveries_of(channel)
+    if len(deliveries) > SETTLED_AT_ONCE:
+        connection = channel.connection
+        recovering = deliveries.recovering(requeue=method.requeue)
+        connection.perform(stepped(recovering, connection.registry.work, WORK_FRAME_UNITS, bool))
+        return
     entries = deliveries.take_all()
     if not method.requeue:
         # Those that cannot be sent again, such as of cancelled consumers and gets, are requeued.
