@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 
@@ -48,8 +49,10 @@ def ends_gracefully(broker: RunningBroker, number: signal.Signals) -> None:
         assert close.reply_text == (
             "CONNECTION_FORCED - broker forced connection closure with reason 'shutdown'"
         )
-        talker.send(m.ConnectionCloseOk())
-        assert talker.next() is None
+        # The broker waits for the answers for a few seconds; one that comes later meets a reset.
+        with suppress(ConnectionError):
+            talker.send(m.ConnectionCloseOk())
+            assert talker.next() is None
     assert idle.recv(1) == b""
     assert broker.process.wait(SECONDS) == 0
     with pytest.raises(ConnectionRefusedError):
