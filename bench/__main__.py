@@ -1,4 +1,4 @@
-"""`python -m bench`: measure Harebell, and RabbitMQ beside it where it is installed."""
+"""`python -m bench`: measure Harebell beside the floor, and RabbitMQ where it is installed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -14,18 +15,45 @@ import msgspec
 from rich.console import Console
 
 from bench.backlog import backlog, restart
-from bench.brokers import KINDS, Broker, Harebell, rabbitmq_is_installed
+from bench.brokers import KINDS, Broker, Floor, Harebell, RabbitMQ, rabbitmq_is_installed
 from bench.drawing import draw, figures_of
-from bench.measure import Result, play, rest
+from bench.many import fan_in, heartbeats
+from bench.measure import Result, play, rest, start_and_stop
 from bench.opening import opening, topics
+from bench.other_logs import Nats, Redis, Served, installed
+from bench.other_logs import play as play_log
 from bench.page import record, write_page
 from bench.peer import BenchError
 from bench.report import medians, show
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
+from bench.scenarios import (
+    BACKLOG,
+    FAN_IN,
+    HEARTBEATS,
+    IDLE,
+    OPENING,
+    RESTART,
+    RESTART_MORE,
+    SCENARIOS,
+    START,
+    START_HTTP,
+    TOPICS,
+    Scenario,
+)
 from harebell.base import impl
 from harebell.base.names import did_you_mean
 
-EVERYTHING = (*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART, RESTART_MORE)
+EVERYTHING = (
+    *SCENARIOS,
+    *(START, START_HTTP, IDLE, OPENING, TOPICS, FAN_IN, HEARTBEATS),
+    *(BACKLOG, RESTART, RESTART_MORE),
+)
+MEASURED: dict[str, Callable[[], Broker]] = {
+    **KINDS,
+    **{kind.name: kind for kind in (Floor, Redis, Nats)},
+}
+"""Who is measured, by name. The floor and the logs that are no AMQP brokers play loads only."""
+_CONNECTIONS_PER_MESSAGE = 100
+"""`h10k` has a connection for so many of the messages that `f` has."""
 
 
 def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
@@ -41,11 +69,20 @@ def _names(value: str | None, known: tuple[str, ...], what: str) -> list[str]:
 
 def _brokers(value: str | None) -> list[str]:
     if value is not None:
-        return _names(value, tuple(KINDS), "broker")
-    if rabbitmq_is_installed():
-        return list(KINDS)
-    click.echo("RabbitMQ is not installed here, so Harebell is measured alone.", err=True)
-    return ["harebell"]
+        return _names(value, tuple(MEASURED), "broker")
+    if not rabbitmq_is_installed():
+        click.echo("RabbitMQ is not installed here, so it is not measured.", err=True)
+    absent = {kind.name for kind in (Redis, Nats)} - {kind.name for kind in installed()}
+    if not rabbitmq_is_installed():
+        absent.add(RabbitMQ.name)
+    return [name for name in MEASURED if name not in absent]
+
+
+def plays(broker: Broker, scenario: Scenario) -> bool:
+    """Whether a broker plays a scenario."""
+    if isinstance(broker, Served):
+        return scenario.durable and scenario.confirms > 0
+    return scenario.version == "0-9-1" or isinstance(broker, Harebell)
 
 
 def measure(
@@ -65,9 +102,12 @@ def measure(
     for run in range(runs):
         for name in loads:
             for broker in brokers.values():
-                if SCENARIOS[name].version != "0-9-1" and not isinstance(broker, Harebell):
+                if not plays(broker, SCENARIOS[name]):
                     continue
-                result = play(broker, SCENARIOS[name], seconds)
+                if isinstance(broker, Served):
+                    result = play_log(broker, SCENARIOS[name], seconds)
+                else:
+                    result = play(broker, SCENARIOS[name], seconds)
                 results.append(result)
                 console.print(
                     f"{run + 1}/{runs} {name:6} {broker.name:9} "
@@ -78,16 +118,38 @@ def measure(
     return results
 
 
-def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int) -> list[Result]:
+def measure_starts(brokers: Iterable[Broker], scenarios: list[str]) -> list[Result]:
+    """Starts and stops of brokers beside those that are measured otherwise."""
+    results = []
+    for broker in brokers:
+        if START in scenarios and not isinstance(broker, Floor | Served):
+            results.append(start_and_stop(START, type(broker)))
+        if START_HTTP in scenarios and isinstance(broker, Harebell):
+            results.append(start_and_stop(START_HTTP, lambda: Harebell(http=True)))
+    return results
+
+
+def measure_once(
+    brokers: Iterable[Broker], scenarios: list[str], messages: int, seconds: float
+) -> list[Result]:
     """What takes long or changes little, a single time.
 
     Raises:
         BenchError: a run does not count.
     """
     results = []
-    for broker in brokers.values():
+    for broker in brokers:
+        if isinstance(broker, Served):
+            continue
         if OPENING in scenarios:
             results.append(opening(broker))
+        if FAN_IN in scenarios:
+            results.append(fan_in(broker, seconds))
+        if isinstance(broker, Floor):
+            continue
+        if HEARTBEATS in scenarios:
+            connections = max(1, messages // _CONNECTIONS_PER_MESSAGE)
+            results.append(heartbeats(broker, connections, 20 * seconds))
         if TOPICS in scenarios:
             results.append(topics(broker, max(1, messages // 10)))
         if BACKLOG in scenarios:
@@ -101,7 +163,7 @@ def measure_once(brokers: dict[str, Broker], scenarios: list[str], messages: int
 
 @click.command()
 @click.option("--only", metavar="NAMES", help="Scenarios, with commas: " + ", ".join(EVERYTHING))
-@click.option("--brokers", "kinds", metavar="NAMES", help="Brokers: " + ", ".join(KINDS))
+@click.option("--brokers", "kinds", metavar="NAMES", help="Brokers: " + ", ".join(MEASURED))
 @click.option("--runs", type=click.IntRange(1, 100), default=3, show_default=True)
 @click.option("--seconds", type=click.FloatRange(0.1, 600), default=1.5, show_default=True)
 @click.option("--messages", type=click.IntRange(1), default=1_000_000, show_default=True)
@@ -126,13 +188,18 @@ def main(
         brokers: dict[str, Broker] = {}
         try:
             for name in _brokers(kinds):
-                broker = KINDS[name]()
+                broker = MEASURED[name]()
                 stack.callback(broker.stop)
                 brokers[name] = broker
             # First: memory that a load has left behind would hide what a connection takes.
-            results = [rest(each) for each in brokers.values() if IDLE in scenarios]
+            results = measure_starts(brokers.values(), scenarios)
+            results += [
+                rest(each)
+                for each in brokers.values()
+                if IDLE in scenarios and not isinstance(each, Floor | Served)
+            ]
             results += measure(brokers, scenarios, runs, seconds, console)
-            results += measure_once(brokers, scenarios, messages)
+            results += measure_once(brokers.values(), scenarios, messages, seconds)
         except (BenchError, RuntimeError) as error:
             click.echo(f"failed: {error}", err=True)
             sys.exit(1)

@@ -1,4 +1,4 @@
-"""The brokers that are measured: Harebell, and RabbitMQ where it is installed."""
+"""Who is measured: Harebell, RabbitMQ where it is installed, and the floor, which only relays."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ _START_SECONDS = 120.0
 _STOP_SECONDS = 120.0
 QUORUM_NODES = 3
 """Nodes of the smallest cluster of RabbitMQ that outlives one of them."""
+_FLOOR = Path(__file__).with_name("floor.c")
 _SERVE = "from harebell.__main__ import main; main()"
 
 
@@ -193,6 +194,36 @@ class RabbitQuorum:
         """End all of them, the port mapper last, and remove their files."""
         while self._nodes:
             self._nodes.pop().stop()
+
+
+class Floor:
+    """A relay of frames in C, `floor.c`, which this compiles: what a broker costs at least.
+
+    It speaks AMQP 0-9-1 and keeps nothing, so it plays loads that consume while they publish.
+    """
+
+    name = "floor"
+
+    def __init__(self) -> None:
+        self._home = Path(tempfile.mkdtemp(prefix="harebell-bench-"))
+        program = self._home / "floor"
+        subprocess.run(["cc", "-O2", "-o", program, _FLOOR], check=True)
+        begin = time.monotonic()
+        self._process = subprocess.Popen([program], stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        self.port = int(self._process.stdout.readline())
+        self.start_seconds = time.monotonic() - begin
+
+    @property
+    def pid(self) -> int:
+        """Its process."""
+        return self._process.pid
+
+    def stop(self) -> None:
+        """End it and remove its files."""
+        with self._process:
+            self._process.kill()
+        shutil.rmtree(self._home, ignore_errors=True)
 
 
 def rabbitmq_is_installed() -> bool:

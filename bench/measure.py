@@ -6,11 +6,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from typing import Any
 
 import msgspec
 
-from bench.brokers import Broker
+from bench.brokers import Broker, Floor
 from bench.disk import appended_per_second
 from bench.load import Job
 from bench.peer import BenchError, Peer
@@ -41,9 +42,10 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
         kib_per_connection: for `idle`, memory per connection with a channel.
         kib_per_queue: for `idle`, memory per queue.
         kib_per_binding: for `topics`, memory per binding.
-        start_seconds: for `idle` and `restart`, from start to the answer to a protocol header.
-        start_cpu_seconds: for `restart`, CPU seconds of the start.
-        stop_seconds: for `restart`, from the signal to the end.
+        start_seconds: from start to the answer to a protocol header.
+        start_cpu_seconds: CPU seconds of the start.
+        stop_seconds: from the signal to the end.
+        cpu_share: for `h10k`, of one core.
         disk_share: messages per second, as a share of what a loop reaches that only appends and
             syncs as many bytes.
         us_in: for `f`, broker CPU microseconds per message published.
@@ -65,6 +67,7 @@ class Result(msgspec.Struct, kw_only=True, omit_defaults=True):
     start_seconds: float | None = None
     start_cpu_seconds: float | None = None
     stop_seconds: float | None = None
+    cpu_share: float | None = None
     disk_share: float | None = None
     us_in: float | None = None
     us_out: float | None = None
@@ -104,7 +107,9 @@ def play(broker: Broker, scenario: Scenario, seconds: float) -> Result:
         raise BenchError(f"{broker.name} {scenario.name}: sent {sent}, received {received}")
     deliveries = received["deliveries"]
     rate = deliveries / received["seconds"]
-    share = rate / appended_per_second(scenario, deliveries) if scenario.beside_disk else None
+    share = None
+    if scenario.beside_disk and not isinstance(broker, Floor):
+        share = rate / appended_per_second(scenario, deliveries)
     return Result(
         broker=broker.name,
         scenario=scenario.name,
@@ -167,4 +172,27 @@ def rest(broker: Broker) -> Result:
         kib_per_connection=(with_connections - at_start) / _KIB / CONNECTIONS,
         kib_per_queue=(with_queues - with_connections) / _KIB / QUEUES,
         start_seconds=broker.start_seconds,
+    )
+
+
+def start_and_stop(scenario: str, begin: Callable[[], Broker]) -> Result:
+    """Start a broker without data, let it rest, and stop it.
+
+    Args:
+        scenario: how the result is called.
+        begin: starts it.
+    """
+    broker = begin()
+    used = cpu_seconds(broker.pid)
+    time.sleep(_SETTLE_SECONDS)
+    resident = resident_bytes(broker.pid)
+    stop = time.monotonic()
+    broker.stop()
+    return Result(
+        broker=broker.name,
+        scenario=scenario,
+        start_seconds=broker.start_seconds,
+        start_cpu_seconds=used,
+        resident_mib=resident / _MIB,
+        stop_seconds=time.monotonic() - stop,
     )

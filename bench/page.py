@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bench.drawing import BROKERS, NAMES, Figures, draw
 from bench.measure import Result
-from bench.report import OTHERS, shown
+from bench.report import OTHERS, multiple, shown
 from bench.scenarios import SCENARIOS
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -79,13 +79,17 @@ def page_with(text: str, days: dict[str, Values]) -> str:
 
 
 def _loads(now: Values, then: Values) -> Iterator[str]:
-    heads = [f"{NAMES[broker]} us/msg" for broker in BROKERS]
+    heads = ["floor us/msg", *(f"{NAMES[broker]} us/msg" for broker in BROKERS)]
+    heads += [f"{NAMES[broker]} x floor" for broker in BROKERS]
     heads += [f"{NAMES[broker]} msg/s" for broker in BROKERS]
     heads += [f"before: {NAMES[broker]} us/msg" for broker in BROKERS]
     yield "| scenario | " + " | ".join(heads) + " |"
     yield "|---" * (len(heads) + 1) + "|"
     for name in SCENARIOS:
-        cells = [shown(now.get((broker, name, "us_per_message")), 2) for broker in BROKERS]
+        floor = now.get(("floor", name, "us_per_message"))
+        costs = [now.get((broker, name, "us_per_message")) for broker in BROKERS]
+        cells = [shown(floor, 3), *(shown(cost, 2) for cost in costs)]
+        cells += [shown(multiple(cost, floor), 1) for cost in costs]
         cells += [shown(now.get((broker, name, "messages_per_second")), 0) for broker in BROKERS]
         cells += [shown(then.get((broker, name, "us_per_message")), 2) for broker in BROKERS]
         yield f"| {name} | " + " | ".join(cells) + " |"

@@ -36,6 +36,7 @@ class Peer(FrameSink):
         on_delivery: called with (consumer tag, delivery tag, body) for every delivery.
         version: of AMQP, 0-8 or 0-9-1.
         user: who connects; the password is the same word.
+        heartbeat: seconds that are agreed; its user sends them. 0 for none.
 
     Attributes:
         confirmed: the highest delivery tag that the broker has acknowledged.
@@ -47,6 +48,7 @@ class Peer(FrameSink):
         on_delivery: Callable[[str, int, bytes], None],
         version: str = "0-9-1",
         user: str = "guest",
+        heartbeat: int = 0,
     ) -> None:
         self.confirmed = 0
         header, self._spec = _VERSIONS[version]
@@ -65,7 +67,7 @@ class Peer(FrameSink):
         self._await(m.ConnectionStart)
         start_ok = m.ConnectionStartOk({}, "PLAIN", f"\0{user}\0{user}".encode(), "en_US")
         tune = self.call(start_ok, m.ConnectionTune, 0)
-        self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, 0), 0)
+        self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, heartbeat), 0)
         self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)
         self._scanner.fast = True
         self.call(m.ChannelOpen(), m.ChannelOpenOk)

@@ -5,11 +5,24 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
+from rich import box
 from rich.console import Console
 from rich.table import Table
 
 from bench.measure import Result
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
+from bench.scenarios import (
+    BACKLOG,
+    FAN_IN,
+    HEARTBEATS,
+    IDLE,
+    OPENING,
+    RESTART,
+    RESTART_MORE,
+    SCENARIOS,
+    START,
+    START_HTTP,
+    TOPICS,
+)
 
 _FIGURES = Result.__struct_fields__[2:]
 
@@ -35,13 +48,21 @@ def shown(value: float | None, places: int) -> str:
     return "-" if value is None else f"{value:,.{places}f}"
 
 
+def multiple(value: float | None, floor: float | None) -> float | None:
+    """How many times the floor a figure is; None where one of them was not measured."""
+    return value / floor if value and floor else None
+
+
 def _table(title: str, columns: tuple[str, ...], rows: list[tuple[str, ...]]) -> Table:
-    table = Table(title=title)
-    for name in columns:
-        words = name in ("scenario", "broker")
-        table.add_column(name, justify="left" if words else "right", no_wrap=True)
+    """Return a table without the columns in which no row has a figure."""
+    table = Table(title=title, box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+    empty = [all(cell == "-" for cell in cells) for cells in zip(*rows, strict=True)]
+    for name, nothing in zip(columns, empty, strict=True):
+        if not nothing:
+            words = name in ("scenario", "broker")
+            table.add_column(name, justify="left" if words else "right", no_wrap=True)
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(cell for cell, nothing in zip(row, empty, strict=True) if not nothing))
     return table
 
 
@@ -51,12 +72,17 @@ def show(results: list[Result], console: Console) -> None:
     rows: list[tuple[str, ...]]
     columns: tuple[str, ...]
     if loads:
-        columns = ("scenario", "broker", "us/msg", "msg/s", "of disk", "p50 us", "p99 us", "MiB")
+        floors = {
+            result.scenario: result.us_per_message for result in loads if result.broker == "floor"
+        }
+        columns = ("scenario", "broker", "us/msg", "x floor", "msg/s", "of disk", "p50 us")
+        columns += ("p99 us", "MiB")
         rows = [
             (
                 result.scenario,
                 result.broker,
                 shown(result.us_per_message, 2),
+                shown(multiple(result.us_per_message, floors.get(result.scenario)), 1),
                 shown(result.messages_per_second, 0),
                 "-" if result.disk_share is None else f"{result.disk_share:.0%}",
                 shown(result.p50_us, 0),
@@ -89,7 +115,15 @@ _RESTARTED = (
     ("start CPU s", "start_cpu_seconds", 2),
     ("MiB", "resident_mib", 0),
 )
+_STARTED = (
+    ("start s", "start_seconds", 2),
+    ("start CPU s", "start_cpu_seconds", 2),
+    ("MiB", "resident_mib", 1),
+    ("stop s", "stop_seconds", 2),
+)
 OTHERS = (
+    (START, "start and stop without data", _STARTED),
+    (START_HTTP, "starthttp: the same with the HTTP API", _STARTED),
     (
         IDLE,
         "at rest",
@@ -116,6 +150,24 @@ OTHERS = (
             ("messages", "messages", 0),
             ("us/msg", "us_per_message", 2),
             ("KiB/binding", "kib_per_binding", 2),
+        ),
+    ),
+    (
+        FAN_IN,
+        "i100: 100 connections into one durable queue, 20 unconfirmed each",
+        (
+            ("messages", "messages", 0),
+            ("us/msg", "us_per_message", 2),
+            ("msg/s", "messages_per_second", 0),
+        ),
+    ),
+    (
+        HEARTBEATS,
+        "h10k: connections with a heartbeat of 10 s",
+        (
+            ("connections", "messages", 0),
+            ("of a core", "cpu_share", 4),
+            ("KiB/connection", "kib_per_connection", 1),
         ),
     ),
     (

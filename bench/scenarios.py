@@ -97,6 +97,18 @@ OPENING = "open"
 TOPICS = "topics"
 """Not a load: a topic exchange with many bindings, and messages that match one of them each."""
 
+FAN_IN = "i100"
+"""Not a load of two ends: a hundred connections publish into one durable queue."""
+
+HEARTBEATS = "h10k"
+"""Not a load: thousands of connections that only send heartbeats."""
+
+START = "start"
+"""Not a load: how long a broker without data takes to start and to stop."""
+
+START_HTTP = "starthttp"
+"""The same with the HTTP API."""
+
 WINDOW = 2_000
 _MIB = 1_048_576
 

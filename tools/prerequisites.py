@@ -88,6 +88,16 @@ _RABBITMQ = Need(
     ),
     ours=True,
 )
+_REDIS = Need(
+    "redis-server", "is measured beside it", "redis-server", _program("redis-server"), ours=True
+)
+_NATS = Need(
+    "nats-server",
+    "is measured beside it",
+    "nats-server",
+    lambda: Path("/usr/sbin/nats-server").exists(),
+    ours=True,
+)
 _OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
 _PROMETHEUS = Need(
     "prometheus", "checks and scrapes the metrics", "prometheus", _program("promtool"), ours=True
@@ -158,7 +168,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
         *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
         *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT, _POSTGRESQL),
-        *(_PATRONI, _ETCD, _PGBOUNCER, _FAKETIME),
+        *(_PATRONI, _ETCD, _PGBOUNCER, _FAKETIME, _REDIS, _NATS),
     ),
 }
 

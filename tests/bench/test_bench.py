@@ -10,13 +10,26 @@ from pathlib import Path
 
 import pytest
 
+from bench.__main__ import EVERYTHING
 from bench.brokers import Harebell
 from bench.load import Consumer, Job
 from bench.measure import Result, play
 from bench.peer import BenchError
 from bench.process import cpu_seconds, family, resident_bytes
 from bench.report import medians
-from bench.scenarios import BACKLOG, IDLE, OPENING, RESTART, RESTART_MORE, SCENARIOS, TOPICS
+from bench.scenarios import (
+    BACKLOG,
+    FAN_IN,
+    HEARTBEATS,
+    IDLE,
+    OPENING,
+    RESTART,
+    RESTART_MORE,
+    SCENARIOS,
+    START,
+    START_HTTP,
+    TOPICS,
+)
 from tests.bench.runs import ran
 from tests.patience import eventually
 
@@ -31,11 +44,16 @@ def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path) -> None:
     file = tmp_path / "figures.json"
     short = ("--runs", "1", "--seconds", "0.2", "--messages", "5000")
-    done = bench("--brokers", "harebell", *short, "--json", str(file))
+    done = bench("--brokers", "harebell,floor", *short, "--json", str(file))
     assert done.returncode == 0, done.stderr
     assert "nothing was lost, doubled or out of order" in " ".join(done.stdout.split())
-    found = {each["scenario"]: each for each in json.loads(file.read_bytes())["medians"]}
-    assert set(found) == {*SCENARIOS, IDLE, OPENING, TOPICS, BACKLOG, RESTART, RESTART_MORE}
+    medians = json.loads(file.read_bytes())["medians"]
+    found = {each["scenario"]: each for each in medians if each["broker"] == "harebell"}
+    assert set(found) == set(EVERYTHING)
+    floor = {each["scenario"]: each for each in medians if each["broker"] == "floor"}
+    in_0_9_1 = {name for name, each in SCENARIOS.items() if each.version == "0-9-1"}
+    assert set(floor) == {*in_0_9_1, OPENING, FAN_IN}
+    assert all(each["messages"] > 0 for each in floor.values())
     for name in SCENARIOS:
         assert found[name]["messages"] > 0
         assert found[name]["us_per_message"] >= 0
@@ -53,8 +71,22 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
     assert found[OPENING]["us_per_message"] > 0
     assert found[TOPICS]["messages"] > 0
     assert "kib_per_binding" in found[TOPICS]
-    assert found[IDLE]["start_seconds"] > 0
+    assert found[FAN_IN]["messages"] > 0
+    assert found[HEARTBEATS]["messages"] == 50
+    for name in (START, START_HTTP, IDLE):
+        assert found[name]["start_seconds"] > 0
+    assert found[START]["stop_seconds"] > 0
     assert found[IDLE]["resident_mib"] > 5
+
+
+def test_other_logs_give_back_each_message_in_order(tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    loads = ("--only", "a128,c1,c1k", "--runs", "1", "--seconds", "0.2")
+    done = bench("--brokers", "redis,nats", *loads, "--json", str(file))
+    assert done.returncode == 0, done.stderr
+    medians = json.loads(file.read_bytes())["medians"]
+    played = {(each["broker"], each["scenario"]) for each in medians if each["messages"] > 0}
+    assert played == {(name, load) for name in ("redis", "nats") for load in ("c1", "c1k")}
 
 
 @pytest.mark.parametrize(
