@@ -23,7 +23,6 @@ from harebell.admin.login_attempts import LoginAttempts
 from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.users import Users
 from harebell.base import impl
-from harebell.base import limits as base_limits
 from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
@@ -130,7 +129,6 @@ class App:
         self.storage.store.handles.allow(self.files.segments)
         self._turned_away = False
         self.broker = self._make_broker(gauge)
-        self.timers = self.broker.timers
         self.registry = self._make_registry(gauge)
         self.overdue = DeliveryAckTimeout(self.registry, config.consumer_timeout)
         self.turns = EventTurns(
@@ -138,9 +136,7 @@ class App:
             self.logger.write,
             self._check,
         )
-        # Connections call these for each read.
         self.flush, self.flush_soon = self.turns.flush, self.turns.flush_soon
-        self.run_due = self.turns.run_due
         self.logger.flush = self.flush_soon
         self.registry.turns.limit(limits.WORK_USER_UNITS, self.turns.turn_soon)
         self.kept = KeptChecks(self.registry)
@@ -162,8 +158,6 @@ class App:
             self.loop, self.storage, lambda: self.config, self.node, self.logger.write
         )
         self.settings = self._make_settings(config, host)
-        self.read_buffer = memoryview(bytearray(base_limits.READ_BUFFER_BYTES))
-        self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
         self.hellos = Hellos()
         self.listeners: list[Listener] = []
         self.http_listeners: list[HttpListener] = []

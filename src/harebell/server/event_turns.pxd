@@ -19,10 +19,15 @@ cdef class EventTurns:
     cdef bint _flushing
     cdef object _ticking
     cdef double _tick_due
+    cdef readonly object read_buffer
+    cdef readonly object small_buffer
     cdef public Flusher flusher
     cdef public object forbids_output
     cdef readonly object lag
 
+    cpdef object buffer(self, bint is_open)
+    @cython.locals(now=double)
+    cpdef object receive(self, BaseConnection connection, Py_ssize_t byte_count)
     cpdef object flush_soon(self)
     @cython.locals(registry=ConnectionRegistry, now=double, until=double, index=Py_ssize_t)
     cpdef object flush(self)

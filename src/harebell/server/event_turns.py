@@ -1,8 +1,9 @@
-"""The turns of a broker in its event loop: output, timers, ticks and deferred work.
+"""The turns of a broker in its event loop: input, output, timers, ticks and deferred work.
 
 A turn is one pass of the event loop. Every readable socket is read, the output is collected in the
 buffers of the connections, and at the end of the turn each buffer is written once.
 
+    receive     input of a connection        when its socket has been read
     flush       output of connections        at the end of a turn that made some
     next turn   work over a user's budget    in the turn after
     timers      such as message TTLs         when the next one is due
@@ -50,6 +51,8 @@ class EventTurns:
         periodic: called once per tick, with the time, after the connections were checked.
 
     Attributes:
+        read_buffer: every socket is read into it; its content is consumed before the next read.
+        small_buffer: the begin of it.
         flusher: commits what the turns have written; None until the broker is restored.
         forbids_output: whether nothing may be sent, as another broker can own the store.
         lag: by how many seconds ticks were late.
@@ -80,6 +83,8 @@ class EventTurns:
         self._flushing = False
         self._ticking: Cancellable | None = None
         self._tick_due = 0.0
+        self.read_buffer = memoryview(bytearray(base_limits.READ_BUFFER_BYTES))
+        self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
         self.flusher: Flusher | None = None
         self.forbids_output: Callable[[], bool] | None = None
         self.lag = Histogram(LAG_SECONDS)
@@ -96,6 +101,29 @@ class EventTurns:
         for handle in (self._ticking, self._alarm):
             if handle is not None:
                 handle.cancel()
+
+    # --- input ------------------------------------------------------------------------------------
+
+    def buffer(self, is_open: bool) -> memoryview:
+        """Return the buffer for a read, of a connection that is open or not.
+
+        If users are waiting for a turn, input may have to be copied and kept, so reads are small.
+        That is so as well before a connection is open: it may wait for the login.
+        """
+        if is_open and not self._registry.turns.crowded:
+            return self.read_buffer
+        return self.small_buffer
+
+    def receive(self, connection: BaseConnection, byte_count: int) -> None:
+        """Pass the bytes that were read to their connection, and write what it answers."""
+        now = self._wall.read()
+        if self._timers.due <= self._wall.steady:
+            self.run_due()
+        connection.receive(self.read_buffer[:byte_count], now)
+        if self._registry.dirty:
+            self.flush()
+        else:
+            self._look_at_commits()
 
     # --- output -----------------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 cimport cython
 from harebell.base.clock cimport Clock
 
+cdef double _MS
+
 cdef class MachineTime:
     cpdef double monotonic(self) except? -1
     cpdef long long wall_ms(self) except? -1

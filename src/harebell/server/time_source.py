@@ -14,8 +14,7 @@ from typing import Protocol
 
 from harebell.base.clock import Clock
 
-_NS_PER_MS = 1_000_000
-_MS = 1_000
+_MS = 1_000.0
 
 
 class Cancellable(Protocol):
@@ -47,7 +46,7 @@ class MachineTime:
 
     def wall_ms(self) -> int:
         """Return the wall clock in milliseconds since 1970."""
-        return time.time_ns() // _NS_PER_MS
+        return int(time.time() * _MS)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
         """Call back from the running event loop."""

@@ -1,8 +1,9 @@
 from harebell.front.common.connection_registry cimport ConnectionRegistry
+from harebell.store.commit cimport GroupCommit
 
 cdef class Flusher:
     cdef object _loop
-    cdef object _commit
+    cdef GroupCommit _commit
     cdef ConnectionRegistry _registry
     cdef object _gathered
     cdef object _sync_in

@@ -1,5 +1,10 @@
 cimport cython
 from harebell.front.common.base_connection cimport BaseConnection
+from harebell.server.event_turns cimport EventTurns
+
+cdef object _OPEN
+cdef Py_ssize_t _FULL_READ
+cdef Py_ssize_t _PIECE_BYTES
 
 cdef class SocketEnd:
     cdef object _addresses
@@ -17,6 +22,7 @@ cdef class SocketEnd:
     cdef bint _resting
     cdef object _securing
     cdef object _tls
+    cdef EventTurns _turns
     cdef public BaseConnection connection
     cdef public object recorder
     cdef public object transport

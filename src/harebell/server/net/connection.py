@@ -42,6 +42,9 @@ if TYPE_CHECKING:
     from harebell.server.net.tls import ServerTls
 
 _INT_BYTES = 4
+_OPEN = ConnectionState.OPEN
+_FULL_READ = READ_BUFFER_BYTES
+_PIECE_BYTES = WRITE_PIECE_BYTES
 
 
 class SocketEnd:
@@ -78,6 +81,7 @@ class SocketEnd:
         "_resting",
         "_securing",
         "_tls",
+        "_turns",
         "connection",
         "recorder",
         "transport",
@@ -92,6 +96,7 @@ class SocketEnd:
         peer: Peer | None = None,
     ) -> None:
         self._app = app
+        self._turns = app.turns
         self._peer = peer
         self._addresses = addresses
         self._tls = tls
@@ -103,7 +108,7 @@ class SocketEnd:
         self._securing: asyncio.Task[None] | None = None
         self._ended = False
         self._ending: asyncio.TimerHandle | None = None
-        self._rest = LongOutput()
+        self._rest: LongOutput | None = None
         self._full = False
         self._going_on = False
         self.connection: BaseConnection | None = None
@@ -161,30 +166,16 @@ class SocketEnd:
         self._securing = self._app.loop.create_task(self._shake_hands(sock))
 
     def get_buffer(self, sizehint: int) -> memoryview:
-        """Return the shared read buffer; its content is consumed before the next read.
-
-        If users are waiting for a turn, input may have to be copied and kept, so reads are small.
-        That is so as well before a connection is open: it may wait for the login.
-        """
-        app, connection = self._app, self.connection
-        is_open = connection is not None and connection.state is ConnectionState.OPEN
-        small = app.registry.turns.crowded or not is_open
-        return app.small_buffer if small else app.read_buffer
+        """Return the shared read buffer; its content is consumed before the next read."""
+        connection = self.connection
+        return self._turns.buffer(connection is not None and connection.state is _OPEN)
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass the bytes that were read to the connection."""
         connection = self.connection
         if connection is not None:
-            app = self._app
-            now = app.wall.read()
-            if app.timers.due <= app.wall.steady:
-                app.run_due()
-            connection.receive(app.read_buffer[:nbytes], now)
-            if app.registry.dirty:
-                app.flush()
-            else:
-                app.flusher.look()
-            if nbytes == READ_BUFFER_BYTES:
+            self._turns.receive(connection, nbytes)
+            if nbytes == _FULL_READ:
                 self._take_turns()
             else:
                 self._full_reads = 0
@@ -202,7 +193,7 @@ class SocketEnd:
     def connection_lost(self, exc: Exception | None) -> None:
         """Release the connection after the socket was closed."""
         self._gone()
-        self._rest = LongOutput()
+        self._rest = None
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
@@ -249,14 +240,20 @@ class SocketEnd:
             if connection.finished:
                 self.abort()
             return
-        if not self._rest.left:
+        if self._rest is None:
             for part in connection.take_parts(now):
-                if self._rest.left or isinstance(part, BodyFrames) or len(part) > WRITE_PIECE_BYTES:
-                    self._rest.add(part)
-                else:
+                if (
+                    self._rest is None
+                    and not isinstance(part, BodyFrames)
+                    and len(part) <= _PIECE_BYTES
+                ):
                     transport.write(part)
+                    continue
+                if self._rest is None:
+                    self._rest = LongOutput()
+                self._rest.add(part)
             self._write_rest()
-        if self._rest.left:
+        if self._rest is not None:
             # New output is written after the rest.
             connection.congested = True
             if connection.finished:
@@ -351,7 +348,8 @@ class SocketEnd:
 
     def _unsent_bytes(self) -> int:
         assert self.transport is not None, "there was somewhere to write to"
-        return self.transport.get_write_buffer_size() + self._rest.left
+        left = 0 if self._rest is None else self._rest.left
+        return self.transport.get_write_buffer_size() + left
 
     def _write_rest(self) -> None:
         """Write a long output in pieces, because a transport copies what it cannot send.
@@ -359,13 +357,18 @@ class SocketEnd:
         A peer that reads as fast as this writes would block the loop, so the pieces per turn are
         limited.
         """
-        transport = self.transport
+        rest, transport = self._rest, self.transport
+        if rest is None:
+            return
         assert transport is not None, "there was somewhere to write to"
         for _ in range(WRITE_PIECES_PER_TURN):
-            if self._full or not self._rest.left:
+            if self._full:
                 return
-            transport.writelines(self._rest.take(WRITE_PIECE_BYTES))
-        if self._rest.left and not self._full and not self._going_on:
+            transport.writelines(rest.take(_PIECE_BYTES))
+            if not rest.left:
+                self._rest = None
+                return
+        if not self._full and not self._going_on:
             self._going_on = True
             self._app.loop.call_soon(self._next_pieces)
 
@@ -377,10 +380,9 @@ class SocketEnd:
 
     def _go_on(self) -> None:
         """Write more of a long output; after its end the connection may write again."""
-        if self._rest.left:
-            self._write_rest()
+        self._write_rest()
         connection = self.connection
-        if connection is not None and not self._rest.left and not self._full:
+        if connection is not None and self._rest is None and not self._full:
             connection.congested = False
             connection.touch()
             self._app.flush_soon()

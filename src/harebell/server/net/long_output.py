@@ -17,15 +17,12 @@ class LongOutput:
     __slots__ = ("_parts", "left")
 
     def __init__(self) -> None:
-        # None until there is one, as every connection has a `LongOutput`, and a deque takes 600 B.
-        self._parts: deque[memoryview | BodyFrames] | None = None
+        self._parts: deque[memoryview | BodyFrames] = deque()
         self.left = 0
 
     def add(self, part: bytes | BodyFrames) -> None:
         """Append a part."""
         parts = self._parts
-        if parts is None:
-            parts = self._parts = deque()
         if isinstance(part, BodyFrames):
             self.left += part.left
             parts.append(part)
