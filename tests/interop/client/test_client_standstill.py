@@ -8,7 +8,7 @@ import time
 import pytest
 
 from harebell.client import aio, blocking
-from harebell.client.blocking import waits as blocking_waits
+from harebell.client.blocking import connection as blocking_connection
 from tests.interop.client.brokers import Broker
 
 _TIMEOUT = 0.3
@@ -50,7 +50,7 @@ def test_a_blocking_consumer_has_what_came_while_its_process_stood_still(
         channel = connection.channel()
         queue = channel.declare_queue("", exclusive=False, auto_delete=True).name
         consumer = channel.consume(queue, timeout=_TIMEOUT)
-        monkeypatch.setattr(blocking_waits, "time", Stopping(harebell, queue))
+        monkeypatch.setattr(blocking_connection, "time", Stopping(harebell, queue))
         assert [message.body for message in consumer] == [b"in time"]
 
 

@@ -14,8 +14,7 @@ from tests.running import running_broker
 ASYNCIO_ONLY = {
     # It waits for the socket separately, and belongs to an event loop.
     "Connection": {
-        *("open", "wait_closed", "waiting", "taken", "touch", "congested", "drain", "later"),
-        "check_thread",
+        *("open", "wait_closed", "waiting", "taken", "congested", "drain"),
     },
     # A subscription of the blocking API is made at once.
     "Consumer": {"start"},
@@ -23,7 +22,7 @@ ASYNCIO_ONLY = {
 BLOCKING_ONLY = {
     # It reads and writes inside calls, and hands deliveries to sinks.
     "Channel": {"arrow_batches", "consume_into", "drop_sink"},
-    "Connection": {"abort", "flush_some", "pump"},
+    "Connection": {"abort", "pump"},
     # Under asyncio these objects and calls are awaited.
     "PendingConfirm": {"wait"},
     "Requester": {"send"},
@@ -34,9 +33,10 @@ EVENTS = {"blocked"}
 OTHER_TYPES = {("Channel", "publish_many", "items")}
 """Under asyncio also an asynchronous iterable."""
 OWN_WORDS = {
-    *(("Channel", "consume"), ("Channel", "publish_nowait"), ("Channel", "ready_to_publish")),
+    *(("Channel", "consume"), ("Channel", "publish_nowait"), ("Connection", "check_thread")),
     *(("Connection", "finish"), ("Connection", "finish_end"), ("Connection", "flush")),
-    *(("Connection", "requester"), ("Connection", "usable")),
+    *(("Connection", "later"), ("Connection", "requester"), ("Connection", "touch")),
+    ("Connection", "usable"),
 }
 """Methods whose descriptions name the ways to wait."""
 

@@ -12,12 +12,11 @@ A connection belongs to one event loop.
 
 from __future__ import annotations
 
-from harebell.client.aio.channel import Channel
+from harebell.client.aio.channel import Channel, PendingConfirm
 from harebell.client.aio.connecting import connect
 from harebell.client.aio.connection import Connection
 from harebell.client.aio.consumer import Consumer, Delivery
 from harebell.client.aio.requests import Requester
-from harebell.client.aio.waits import PendingConfirm
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import Recovery
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import random
 import ssl
 from collections.abc import Callable, Generator
 from typing import Any
 
 from harebell.client.aio.connection import Connection
-from harebell.client.protocol.recovery import (
-    Recovery,
-    recovery_of,
-)
+from harebell.client.options import options
+from harebell.client.protocol.recovery import Recovery
 from harebell.client.protocol.v09.core import Random
 from harebell.client.url import URL
 
@@ -59,10 +56,5 @@ def connect(
         URLError: the address is invalid.
         ConnectionFailed: no connection could be opened (when awaited or entered).
     """
-    address = URL.of(url, version)
-    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
-    return _Connecting(
-        lambda: Connection(
-            address, recovery_of(recover), entropy, dict(properties or {}), ssl_context
-        )
-    )
+    given = options(url, version, recover, rng, properties, ssl_context)
+    return _Connecting(lambda: Connection(*given))

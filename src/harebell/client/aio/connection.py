@@ -1,124 +1,296 @@
-"""Connections: opening channels, connecting, and connecting again after a loss."""
+"""Connections of the asyncio API: how a task waits, and how a connection is lost and ends."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import threading
+from collections.abc import Awaitable, Callable
+from typing import Any, Self, TypeVar
 
-from harebell.client import tls
 from harebell.client.aio.channel import Channel
-from harebell.client.aio.connection_waits import ConnectionWaits
+from harebell.client.aio.driver import AsyncShell, run
 from harebell.client.aio.requests import Requester
-from harebell.client.aio.transport import AsyncTransport, dial
-from harebell.client.errors import AMQPError, ConnectionLost
-from harebell.client.protocol.recovery import (
-    Backoff,
-    Recovery,
-    Replay,
-    connects_again,
-    refused,
-    replay,
-    resend,
-)
-from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.aio.transport import AsyncTransport, answer_of, dial
+from harebell.client.errors import AMQPError, ClientClosed, ConcurrentUse
+from harebell.client.limits import CLIENT_BUFFER_MESSAGES, CLOSE_BLOCKED_SECONDS
+from harebell.client.options import Options
+from harebell.client.protocol import waits
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.recovery import Backoff
+from harebell.client.protocol.shared_connection import SharedConnection
+from harebell.client.protocol.waits import Ending, Following, Restored, Sleep, Until
+
+T = TypeVar("T")
 
 
-class Connection(ConnectionWaits):
+class Connection(SharedConnection[Channel, Requester], AsyncShell):
     """A connection to a broker. Get one from `connect`.
+
+    Args:
+        given: the options of `connect`.
 
     Attributes:
         blocked: set while the broker blocks publishers, because it is short of memory or disk.
         unblocked: set while it does not.
     """
 
-    async def channel(self, *, confirms: bool | None = None) -> Channel:
-        """Open a channel.
+    _channel_type = Channel
+    _requester_type = Requester
 
-        Args:
-            confirms: whether `publish` waits for the broker's confirm; None waits if the version of
-                AMQP has confirms.
+    def __init__(self, *given: *Options) -> None:
+        super().__init__("aio", *given)
+        self._thread = threading.get_ident()
+        self.blocked = asyncio.Event()
+        self.unblocked = asyncio.Event()
+        self.unblocked.set()
+        self._loop = asyncio.get_running_loop()
+        self._link: AsyncTransport | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._settled = asyncio.Event()
+        self._over = asyncio.Event()
+        self._awaiting = 0
+
+    async def open(self) -> Self:
+        """Connect; called by `connect`."""
+        await run(self, self._opened())
+        return self
+
+    def _use(self, link: AsyncTransport) -> None:
+        self._link = link
+        self._core = link.core
+        self.recovering = False
+        link.on_read = self._throttle
+        link.core.on_blocked = self._on_blocked
+        self._on_blocked(link.core.blocked)
+        self._settled.set()
+        link.core.closed.when_done(lambda call: self._core_closed(link, call.error))
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used now."""
+        return self._link is not None and not self.recovering and not self._over.is_set()
+
+    async def wait_closed(self) -> None:
+        """Wait until the connection is closed; raise its error unless this program closed it."""
+        await self._over.wait()
+        if self._error is not None and not isinstance(self._error, ClientClosed):
+            raise self._error.with_traceback(None)
+
+    # --- waits ----------------------------------------------------------------------------------
+
+    async def answer(self, wait: Any) -> Any:
+        """Wait as a method asks for (`waits`)."""
+        match wait:
+            case Call():
+                return await self.finish(wait)
+            case Until():
+                return await self._until(wait.call, wait.seconds)
+            case Ending():
+                return await self.finish_end(wait.call)
+            case waits.USABLE:
+                await self.usable()
+            case waits.RECOVERED:
+                self.check_thread()
+                if self.recovering:
+                    await self.usable()
+            case waits.FLUSH:
+                await self.flush()
+            case waits.WRITE:
+                self.touch()
+            case waits.ROOM:
+                await self.drain()
+            case waits.TURN:
+                await self.flush()
+                await asyncio.sleep(0)
+            case Sleep():
+                await asyncio.sleep(wait.seconds)
+            case Restored():
+                assert isinstance(wait.link, AsyncTransport), "a link of this API"
+                await wait.link.answer(wait.call)
+            case waits.DIAL:
+                return await dial(self._new_core(self._loop.time()), self.url, self._ssl_context)
+            case Following():
+                async for item in wait.items:
+                    if wait.offer(item):
+                        return (item,)
+                return ()
+        return None
+
+    def check_thread(self) -> None:
+        """Check that this is the thread of the connection's event loop.
+
+        Raises:
+            ConcurrentUse: it is another thread.
         """
-        await self.usable()
-        core = await self.finish(self._core.open_channel(confirms=confirms, keep=self._resends))
-        channel = Channel(self, core)
-        self.channels[core.number] = channel
-        return channel
+        if threading.get_ident() != self._thread:
+            raise ConcurrentUse(
+                "this connection belongs to the event loop of another thread: call "
+                "asyncio.run_coroutine_threadsafe(coroutine, loop) from here"
+            )
 
-    def requester(self) -> Requester:
-        """Return a client for requests and replies (RPC); use it with `async with`."""
-        return Requester(self)
+    async def usable(self) -> None:
+        """Wait while the connection recovers; raise if it is closed."""
+        self.check_thread()
+        if not self.recovering and self._link is not None and not self._over.is_set():
+            return
+        await self._settled.wait()
+        if self._error is not None:
+            raise self._error.with_traceback(None)
 
-    async def _dial(self) -> AsyncTransport:
-        # Invalid settings fail before anything is sent.
-        context = tls.chosen_context(self.url, self._given_context)
-        return await dial(self._new_core(self._now()), self.url, context)
+    async def finish(self, call: Call[T]) -> T:
+        """Wait for the answer of a call; if it needs none, for room in a full socket."""
+        self.touch()
+        if not call.done:
+            await self.waiting(answer_of(call, self._loop))
+        elif self.congested:
+            await self.drain()
+        return call.value()
 
-    async def _open(self) -> None:
-        """Connect for the first time; try again as `recover` says."""
-        backoff = Backoff(self._recovery or Recovery(), self._rng)
-        tried = 0
-        while True:
-            try:
-                link = await self._dial()
-            except AMQPError as error:
-                tried += 1
-                if not connects_again(error, self._recovery, tried):
-                    raise
-                self._reports.failed(tried, error)
-            else:
-                link.core.recorder = self._topology
-                self._use(link)
-                return
-            await asyncio.sleep(backoff.delay())
+    async def finish_end(self, call: Call[Any]) -> bool:
+        """Wait for the answer to a cancel, a close or a rollback.
 
-    async def _reopen(self, backoff: Backoff) -> bool:
-        """Try to reconnect until it succeeds; False if the recovery gives up."""
-        while True:
-            await asyncio.sleep(backoff.delay())
-            try:
-                await self._restore()
-            except AMQPError as failure:
-                backoff.error = failure
-                self._reports.failed(backoff.tried, failure)
-                if not backoff.failed(refused=refused(failure)):
-                    return False
-            else:
-                self.recovering = False
-                self._reports.regained(backoff.tried)
-                if self.on_recovered is not None:
-                    self.on_recovered()
-                return True
+        Returns:
+            False if the broker blocks publishers and has not answered: it does not read, so its
+            answer may never come.
+        """
+        self.touch()
+        answer = answer_of(call, self._loop)
+        while not call.done:
+            await self.waiting(asyncio.wait([answer], timeout=CLOSE_BLOCKED_SECONDS))
+            # A full socket means the same before connection.blocked has been read.
+            if not call.done and (self.blocked.is_set() or self.congested):
+                return False
+        call.value()
+        return True
 
-    async def _restore(self) -> None:
-        """Make one attempt: connect and restore the topology."""
-        assert self._topology is not None, "nothing was recorded"
-        link = await self._dial()
-        old = {number: channel.core for number, channel in self.channels.items()}
-        steps = replay(link.core, self._topology, old)
+    async def _until(self, call: Call[Any], seconds: float | None) -> bool:
+        if self._core.out.size:
+            self.touch()
+        future: asyncio.Future[None] = self._loop.create_future()
+
+        def wake(_: object) -> None:
+            if not future.done():
+                future.set_result(None)
+
+        call.when_done(wake)
         try:
-            channels = await _replayed(link, steps)
-        except BaseException:
-            steps.close()
-            link.abort()
-            raise
-        self._adopt(channels, old)
-        self._use(link)
-        for number, core in channels.items():
-            resend(old[number], core)
+            async with asyncio.timeout(seconds):
+                await self.waiting(future)
+        except TimeoutError:
+            # The process may have been suspended: what arrived meanwhile is in time.
+            await asyncio.sleep(0)
+        finally:
+            call.drop(wake)
+        return call.done
+
+    async def flush(self) -> None:
+        """Write the output; wait only if the socket is full."""
+        self.touch()
+        if self.congested:
+            await self.drain()
+
+    async def waiting(self, something: Awaitable[Any]) -> None:
+        """Wait for something that depends on reading; keep reading even if deliveries pile up."""
+        # While a task waits for an answer, reading must go on: the answer is behind deliveries.
+        self._awaiting += 1
+        if self._link is not None and self._core.reading_paused:
+            self._link.resume_reading()
+        try:
+            await something
+        finally:
+            self._awaiting -= 1
+            self._throttle()
+
+    def taken(self) -> None:
+        """Account for a delivery that was taken from its inbox."""
+        if self.buffered < CLIENT_BUFFER_MESSAGES // 2 and self._core.reading_paused:
+            assert self._link is not None, "a delivery came without a connection"
+            self._link.resume_reading()
+
+    def _throttle(self) -> None:
+        """Stop reading while deliveries pile up and nothing else is awaited."""
+        if self.buffered > CLIENT_BUFFER_MESSAGES and self._awaiting == 0 and self._link:
+            self._link.pause_reading()
+
+    def touch(self) -> None:
+        """Schedule a write: the core has output."""
+        if self._link is not None:
+            self._link.touch()
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Schedule a callback, from any thread in which the garbage collector may run."""
+        with contextlib.suppress(RuntimeError):
+            # Another thread may close the loop at any time.
+            self._loop.call_soon_threadsafe(action)
+
+    @property
+    def congested(self) -> bool:
+        """True if the socket's write buffer is full."""
+        return self._link is not None and self._link.congested
+
+    async def drain(self) -> None:
+        """Wait until the write buffer has room."""
+        if self._link is not None:
+            await self._link.drain()
+
+    # --- the end and recovery -------------------------------------------------------------------
+
+    def _on_blocked(self, reason: str | None) -> None:
+        if reason is None:
+            self.blocked.clear()
+            self.unblocked.set()
+        else:
+            self.blocked.set()
+            self.unblocked.clear()
+
+    def _core_closed(self, link: AsyncTransport, error: AMQPError | None) -> None:
+        if link is not self._link or self._over.is_set():
+            return
+        if error is not None and self.survives(error):
+            self._settled.clear()
+            self._task = self._loop.create_task(self._recover(self._lost(error)))
+            return
+        self._end(error or ClientClosed("the connection was closed"))
+
+    def _end(self, error: AMQPError) -> None:
+        if self._over.is_set():
+            return
+        self._error = error
+        self._reports.ended(error)
+        self._over.set()
+        self.recovering = False
+        self._settled.set()
+        self.unblocked.set()
+        for channel in list(self.channels.values()):
+            channel.ended(error)
+
+    async def _recover(self, backoff: Backoff) -> None:
+        try:
+            await run(self, self._reopened(backoff))
+        finally:
+            if self.recovering and not self._closing:
+                # On any error: tasks that await the connection must not wait without end.
+                self._end(backoff.given_up())
+
+    async def close(self) -> None:
+        """Close the connection gracefully."""
+        self._closing = True
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait([self._task])
+        self._end_if_recovering()
+        link = self._link
+        if link is None:
+            return
+        if not self._over.is_set():
+            self._core.close(self._loop.time())
+        link.resume_reading()
         link.flush()
-        for channel in self.channels.values():
-            for inbox in channel.inboxes:
-                inbox.wake()
+        await link.gone
 
-
-async def _replayed(link: AsyncTransport, steps: Replay) -> dict[int, CoreChannel]:
-    """Run a replay over a connection; return its channels."""
-    try:
-        call = next(steps)
-        while True:
-            await link.answer(call)
-            call = steps.send(None) if call.error is None else steps.throw(call.error)
-    except StopIteration as end:
-        channels: dict[int, CoreChannel] = end.value
-    if link.core.finished:
-        raise link.core.error or ConnectionLost("the connection broke again while it recovered")
-    return channels
+    def _end_if_recovering(self) -> None:
+        if self.recovering:
+            self._end(ClientClosed("the connection was closed while it recovered"))

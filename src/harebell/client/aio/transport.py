@@ -163,12 +163,19 @@ class AsyncTransport(asyncio.BufferedProtocol):
             self.abort()
 
 
-async def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> AsyncTransport:
+async def dial(core: Core, url: URL, given: ssl.SSLContext | None) -> AsyncTransport:
     """Open the socket and run the handshake.
+
+    Args:
+        core: the state of the new connection.
+        url: the address.
+        given: TLS settings, instead of those of the address.
 
     Raises:
         ConnectionFailed: it failed; the text has the address and the reason.
     """
+    # Invalid settings fail before anything is sent.
+    context = tls.chosen_context(url, given)
     loop = asyncio.get_running_loop()
     link = AsyncTransport(core, loop)
     options: dict[str, Any] = {}

@@ -14,12 +14,11 @@ unless it uses `background_heartbeats`, a thread that only sends heartbeats.
 
 from __future__ import annotations
 
-from harebell.client.blocking.channel import Channel
+from harebell.client.blocking.channel import Channel, PendingConfirm, Subscription
 from harebell.client.blocking.connecting import connect
 from harebell.client.blocking.connection import Connection
 from harebell.client.blocking.consumer import Consumer, Delivery
 from harebell.client.blocking.requests import Requester
-from harebell.client.blocking.waits import PendingConfirm, Subscription
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import Recovery
 

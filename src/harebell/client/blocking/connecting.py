@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import random
 import ssl
 from typing import Any
 
 from harebell.client.blocking.connection import Connection
-from harebell.client.protocol.recovery import (
-    Recovery,
-    recovery_of,
-)
+from harebell.client.options import options
+from harebell.client.protocol.recovery import Recovery
 from harebell.client.protocol.v09.core import Random
 from harebell.client.url import URL
 
@@ -43,14 +40,7 @@ def connect(
         URLError: the address is invalid.
         ConnectionFailed: no connection could be opened.
     """
-    address = URL.of(url, version)
-    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
+    given = options(url, version, recover, rng, properties, ssl_context)
     return Connection(
-        address,
-        recovery_of(recover),
-        entropy,
-        dict(properties or {}),
-        call_timeout,
-        background_heartbeats,
-        ssl_context,
+        *given, call_timeout=call_timeout, background_heartbeats=background_heartbeats
     )

@@ -1,120 +1,239 @@
-# Made from ../aio/connection.py by tools/blocking_api.py: change that file and run the tool.
-"""Connections: opening channels, connecting, and connecting again after a loss."""
+"""Connections of the blocking API: how a call reads, and how a connection is lost and ends."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from typing import Any, TypeVar
 
-from harebell.client import tls
 from harebell.client.blocking.channel import Channel
-from harebell.client.blocking.connection_waits import ConnectionWaits
+from harebell.client.blocking.driver import BlockingClosing, run
 from harebell.client.blocking.requests import Requester
-from harebell.client.blocking.transport import BlockingTransport, dial
-from harebell.client.errors import AMQPError, ConnectionLost
-from harebell.client.protocol.recovery import (
-    Backoff,
-    Recovery,
-    Replay,
-    connects_again,
-    refused,
-    replay,
-    resend,
-)
-from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.blocking.transport import Beater, BlockingTransport, dial
+from harebell.client.errors import AMQPError, CallTimeout, ClientClosed, ConnectionLost
+from harebell.client.limits import CLIENT_WRITE_BYTES
+from harebell.client.options import Options
+from harebell.client.protocol import waits
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.shared_connection import SharedConnection
+from harebell.client.protocol.waits import Ending, Restored, Sleep, Until
+
+T = TypeVar("T")
 
 
-class Connection(ConnectionWaits):
-    """A connection to a broker. Get one from `connect`."""
+class Connection(SharedConnection[Channel, Requester], BlockingClosing):
+    """A connection to a broker. Get one from `connect`.
 
-    def channel(self, *, confirms: bool | None = None) -> Channel:
-        """Open a channel.
+    Args:
+        given: the options of `connect`.
+        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
+        background_heartbeats: whether a thread sends heartbeats between calls.
+    """
+
+    _channel_type = Channel
+    _requester_type = Requester
+
+    def __init__(
+        self, *given: *Options, call_timeout: float | None, background_heartbeats: bool
+    ) -> None:
+        super().__init__("blocking", *given)
+        self._abandoned: list[Callable[[], None]] = []
+        self._call_timeout = call_timeout
+        self._beats = background_heartbeats
+        self._beater: Beater | None = None
+        run(self, self._opened())
+
+    def _use(self, link: BlockingTransport) -> None:
+        self._link = link
+        self._core = link.core
+        if self._beater is not None:
+            self._beater.stop()
+        if self._beats and self._core.heartbeat:
+            self._beater = Beater(link, self._core.heartbeat)
+            self._beater.start()
+
+    # --- state ----------------------------------------------------------------------------------
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the connection can be used, as of the last read."""
+        return self._error is None and not self._core.finished
+
+    @property
+    def blocked(self) -> bool:
+        """Whether the broker blocks publishers (connection.blocked), as of the last read."""
+        return self._core.blocked is not None
+
+    def check_thread(self) -> None:
+        """Do nothing: a connection belongs to one thread at a time, and reading checks it."""
+
+    # --- waits ----------------------------------------------------------------------------------
+
+    def answer(self, wait: Any) -> Any:
+        """Wait as a method asks for (`waits`)."""
+        match wait:
+            case Call():
+                return self.finish(wait)
+            case Until():
+                return self._until(wait.call, wait.seconds)
+            case Ending():
+                return self.finish_end(wait.call)
+            case waits.USABLE | waits.RECOVERED:
+                self.usable()
+            case waits.FLUSH | waits.WRITE:
+                self.flush()
+            case waits.TURN:
+                self.pump(0)
+            case waits.ROOM:
+                pass  # A call that writes waits for the socket.
+            case Sleep():
+                time.sleep(wait.seconds)
+            case Restored():
+                assert isinstance(wait.link, BlockingTransport), "a link of this API"
+                wait.link.answer(wait.call)
+            case waits.DIAL:
+                return dial(self._new_core(time.monotonic()), self.url, self._ssl_context)
+            case _:
+                raise TypeError("an asynchronous iterable is for the asyncio API")
+        return None
+
+    def _until(self, call: Call[Any], seconds: float | None) -> bool:
+        until = None if seconds is None else time.monotonic() + seconds
+        remaining: float | None = None
+        while not call.done and remaining != 0:
+            remaining = None if until is None else max(0.0, until - time.monotonic())
+            # Also without time left: the output is written, and what has arrived is read. The
+            # process may have been suspended, and what arrived meanwhile is in time.
+            self.pump(remaining)
+        return call.done
+
+    def pump(self, timeout: float | None = 0.0) -> bool:
+        """Write the output and read the input.
+
+        Messages are passed to their consumers, or to their sink. Heartbeats are answered.
 
         Args:
-            confirms: whether `publish` waits for the broker's confirm; None waits if the version of
-                AMQP has confirms.
+            timeout: maximum seconds to wait for input; None waits without limit.
+
+        Returns:
+            True if there was input.
+
+        Raises:
+            AMQPError: the connection ended, or the subscription of a sink did.
         """
-        self.usable()
-        core = self.finish(self._core.open_channel(confirms=confirms, keep=self._resends))
-        channel = Channel(self, core)
-        self.channels[core.number] = channel
-        return channel
+        self._drop_abandoned()
+        # It may have ended while a call waited: then no more input arrives.
+        self._sinks_go_on()
+        came = self._link.pump(timeout)
+        if self._core.finished:
+            self._over()
+        self._sinks_go_on()
+        return came
 
-    def requester(self) -> Requester:
-        """Return a client for requests and replies (RPC); use it with `with`."""
-        return Requester(self)
-
-    def _dial(self) -> BlockingTransport:
-        # Invalid settings fail before anything is sent.
-        context = tls.chosen_context(self.url, self._given_context)
-        return dial(self._new_core(self._now()), self.url, context)
-
-    def _open(self) -> None:
-        """Connect for the first time; try again as `recover` says."""
-        backoff = Backoff(self._recovery or Recovery(), self._rng)
-        tried = 0
-        while True:
-            try:
-                link = self._dial()
-            except AMQPError as error:
-                tried += 1
-                if not connects_again(error, self._recovery, tried):
-                    raise
-                self._reports.failed(tried, error)
-            else:
-                link.core.recorder = self._topology
-                self._use(link)
-                return
-            time.sleep(backoff.delay())
-
-    def _reopen(self, backoff: Backoff) -> bool:
-        """Try to reconnect until it succeeds; False if the recovery gives up."""
-        while True:
-            time.sleep(backoff.delay())
-            try:
-                self._restore()
-            except AMQPError as failure:
-                backoff.error = failure
-                self._reports.failed(backoff.tried, failure)
-                if not backoff.failed(refused=refused(failure)):
-                    return False
-            else:
-                self.recovering = False
-                self._reports.regained(backoff.tried)
-                if self.on_recovered is not None:
-                    self.on_recovered()
-                return True
-
-    def _restore(self) -> None:
-        """Make one attempt: connect and restore the topology."""
-        assert self._topology is not None, "nothing was recorded"
-        link = self._dial()
-        old = {number: channel.core for number, channel in self.channels.items()}
-        steps = replay(link.core, self._topology, old)
-        try:
-            channels = _replayed(link, steps)
-        except BaseException:
-            steps.close()
-            link.abort()
-            raise
-        self._adopt(channels, old)
-        self._use(link)
-        for number, core in channels.items():
-            resend(old[number], core)
-        link.flush()
+    def _sinks_go_on(self) -> None:
+        """Raise the error that ended the subscription of a sink."""
         for channel in self.channels.values():
-            for inbox in channel.inboxes:
-                inbox.wake()
+            for inbox in channel.sinks:
+                if inbox.error is not None:
+                    raise inbox.error.with_traceback(None)
 
+    def flush(self) -> None:
+        """Write all buffered output."""
+        self._link.flush()
 
-def _replayed(link: BlockingTransport, steps: Replay) -> dict[int, CoreChannel]:
-    """Run a replay over a connection; return its channels."""
-    try:
-        call = next(steps)
-        while True:
-            link.answer(call)
-            call = steps.send(None) if call.error is None else steps.throw(call.error)
-    except StopIteration as end:
-        channels: dict[int, CoreChannel] = end.value
-    if link.core.finished:
-        raise link.core.error or ConnectionLost("the connection broke again while it recovered")
-    return channels
+    def touch(self) -> None:
+        """Write the output if it is large enough."""
+        if self._core.out.size >= CLIENT_WRITE_BYTES:
+            self._link.flush()
+
+    def usable(self) -> None:
+        """Recover if the connection was lost; raise if it is closed."""
+        self._link.check_free()
+        self._drop_abandoned()
+        if self._core.finished or self._error is not None:
+            self._over()
+
+    def finish(self, call: Call[T]) -> T:
+        """Wait for the answer of a call.
+
+        Raises:
+            CallTimeout: it did not arrive in time; a later answer is dropped.
+        """
+        until = None if self._call_timeout is None else time.monotonic() + self._call_timeout
+        written = self._link.flush(until)
+        while not call.done or not written:
+            remaining = None if until is None else until - time.monotonic()
+            if not written or (remaining is not None and remaining <= 0):
+                raise CallTimeout(f"no answer from {self.url.address} in {self._call_timeout:g} s")
+            self._link.pump(remaining)
+            if self._core.finished and not call.done:
+                # After a recovery only a publish that is sent again is still pending.
+                self._over()
+        return call.value()
+
+    def finish_end(self, call: Call[Any]) -> bool:
+        """Wait for the answer to a cancel, a close or a rollback, as `finish`.
+
+        Returns:
+            True: what keeps this call from waiting without end is `call_timeout`.
+        """
+        self.finish(call)
+        return True
+
+    def later(self, action: Callable[[], None]) -> None:
+        """Call a function with the next call, from any thread."""
+        self._abandoned.append(action)
+
+    def _drop_abandoned(self) -> None:
+        """Cancel the consumers that the program dropped without cancelling them."""
+        while self._abandoned:
+            self._abandoned.pop()()
+
+    # --- the end and recovery -------------------------------------------------------------------
+
+    def _over(self) -> None:
+        """Recover from the end of the connection, or raise its error."""
+        if self._error is None:
+            error = self._core.error or ConnectionLost("the connection ended")
+            if self.survives(error):
+                self._recover(error)
+                return
+            self._end(error)
+        assert self._error is not None, "the connection ended without a reason"
+        raise self._error.with_traceback(None)
+
+    def _end(self, error: AMQPError) -> None:
+        self._error = error
+        self._reports.ended(error)
+        if self._beater is not None:
+            self._beater.stop()
+        for channel in list(self.channels.values()):
+            channel.ended(error)
+
+    def _recover(self, cause: AMQPError) -> None:
+        """Try to reconnect until it succeeds, or until the recovery gives up."""
+        backoff = self._lost(cause)
+        try:
+            reopened = run(self, self._reopened(backoff))
+        finally:
+            self.recovering = False
+        if not reopened:
+            given_up = backoff.given_up()
+            self._end(given_up)
+            raise given_up
+
+    def close(self) -> None:
+        """Close the connection gracefully."""
+        self._closing = True
+        if self._error is None and not self._core.finished:
+            self._link.answer(self._core.close(time.monotonic()))
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()
+
+    def abort(self) -> None:
+        """Close the socket at once, without connection.close: for a broker that does not answer."""
+        self._closing = True
+        if self._error is None:
+            self._end(self._core.error or ClientClosed("the connection was closed"))
+        self._link.abort()

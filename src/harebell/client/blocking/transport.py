@@ -217,13 +217,19 @@ def _used_twice() -> ConcurrentUse:
     )
 
 
-def dial(core: Core, url: URL, context: ssl.SSLContext | None) -> BlockingTransport:
+def dial(core: Core, url: URL, given: ssl.SSLContext | None) -> BlockingTransport:
     """Open the socket and run the handshake.
+
+    Args:
+        core: the state of the new connection.
+        url: the address.
+        given: TLS settings, instead of those of the address.
 
     Raises:
         ConnectionFailed: it failed; the text has the address and the reason.
     """
-    link = BlockingTransport(core, url, context)
+    # Invalid settings fail before anything is sent.
+    link = BlockingTransport(core, url, tls.chosen_context(url, given))
     try:
         link.answer(core.opened)
         core.opened.value()

@@ -50,6 +50,11 @@ class Call(Generic[T]):
         else:
             self._callbacks.append(callback)
 
+    def drop(self, callback: Callable[[Call[T]], None]) -> None:
+        """Drop a callback of a call that is not done: no task waits any more."""
+        if callback in self._callbacks:
+            self._callbacks.remove(callback)
+
     def value(self) -> T:
         """Return the answer of a settled call, or raise its error."""
         assert self.done, "the call is not done"

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
 from typing import Protocol
 
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
+from harebell.client.protocol.call import Call
 
 Item = tuple[int, bool, str, str, Properties, bytes]
 
@@ -27,22 +27,22 @@ class Inbox:
     Args:
         owner: the connection; it counts buffered deliveries.
         no_ack: whether deliveries count as acknowledged when they are sent.
-        wake: called for a delivery or the end.
 
     Attributes:
+        arrival: done with the next delivery, the end or a recovery; None if no task waits for it.
         last: the properties of the delivery that was taken last; None before the first.
     """
 
-    __slots__ = ("_owner", "ended", "error", "items", "last", "no_ack", "wake")
+    __slots__ = ("_owner", "arrival", "ended", "error", "items", "last", "no_ack")
 
-    def __init__(self, owner: Owner, no_ack: bool, wake: Callable[[], None]) -> None:
+    def __init__(self, owner: Owner, no_ack: bool) -> None:
         self.items: deque[Item] = deque()
         self.ended = False
         self.error: AMQPError | None = None
         self.last: Properties | None = None
         self.no_ack = no_ack
         self._owner = owner
-        self.wake = wake
+        self.arrival: Call[None] | None = None
 
     def deliver(
         self,
@@ -56,7 +56,20 @@ class Inbox:
         """Add a delivery (`channel_parts.OnDelivery`)."""
         self.items.append((tag, redelivered, exchange, routing_key, properties, body))
         self._owner.buffered += 1
-        self.wake()
+        if self.arrival is not None:
+            self.wake()
+
+    def expect(self) -> Call[None]:
+        """Return a call that is done with the next delivery, the end or a recovery."""
+        if self.arrival is None:
+            self.arrival = Call()
+        return self.arrival
+
+    def wake(self) -> None:
+        """Wake the tasks that wait for a delivery."""
+        arrival, self.arrival = self.arrival, None
+        if arrival is not None:
+            arrival.succeed(None)
 
     def take(self) -> Item:
         """Remove and return the oldest delivery."""

@@ -74,7 +74,9 @@ class Requests:
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def receive_on(self, channel: SharedChannel, reply_to: str) -> Call[CoreConsumer]:
+    def receive_on(
+        self, channel: SharedChannel[Any, Any, Any, Any], reply_to: str
+    ) -> Call[CoreConsumer]:
         """Begin to receive replies on a channel that is used for nothing else.
 
         Requests are not sent again after a recovery: no call waits for their replies any more.

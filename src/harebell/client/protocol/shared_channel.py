@@ -1,23 +1,59 @@
-"""The parts of a channel that the asyncio and the blocking API share: all that does not wait.
+"""The channels of both APIs, written once: publishing, consuming, declaring.
 
-The waits are in `aio/waits.py` and `blocking/waits.py`: asyncio awaits a future while other tasks
-read the socket, the blocking API reads the socket itself. The methods that use these waits are
-written once, in `aio`; `tools/blocking_api.py` makes those of `blocking` from them.
+Methods that wait are marked and yield their waits (`waits`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+import functools
+from collections.abc import AsyncIterable, Callable, Iterable, Mapping
+from typing import Any, Generic, Protocol, TypeVar, Unpack
 
-from harebell.client.errors import AMQPError, PublishReturned
-from harebell.client.message import Delivered
+from harebell.base.message import Message as WireMessage
+from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
+from harebell.client.limits import CLIENT_PREFETCH, PUBLISH_WINDOW
+from harebell.client.message import (
+    Body,
+    Item,
+    Message,
+    PropertyArguments,
+    encode_arguments,
+    outgoing,
+    outgoing_item,
+)
+from harebell.client.protocol import histories, leases, queries, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import ChannelPhase, CoreConsumer, Got
-from harebell.client.protocol.confirms import Confirm
+from harebell.client.protocol.channel_parts import ChannelPhase, CoreConsumer, Got, Mode
+from harebell.client.protocol.confirms import MANDATORY, Bulk, Confirm
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.shown import CHANNEL_PARTS, without
 from harebell.client.protocol.v09.channel import CoreChannel
+from harebell.client.protocol.verbs import Verbs
+from harebell.client.protocol.waits import (
+    BLOCK,
+    FLUSH,
+    RECOVERED,
+    ROOM,
+    TURN,
+    USABLE,
+    Ending,
+    Following,
+    Scope,
+    Steps,
+    Until,
+    own,
+    publishing,
+    steps,
+    verb,
+    written,
+)
+
+DeliveryT = TypeVar("DeliveryT")
+PendingConfirmT = TypeVar("PendingConfirmT")
+ConsumerT = TypeVar("ConsumerT")
+ItemsT = TypeVar("ItemsT", bound=Iterable[Item] | AsyncIterable[Item])
+
+_PUBLISHES_PER_TURN = 256
 
 
 class Owner(Protocol):
@@ -29,12 +65,15 @@ class Owner(Protocol):
     def remove_channel(self, number: int) -> None:
         """Remove a channel that the broker has closed."""
 
+    def forget_channel(self, number: int) -> None:
+        """Remove a channel that the program has closed, possibly while disconnected."""
 
-class SharedChannel:
+
+class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
     """A channel of either API.
 
     Args:
-        connection: the connection that it belongs to, also after a recovery.
+        connection: the open connection that it belongs to, also after a recovery.
         core: its protocol state; another one after a recovery.
 
     Attributes:
@@ -42,11 +81,16 @@ class SharedChannel:
         on_return: called with each returned message that matches no unconfirmed publish.
     """
 
+    connection: Any
+    _delivery_type: type[DeliveryT]
+    _pending_confirm_type: type[PendingConfirmT]
+    _consumer_type: type[ConsumerT]
+
     def __init__(self, connection: Owner, core: CoreChannel) -> None:
-        self.core = core
+        self.connection = self._connection = connection
         self.inboxes: set[Inbox] = set()
         self.on_return: Callable[[PublishReturned], None] | None = None
-        self._shared_connection = connection
+        self._flowing: Call[None] = Call()
         self.adopt(core)
 
     @property
@@ -67,7 +111,7 @@ class SharedChannel:
     def __repr__(self) -> str:
         """Return the kind, the number and the state, for people."""
         state = "open" if self.is_open else f"closed: {self.core.error}"
-        url = getattr(self._shared_connection, "url", None)
+        url = getattr(self._connection, "url", None)
         where = "" if url is None else f" on {url.address}"
         return f"<{type(self).__name__} {self.number}{where}, {state}>"
 
@@ -75,19 +119,343 @@ class SharedChannel:
         """Return the names for completion, without parts that only the client itself uses."""
         return without(CHANNEL_PARTS, super().__dir__())
 
+    declare_exchange = verb(Verbs.declare_exchange)
+    delete_exchange = verb(Verbs.delete_exchange)
+    bind_exchange = verb(Verbs.bind_exchange)
+    unbind_exchange = verb(Verbs.unbind_exchange)
+    declare_queue = verb(Verbs.declare_queue)
+    bind_queue = verb(Verbs.bind_queue)
+    unbind_queue = verb(Verbs.unbind_queue)
+    purge_queue = verb(Verbs.purge_queue)
+    delete_queue = verb(Verbs.delete_queue)
+    qos = verb(Verbs.qos)
+    recover = verb(Verbs.recover)
+    lease_open = verb(leases.lease_open)
+    lease_claim = verb(leases.lease_claim)
+    lease_commit = verb(leases.lease_commit)
+    lease_release = verb(leases.lease_release)
+    lease_renew = verb(leases.lease_renew)
+    lease_close = verb(leases.lease_close)
+    history = verb(histories.history)
+    span = verb(Verbs.span)
+    read_arrow = verb(Verbs.read_arrow)
+    queue_names = verb(Verbs.queue_names)
+    dead_letter_queues = verb(Verbs.dead_letter_queues)
+    report_query = verb(queries.report_query)
+    stage_open = verb(stages.stage_open)
+    stage_append = verb(stages.stage_append)
+    stage_commit = verb(stages.stage_commit)
+    stage_abort = verb(stages.stage_abort)
+    stage_discard = verb(stages.stage_discard)
+    publisher_declare = verb(stages.publisher_declare)
+    publisher_forget = verb(stages.publisher_forget)
+
+    # --- publishing -----------------------------------------------------------------------------
+
+    @publishing
+    def publish(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> Call[None]:
+        """Publish a message and wait until the broker has confirmed it.
+
+        On a channel without confirms, or in a transaction, it returns when the message is written.
+
+        Args:
+            body: the body, or a `Message`.
+            exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
+            routing_key: what the exchange compares with its bindings.
+            mandatory: fail if it is unroutable; without it the broker drops such a message, and
+                confirms it all the same.
+            properties: persistent=True (kept over a restart), content_type, headers and so on.
+
+        Raises:
+            PublishNacked: the broker refused it.
+            PublishReturned: it was mandatory and unroutable.
+        """
+        return self._sent(body, exchange, routing_key, mandatory, properties)
+
+    def _sent(
+        self,
+        body: Body | Message,
+        exchange: str,
+        routing_key: str,
+        mandatory: bool,
+        properties: PropertyArguments,
+    ) -> Confirm:
+        """Append a publish to the output."""
+        message = outgoing(body, exchange, routing_key, properties)
+        return self.core.publish_one(message, MANDATORY if mandatory else 0)
+
+    @own
+    def publish_nowait(
+        self,
+        body: Body | Message,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> PendingConfirmT:
+        """Publish a message; await the answer now, later, or together with others.
+
+        It does not wait for the socket either: await one of the answers now and then.
+        """
+        connection = self.connection
+        connection.check_thread()
+        message = outgoing(body, exchange, routing_key, properties)
+        confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
+        connection.touch()
+        return self._pending_confirm_type(connection, confirm)  # type: ignore[call-arg]
+
+    @steps
+    def publish_many(
+        self,
+        items: ItemsT,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        window: int = PUBLISH_WINDOW,
+        progress: Callable[[int], None] | None = None,
+        **properties: Unpack[PropertyArguments],
+    ) -> Steps[int]:
+        """Publish many messages, with many unconfirmed at a time.
+
+        Args:
+            items: bodies, (routing key, body) pairs, or messages.
+            exchange: the exchange, unless a message has its own.
+            routing_key: the routing key, unless an item has its own.
+            mandatory: fail if one is unroutable.
+            window: maximum number of unconfirmed messages.
+            progress: called now and then with the number of confirmed messages.
+            properties: of all items that are not messages themselves.
+
+        Returns:
+            The number of confirmed messages: all of them.
+
+        Raises:
+            BulkPublishFailed: which were not taken; those after the first failure were not all
+                sent.
+        """
+        flags = MANDATORY if mandatory else 0
+        encoded = encode_arguments(properties)
+        bulk = Bulk()
+        position = 0
+
+        def offer(item: Item, in_turn: bool = True) -> bool:
+            """Publish an item; True if it waits for its turn."""
+            nonlocal position
+            if in_turn and (position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window):
+                return True
+            if type(item) is bytes:
+                message = WireMessage(exchange, routing_key, encoded, item)
+            else:
+                message = outgoing_item(item, exchange, routing_key, encoded, properties)
+            if self.core.publish(message, flags, bulk, position):
+                bulk.outstanding += 1
+            else:
+                bulk.confirmed += 1
+            position += 1
+            return False
+
+        follows = Following(aiter(items), offer) if isinstance(items, AsyncIterable) else None
+        try:
+            due: Any = items if follows is None else (yield follows)
+            while True:
+                for item in due:
+                    if offer(item):
+                        yield from self._bulk_room(bulk, window)
+                        if progress is not None:
+                            progress(bulk.confirmed)
+                        if bulk.failures:
+                            break
+                        offer(item, False)
+                if follows is None or not due or bulk.failures:
+                    break
+                due = yield follows
+            yield from self._settled(bulk, 0)
+            yield FLUSH
+        except AMQPError as error:
+            # Unconfirmed messages have failed for the same reason; report how many were not sent.
+            if not bulk.failures:
+                raise
+            raise BulkPublishFailed(bulk.confirmed, bulk.failures) from error
+        if progress is not None:
+            progress(bulk.confirmed)
+        return bulk.result()
+
+    def _bulk_room(self, bulk: Bulk, window: int) -> Steps[None]:
+        """Wait until the window has room; at a full one until half of it is confirmed."""
+        # Without this turn the window would fill up each time.
+        yield TURN
+        if bulk.outstanding >= window:
+            yield from self._settled(bulk, window // 2)
+        if not bulk.failures:
+            yield from self._ready()
+
+    def _ready(self) -> Steps[None]:
+        """Wait while the connection recovers, publishers are blocked, or the socket is full."""
+        yield RECOVERED
+        while not self.core.flow_active and self.is_open:
+            yield Until(self._flowing)
+        yield ROOM
+
+    def _settled(self, bulk: Bulk, low: int) -> Steps[None]:
+        """Wait until at most `low` publishes are unconfirmed."""
+        if bulk.outstanding > low:
+            room: Call[None] = Call()
+            bulk.low = low
+            bulk.on_low = lambda: room.succeed(None)
+            yield Until(room)
+            bulk.on_low = None
+
+    def _on_flow(self, active: bool) -> None:
+        if active:
+            self._flowing.succeed(None)
+        elif self._flowing.done:
+            self._flowing = Call()
+
+    # --- consuming ------------------------------------------------------------------------------
+
+    @own
+    def consume(
+        self,
+        queue: str,
+        *,
+        prefetch: int | None = CLIENT_PREFETCH,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        tag: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> ConsumerT:
+        """Subscribe to a queue: `async for message in channel.consume("jobs"): ...`.
+
+        Args:
+            queue: the name of the queue, which has to exist.
+            prefetch: maximum number of unacknowledged messages; None leaves the channel's qos.
+            no_ack: messages count as acknowledged when the broker has sent them.
+            exclusive: fail if the queue has another consumer.
+            tag: the consumer tag; "" generates one.
+            arguments: for example {"x-priority": 10}.
+            timeout: end the iteration after this many seconds without a message.
+        """
+        options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        return self._consumer_type(self, queue, options, prefetch, timeout)  # type: ignore[call-arg]
+
+    @steps
+    def get(self, queue: str, *, no_ack: bool = False) -> Steps[DeliveryT | None]:
+        """Get one message from a queue; None when it is empty."""
+        yield USABLE
+        core = self.core
+        call = core.get(queue, no_ack=no_ack)
+        try:
+            got: Got | None = yield call
+        except BaseException:
+            # No caller waits for the message any more (cancelled, timed out): requeue it.
+            call.when_done(functools.partial(_requeue, core, no_ack))
+            raise
+        if got is None:
+            return None
+        method = got.method
+        return self._delivery_type(
+            self,  # type: ignore[call-arg]
+            core,
+            got.body,
+            method.exchange,
+            method.routing_key,
+            got.properties,
+            method.delivery_tag,
+            method.redelivered,
+            "",
+            method.message_count,
+        )
+
+    @written
+    def ack(self, tag: int, *, multiple: bool = False) -> object:
+        """Acknowledge by delivery tag."""
+        self.core.ack(tag, multiple)
+        return self.connection
+
+    @written
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> object:
+        """Reject by delivery tag (basic.nack)."""
+        self.core.nack(tag, multiple=multiple, requeue=requeue)
+        return self.connection
+
+    @written
+    def reject(self, tag: int, *, requeue: bool = False) -> object:
+        """Reject one delivery by delivery tag (basic.reject)."""
+        self.core.reject(tag, requeue=requeue)
+        return self.connection
+
+    def requeue_inbox(self, inbox: Inbox) -> None:
+        """Requeue the messages of a consumer that were prefetched and not consumed."""
+        self.inboxes.discard(inbox)
+        items = inbox.take_all()
+        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
+            for item in items:
+                self.core.nack(item[0], requeue=True)
+
+    # --- transactions and the end ---------------------------------------------------------------
+
+    @Scope
+    def transaction(self) -> Steps[None]:
+        """Publish and acknowledge atomically: commit at the end, roll back on an exception.
+
+        The channel becomes transactional with the first use (AMQP 0-9-1, class tx) and stays so.
+        """
+        yield USABLE
+        if self.core.mode is not Mode.TRANSACTION:
+            yield self.core.select_transactions()
+        core = self.core
+        try:
+            yield BLOCK
+        except BaseException:
+            if core.state is ChannelPhase.OPEN:
+                yield Ending(core.rollback())
+            raise
+        # Not the channel's present state: a transaction does not survive its connection.
+        yield core.commit()
+
+    @steps
+    def close(self) -> Steps[None]:
+        """Close the channel."""
+        if self.core.state is ChannelPhase.OPEN:
+            yield Ending(self.core.close())
+        self._connection.forget_channel(self.number)
+
+    def ended(self, error: AMQPError) -> None:
+        """Fail every pending call and end every consumer: the connection has ended."""
+        self.core.confirms.fail(error)
+        self.core.error = error
+        for inbox in list(self.inboxes):
+            inbox.finish(error)
+        self._flowing.succeed(None)
+
     def adopt(self, core: CoreChannel) -> None:
         """Continue with the state of a recovered connection."""
         self.core = core
         core.on_return = self._on_return
         core.on_closed = self._on_closed
+        core.on_flow = self._on_flow
+        self._on_flow(core.flow_active)
 
     def _on_return(self, error: PublishReturned) -> None:
         if self.on_return is not None:
             self.on_return(error)
 
     def _on_closed(self, error: AMQPError) -> None:
-        if not self._shared_connection.survives(error):
-            self._shared_connection.remove_channel(self.number)
+        # Publishers that wait for the flow of a closed channel do not wait without end.
+        self._flowing.succeed(None)
+        if not self._connection.survives(error):
+            self._connection.remove_channel(self.number)
 
     def speaks_for(self, core: CoreChannel) -> bool:
         """True if a delivery of that state can still be settled.
@@ -100,29 +468,21 @@ class SharedChannel:
         """
         if core.state is ChannelPhase.OPEN:
             return True
-        if core is not self.core or self._shared_connection.survives(core.error):
+        if core is not self.core or self._connection.survives(core.error):
             return False
         core.check_open()
         return True
 
-    def requeue_inbox(self, inbox: Inbox) -> None:
-        """Requeue the messages of a consumer that were prefetched and not consumed."""
-        self.inboxes.discard(inbox)
-        items = inbox.take_all()
-        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
-            for item in items:
-                self.core.nack(item[0], requeue=True)
 
-    def ended(self, error: AMQPError) -> None:
-        """Fail every pending call and end every consumer: the connection has ended."""
-        self.core.confirms.fail(error)
-        self.core.error = error
-        for inbox in list(self.inboxes):
-            inbox.finish(error)
+def _requeue(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
+    if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
+        got = call.value()
+        if got is not None:
+            core.nack(got.method.delivery_tag, requeue=True)
 
 
 def subscribe(
-    channel: SharedChannel,
+    channel: SharedChannel[Any, Any, Any, Any],
     queue: str,
     inbox: Inbox,
     options: Mapping[str, Any],
@@ -148,32 +508,6 @@ def subscribe(
     call = core.consume(queue, deliver, inbox.end, inbox=inbox, **options)
     channel.inboxes.add(inbox)
     return call
-
-
-class SharedDelivery(Delivered):
-    """A delivery of either API: a message, and the channel state that it is settled on."""
-
-    __slots__ = ("_channel", "_core")
-
-    def __init__(self, channel: Any, core: CoreChannel, *content: Any) -> None:
-        super().__init__(*content)
-        self._channel = channel
-        self._core = core
-
-
-def delivered_by_get(got: Got) -> tuple[Any, ...]:
-    """Return the arguments of a `Delivered` for the result of basic.get."""
-    method = got.method
-    return (
-        got.body,
-        method.exchange,
-        method.routing_key,
-        got.properties,
-        method.delivery_tag,
-        method.redelivered,
-        "",
-        method.message_count,
-    )
 
 
 class SharedPendingConfirm:

@@ -1,7 +1,7 @@
-"""The parts of a connection that the asyncio and the blocking API share: all that does not wait.
+"""The connections of both APIs, written once: open, open channels, and recover after a loss.
 
-The waits are in `aio/connection_waits.py` and `blocking/connection_waits.py`. How a connection is
-opened and recovered is written once, in `aio/connection.py`.
+Methods that wait yield their waits (`waits`). `aio/connection.py` and `blocking/connection.py`
+answer them, and say when a connection is lost and how it ends.
 """
 
 from __future__ import annotations
@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Generic, TypeVar
 
-from harebell.client.errors import AMQPError
-from harebell.client.protocol.recovery import Recovery, recoverable
+from harebell.client.errors import AMQPError, ConnectionLost
+from harebell.client.protocol.recovery import (
+    Backoff,
+    Recovery,
+    connects_again,
+    recoverable,
+    refused,
+    replay,
+    resend,
+)
 from harebell.client.protocol.reports import Reports
 from harebell.client.protocol.shared_channel import SharedChannel
 from harebell.client.protocol.shown import CONNECTION_PARTS, without
@@ -18,13 +26,24 @@ from harebell.client.protocol.topology import Topology
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.protocol.v09.core import Random, new_core
+from harebell.client.protocol.waits import (
+    DIAL,
+    USABLE,
+    BrokerLink,
+    Restored,
+    Sleep,
+    Steps,
+    own,
+    steps,
+)
 from harebell.client.url import URL
 from harebell.wire.v09 import extensions
 
-C = TypeVar("C", bound=SharedChannel)
+ChannelT = TypeVar("ChannelT", bound=SharedChannel[Any, Any, Any, Any])
+RequesterT = TypeVar("RequesterT")
 
 
-class SharedConnection(Generic[C]):
+class SharedConnection(Generic[ChannelT, RequesterT]):
     """A connection of either API.
 
     Args:
@@ -33,6 +52,7 @@ class SharedConnection(Generic[C]):
         recovery: how to recover; None disables recovery.
         rng: randomness for the delays.
         properties: added to the client properties.
+        ssl_context: an `ssl.SSLContext` instead of the TLS settings of the address, or None.
 
     Attributes:
         channels: the open channels, by number.
@@ -43,6 +63,8 @@ class SharedConnection(Generic[C]):
 
     _core: Core
     """The protocol state; another one after a recovery."""
+    _channel_type: type[ChannelT]
+    _requester_type: type[RequesterT]
 
     def __init__(
         self,
@@ -51,15 +73,17 @@ class SharedConnection(Generic[C]):
         recovery: Recovery | None,
         rng: Random,
         properties: dict[str, Any],
+        ssl_context: Any,
     ) -> None:
         self.url = url
-        self.channels: dict[int, C] = {}
+        self.channels: dict[int, ChannelT] = {}
         self.buffered = 0
         self.recovering = False
         self.on_recovered: Callable[[], None] | None = None
         self._recovery = recovery
         self._rng = rng
         self._properties = properties
+        self._ssl_context = ssl_context
         self._reports = Reports(api, url)
         self._topology = Topology() if recovery is not None else None
         self._error: AMQPError | None = None
@@ -81,9 +105,29 @@ class SharedConnection(Generic[C]):
         """Whether the connection can be used."""
         raise NotImplementedError
 
-    def _new_core(self, now: float) -> Core:
-        """Return the state of a new attempt to connect."""
-        return new_core(self.url, now, self._properties, self._rng)
+    @property
+    def _connection(self) -> Any:
+        """The connection whose waits its methods yield: itself."""
+        return self
+
+    @steps
+    def channel(self, *, confirms: bool | None = None) -> Steps[ChannelT]:
+        """Open a channel.
+
+        Args:
+            confirms: whether `publish` waits for the broker's confirm; None waits if the version of
+                AMQP has confirms.
+        """
+        yield USABLE
+        core = yield self._core.open_channel(confirms=confirms, keep=self._resends)
+        channel = self._channel_type(self, core)
+        self.channels[core.number] = channel
+        return channel
+
+    @own
+    def requester(self) -> RequesterT:
+        """Return a client for requests and replies (RPC); use it with `async with`."""
+        return self._requester_type(self)  # type: ignore[call-arg]
 
     @property
     def _resends(self) -> bool:
@@ -124,6 +168,98 @@ class SharedConnection(Generic[C]):
         if self._recovery is None or self._closing or self._error is not None:
             return False
         return self.recovering or recoverable(error)
+
+    # --- opening and recovery -------------------------------------------------------------------
+
+    def _new_core(self, now: float) -> Core:
+        """Return the state of a new attempt to connect."""
+        return new_core(self.url, now, self._properties, self._rng)
+
+    def _use(self, link: Any) -> None:
+        """Continue with a link."""
+        raise NotImplementedError
+
+    def _opened(self) -> Steps[None]:
+        """Connect for the first time; try again as `recover` says."""
+        backoff = Backoff(self._recovery or Recovery(), self._rng)
+        tried = 0
+        while True:
+            try:
+                link = yield DIAL
+            except AMQPError as error:
+                tried += 1
+                if not connects_again(error, self._recovery, tried):
+                    raise
+                self._reports.failed(tried, error)
+            else:
+                link.core.recorder = self._topology
+                self._use(link)
+                return
+            yield Sleep(backoff.delay())
+
+    def _lost(self, error: AMQPError) -> Backoff:
+        """Begin to recover; the result is for `_reopened`."""
+        assert self._recovery is not None, "recovery was not asked for"
+        backoff = Backoff(self._recovery, self._rng)
+        backoff.error = error
+        self.recovering = True
+        self._reports.lost(error)
+        return backoff
+
+    def _reopened(self, backoff: Backoff) -> Steps[bool]:
+        """Try to reconnect until it succeeds; False if the recovery gives up."""
+        while True:
+            yield Sleep(backoff.delay())
+            try:
+                yield from self._restored()
+            except AMQPError as failure:
+                backoff.error = failure
+                self._reports.failed(backoff.tried, failure)
+                if not backoff.failed(refused=refused(failure)):
+                    return False
+            else:
+                self.recovering = False
+                self._reports.regained(backoff.tried)
+                if self.on_recovered is not None:
+                    self.on_recovered()
+                return True
+
+    def _restored(self) -> Steps[None]:
+        """Make one attempt: connect and restore the topology."""
+        link = yield DIAL
+        old = {number: channel.core for number, channel in self.channels.items()}
+        try:
+            channels = yield from self._replayed(link, old)
+        except BaseException:
+            link.abort()
+            raise
+        self._adopt(channels, old)
+        self._use(link)
+        for number, core in channels.items():
+            resend(old[number], core)
+        link.flush()
+        for channel in self.channels.values():
+            for inbox in channel.inboxes:
+                inbox.wake()
+
+    def _replayed(
+        self, link: BrokerLink, old: Mapping[int, CoreChannel]
+    ) -> Steps[dict[int, CoreChannel]]:
+        """Run a replay over a link; return its channels."""
+        assert self._topology is not None, "nothing was recorded"
+        replaying = replay(link.core, self._topology, old)
+        try:
+            call = next(replaying)
+            while True:
+                yield Restored(link, call)
+                call = replaying.send(None) if call.error is None else replaying.throw(call.error)
+        except StopIteration as end:
+            channels: dict[int, CoreChannel] = end.value
+        finally:
+            replaying.close()
+        if link.core.finished:
+            raise link.core.error or ConnectionLost("the connection broke again while it recovered")
+        return channels
 
     def _adopt(self, channels: Mapping[int, CoreChannel], old: Mapping[int, CoreChannel]) -> None:
         """Continue with the channels of a recovered connection.

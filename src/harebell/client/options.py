@@ -1,0 +1,31 @@
+"""The options of `connect` in both APIs, and the arguments of a connection that they give."""
+
+from __future__ import annotations
+
+import random
+import ssl
+from typing import Any
+
+from harebell.client.protocol.recovery import Recovery, recovery_of
+from harebell.client.protocol.v09.core import Random
+from harebell.client.url import URL
+
+Options = tuple[URL, Recovery | None, Random, dict[str, Any], ssl.SSLContext | None]
+
+
+def options(
+    url: str | URL,
+    version: str | None,
+    recover: bool | Recovery,
+    rng: Random | None,
+    properties: dict[str, Any] | None,
+    ssl_context: ssl.SSLContext | None,
+) -> Options:
+    """Return the arguments of a connection for those of `connect`.
+
+    Raises:
+        URLError: the address is invalid.
+    """
+    entropy = rng if rng is not None else random.Random()  # noqa: S311 - jitter, no secret
+    address = URL.of(url, version)
+    return address, recovery_of(recover), entropy, dict(properties or {}), ssl_context
