@@ -64,6 +64,7 @@ FUNNELS: dict[str, str] = {
 }
 """Files that may catch every exception, so that an error of one peer or user stops no other."""
 
+_CLIENT = ("channel", "connection", "requests")
 CIRCLES: dict[tuple[str, ...], str] = {
     ("harebell.admin.catalog", "harebell.admin.command"): "the catalog has the commands in their "
     "order, and a noun that is imported alone finds its place there",
