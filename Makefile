@@ -110,7 +110,7 @@ deb:             ## Make the Debian package, in dist
 clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	rm -rf build dist .coverage .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find src tests bench tools -name __pycache__ -prune -exec rm -rf {} +
-	find src -name '*.so' -delete
+	find src '(' -name '*.so' -o -name '*.pyi' ')' -delete
 
 .test-native:
 	HAREBELL_IMPL=native $(PYTEST) -n 3 --dist worksteal $(NATIVE) $(TWICE)

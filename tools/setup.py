@@ -24,6 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import method_stubs
 import prerequisites
 from patience import fetch
 
@@ -188,6 +189,18 @@ def compile_kernels() -> None:
     recipe.press()
 
 
+def write_stubs() -> None:
+    """Write what type checkers know of the methods of AMQP, if their tables have changed."""
+    tables = (SOURCE / "wire").rglob("*.py")
+    files = [*tables, ROOT / "tools" / "method_stubs.py"]
+    stamp = Stamp(ROOT / "build" / "stamps" / "stubs", fingerprint(files))
+    if stamp.fresh and all(method_stubs.path_of(each).exists() for each in method_stubs.MODULES):
+        return
+    command = [str(PYTHON), "tools/method_stubs.py"]
+    run("types of methods, for type checkers", command, HAREBELL_IMPL="python")
+    stamp.press()
+
+
 @contextmanager
 def alone() -> Iterator[None]:
     """Wait until nobody else sets this clone up."""
@@ -219,6 +232,7 @@ def main(arguments: list[str]) -> None:
         make_venv()
         with beside(install_node_packages if purpose == "test" else lambda: None):
             install_packages(purpose)
+        write_stubs()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+STUBS = "src/harebell/wire/*/*.pyi"
+"""What `tools/setup.sh` has written for type checkers."""
 KEPT = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
 
 
@@ -17,13 +19,14 @@ def _git(*arguments: str) -> str:
 
 
 def copy_sources(target: Path) -> None:
-    """Copy the tracked ones, and write down their commit for `harebell --version`.
+    """Copy the tracked ones and the stubs, and write down their commit for `harebell --version`.
 
     Raises:
         subprocess.CalledProcessError: this is no clone; git has said so.
         OSError: git is missing, or the target cannot be written.
     """
-    for name in filter(None, _git("ls-files", "-z", *KEPT).split("\0")):
+    stubs = (str(path.relative_to(ROOT)) for path in ROOT.glob(STUBS))
+    for name in filter(None, (*_git("ls-files", "-z", *KEPT).split("\0"), *stubs)):
         copied = target / name
         copied.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, copied)
