@@ -5,8 +5,6 @@ from __future__ import annotations
 import ast
 import re
 import runpy
-import subprocess
-import sys
 from importlib import import_module
 from pathlib import Path
 
