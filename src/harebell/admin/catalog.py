@@ -7,12 +7,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
-from harebell.admin.place import EVERYWHERE, FIRST, ROWS, SHARED
+from harebell.admin.place import EVERYWHERE, FIRST, SHARED
 
 if TYPE_CHECKING:
     from harebell.admin.command import Command, Sentence
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _Shared(TypedDict, total=False):
+    shown: tuple[str, ...]
+    status: int
+    place: str
+    merge: str
+
+
+class _More(_Shared, total=False):
+    done: str | Sentence
+    row: type
+    what: str
+    hidden: bool
 
 
 class Noun:
@@ -60,55 +77,26 @@ class Noun:
         self,
         *http: str,
         tag: str,
-        done: str | Sentence = "",
         verb: str = "",
         summary: str = "",
-        row: type | None = None,
-        status: int = 0,
-        hidden: bool = False,
-        shown: tuple[str, ...] = (),
-        place: str = "",
-        merge: str = ROWS,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        **more: Unpack[_More],
+    ) -> Callable[[F], F]:
         """Make a function a command; the arguments are those of `Command`."""
         from harebell.admin.command import Command, documentation
 
-        def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
+        def decorate(run: F) -> F:
             name = verb or run.__name__.rstrip("_").replace("_", "-")
             text = summary or documentation(run)
-            self._commands[name] = Command(
-                *(self, name, run, text, tag, http, row, shown),
-                done=done,
-                status=status,
-                hidden=hidden,
-                place=place,
-                merge=merge,
-            )
+            self._commands[name] = Command(self, name, run, text, tag, http, **more)
             return run
 
         return decorate
 
     def over_http(
-        self,
-        *http: str,
-        tag: str,
-        verb: str = "",
-        summary: str = "",
-        status: int = 0,
-        place: str = "",
-        merge: str = ROWS,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        self, *http: str, tag: str, verb: str = "", summary: str = "", **more: Unpack[_Shared]
+    ) -> Callable[[F], F]:
         """Make a function a command that the command line has no use for."""
-        return self.command(
-            *http,
-            tag=tag,
-            verb=verb,
-            summary=summary,
-            status=status,
-            hidden=True,
-            place=place,
-            merge=merge,
-        )
+        return self.command(*http, tag=tag, verb=verb, summary=summary, hidden=True, **more)
 
     def listing(
         self,
@@ -116,39 +104,23 @@ class Noun:
         *http: str,
         tag: str,
         row: type,
-        shown: tuple[str, ...] = (),
         summary: str = "",
-        place: str = "",
-        merge: str = ROWS,
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        **more: Unpack[_Shared],
+    ) -> Callable[[F], F]:
         """Make a function the command "list".
 
         Args:
             what: the plural of what it lists.
             *http: its routes.
             tag: which users may run it over HTTP.
-            row: a `TypedDict`: the columns.
-            shown: the columns that the command line shows; all may be chosen then.
+            row: a `TypedDict`: the columns. All may be chosen if only some are shown.
             summary: what the command line says of it, if that is not "List all ...".
-            place: where it runs in a cluster, if that is not where such commands run.
-            merge: how the rows of several owners become one list.
+            **more: as of other commands.
         """
-        from harebell.admin.command import Command
-
         text = summary or f"List all {what}."
-        if shown:
+        if more.get("shown"):
             text += f" Columns: {', '.join(row.__annotations__)}."
-
-        def decorate(run: Callable[..., Any]) -> Callable[..., Any]:
-            self._commands["list"] = Command(
-                *(self, "list", run, text, tag, http, row, shown),
-                what=what,
-                place=place,
-                merge=merge,
-            )
-            return run
-
-        return decorate
+        return self.command(*http, tag=tag, verb="list", summary=text, row=row, what=what, **more)
 
 
 QUEUES = Noun(

@@ -240,13 +240,13 @@ class Users:
         """Return all users, in the order of creation."""
         return list(self._users.values())
 
+    def by_name(self) -> list[User]:
+        """Return all users, in the order of their names."""
+        return sorted(self._users.values(), key=lambda user: user.name)
+
     def remove(self, name: str) -> User | None:
         """Remove a user; return None if there is none of that name."""
         return self._users.pop(name, None)
-
-    def set_password(self, user: User, password: str) -> None:
-        """Set the password of a user, with a new salt."""
-        self.give(user, self.derived(password))
 
     def deriving(self, password: str) -> Slices[Secrets]:
         """Derive the stored forms of a new password with a new salt, in the thread if any.

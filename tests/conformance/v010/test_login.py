@@ -101,7 +101,7 @@ def cram_site(*, named: bool = True) -> MemorySite:
     site.users.cram = True
     guest = site.users.get("guest")
     assert guest is not None
-    site.users.set_password(guest, "guest")
+    site.users.give(guest, site.users.derived("guest"))
     return site
 
 

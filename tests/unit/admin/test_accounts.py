@@ -61,7 +61,7 @@ def test_the_well_known_login_has_a_configured_fast_hash() -> None:
 def test_a_new_password_of_guest_is_slow_to_compare() -> None:
     users = loaded(MemoryDefinitions())
     (guest,) = users.all()
-    users.set_password(guest, "a secret")
+    users.give(guest, users.derived("a secret"))
     assert guest.algorithm == SCRYPT
 
 

@@ -212,8 +212,8 @@ CHANGES_NONE = (
     *("vhosts.start", "definitions.try", "config.reload", "config.set", "config.unset"),
     *("listeners.suspend", "listeners.resume", "app.stop", "app.start", "app.reset"),
     *("cluster.drain", "cluster.move", "logs.reopen", "service.reset-login-attempts"),
-    *("service.reset-login-attempts-by-source", "service.enable-feature-flag"),
-    *("service.rebalance", "service.reset-statistics", "service.change-replicas"),
+    *("service.enable-feature-flag", "service.rebalance"),
+    *("service.reset-statistics", "service.change-replicas"),
     *("service.figures", "backups.start", "backups.cancel"),
 )
 """Commands that declare nothing, and those of leases, branches and batches, see `MODEL`."""

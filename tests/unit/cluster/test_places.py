@@ -79,7 +79,7 @@ def test_users_are_changed_in_store_1_and_read_here() -> None:
         ("queues.list", EVERYWHERE),
         ("queues.declare", VHOST),
         ("permissions.set", VHOST),
-        ("permissions.permissions-of-user", EVERYWHERE),
+        ("permissions.list", EVERYWHERE),
         ("vhosts.list", EVERYWHERE),
         ("vhosts.show", VHOST),
         ("vhosts.add", NEW_VHOST),

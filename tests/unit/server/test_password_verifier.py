@@ -71,7 +71,7 @@ def test_the_right_password_is_found_and_known_from_then_on() -> None:
         assert dispatcher.comparisons == ["guess", "secret", "another guess"]
         assert dispatcher.users.judge("ann", "secret") is ann
         assert isinstance(dispatcher.users.judge("ann", "guess"), Doubt)
-        dispatcher.users.set_password(ann, "new")
+        dispatcher.users.give(ann, dispatcher.users.derived("new"))
         assert isinstance(dispatcher.users.judge("ann", "secret"), Doubt)
 
     run(test)

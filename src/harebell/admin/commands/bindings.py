@@ -79,8 +79,8 @@ def _bindings(vhosts: Iterable[VHost]) -> Iterator[BindingRow]:
 
 def _ends(
     context: AdminContext, vhost: str, source: str, destination: str, to_exchange: bool
-) -> tuple[VHost, Queue | Exchange]:
-    """Find the vhost and the destination of a binding.
+) -> tuple[VHost, Queue | Exchange, str]:
+    """Find the vhost and the destination of a binding, and say which kind that is.
 
     Raises:
         CommandRefused: the source or the destination does not exist.
@@ -97,7 +97,7 @@ def _ends(
                 f"no {what} '{name}' in vhost '{where.name}': `harebell {what}s list` shows all, "
                 f"and `harebell {what}s declare` makes one"
             )
-    return where, destinations[destination]
+    return where, destinations[destination], kind
 
 
 def _sentence(outcome: Mapping[str, Any], done: str) -> str:
@@ -128,8 +128,7 @@ def add(
     """Bind the queue DESTINATION to the exchange SOURCE."""
     from harebell.front.operations import bind as operations
 
-    where, end = _ends(context, vhost, source, destination, to_exchange)
-    kind = "exchange" if to_exchange else "queue"
+    where, end, kind = _ends(context, vhost, source, destination, to_exchange)
     request = operations.BindingRequest(kind, destination, source, routing_key, _checked(arguments))
     operations.bind(context.caller(where), request)
     return _binding_row(where, source, end, routing_key, request.arguments)
@@ -148,8 +147,7 @@ def delete(
     """Delete a binding of the queue DESTINATION to the exchange SOURCE."""
     from harebell.front.operations import bind as operations
 
-    where, end = _ends(context, vhost, source, destination, to_exchange)
-    kind = "exchange" if to_exchange else "queue"
+    where, end, kind = _ends(context, vhost, source, destination, to_exchange)
     request = operations.BindingRequest(kind, destination, source, routing_key, _checked(arguments))
     if not operations.unbind(context.caller(where), request):
         raise CommandRefused(
@@ -237,16 +235,14 @@ def _api_rows(vhosts: list[VHost]) -> Iterator[ApiBindingRow]:
             yield _api_row_of(vhost, binding)
 
 
-@BINDINGS.over_http("GET /api/bindings", tag=MANAGEMENT)
-def all_bindings(context: AdminContext) -> Slices[list[ApiBindingRow]]:
+@BINDINGS.over_http(
+    "GET /api/bindings",
+    "GET /api/bindings/{vhost}: Return the bindings of a vhost.",
+    tag=MANAGEMENT,
+)
+def all_bindings(context: AdminContext, vhost: str | None = None) -> Slices[list[ApiBindingRow]]:
     """Return all bindings by vhost."""
-    return gathered(_api_rows(context.vhosts(None)))
-
-
-@BINDINGS.over_http("GET /api/bindings/{vhost}", tag=MANAGEMENT)
-def bindings_of_vhost(context: AdminContext, vhost: str) -> Slices[list[ApiBindingRow]]:
-    """Return the bindings of a vhost."""
-    return gathered(_api_rows([context.vhost(vhost)]))
+    return gathered(_api_rows(context.vhosts(vhost)))
 
 
 def _leading_to(vhost: VHost, end: Queue | Exchange, *, is_queue: bool) -> Iterator[ApiBindingRow]:
@@ -283,6 +279,9 @@ def bindings_from_exchange(
     return gathered(_api_row_of(where, each) for each in list(exchange.bindings.values()))
 
 
+_PATH = "/api/bindings/{vhost}/e/{source}/{kind}/{destination}"
+
+
 def _kind_named(kind: str) -> str:
     """Return "queue" or "exchange" for the letter of a path.
 
@@ -308,9 +307,11 @@ def _ends_by_kind(
     return where, exchange, find(context, vhost, destination)[1]
 
 
-def _rows_between(
+@BINDINGS.over_http(f"GET {_PATH}", tag=MANAGEMENT)
+def bindings_between(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str
 ) -> list[ApiBindingRow]:
+    """Return the bindings from an exchange to a queue or an exchange."""
     where, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     if exchange.default:
         return [_default_binding(where, destination)] if kind == _QUEUE else []
@@ -318,10 +319,12 @@ def _rows_between(
     return [_api_row_of(where, each) for each in bindings]
 
 
-def _find_binding(
+@BINDINGS.over_http(f"GET {_PATH}/{{props}}", tag=MANAGEMENT)
+def binding(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str, props: str
 ) -> ApiBindingRow:
-    rows = _rows_between(context, vhost, source, kind, destination)
+    """Return a binding by the name that `properties_key` gives it."""
+    rows = bindings_between(context, vhost, source, kind, destination)
     for row in rows:
         if row["properties_key"] == props:
             return row
@@ -330,25 +333,6 @@ def _find_binding(
         if not row["arguments"] and row["routing_key"] == unquote_plus(props):
             return row
     raise missing(f"no binding '{props}' from '{source}' to '{destination}' in vhost '{vhost}'")
-
-
-_PATH = "/api/bindings/{vhost}/e/{source}/{kind}/{destination}"
-
-
-@BINDINGS.over_http(f"GET {_PATH}", tag=MANAGEMENT)
-def bindings_between(
-    context: AdminContext, vhost: str, source: str, kind: str, destination: str
-) -> list[ApiBindingRow]:
-    """Return the bindings from an exchange to a queue or an exchange."""
-    return _rows_between(context, vhost, source, kind, destination)
-
-
-@BINDINGS.over_http(f"GET {_PATH}/{{props}}", tag=MANAGEMENT)
-def binding(
-    context: AdminContext, vhost: str, source: str, kind: str, destination: str, props: str
-) -> ApiBindingRow:
-    """Return a binding by the name that `properties_key` gives it."""
-    return _find_binding(context, vhost, source, kind, destination, props)
 
 
 @BINDINGS.over_http(f"POST {_PATH}", tag=MANAGEMENT, status=201)
@@ -384,7 +368,7 @@ def unbind(
     caller = context.caller(where)
     # Before anything is looked up: only users with permissions learn what exists.
     operations.check_ends(caller, _kind_named(kind), destination, source)
-    row = _find_binding(context, vhost, source, kind, destination, props)
+    row: ApiBindingRow = binding(context, vhost, source, kind, destination, props)
     _, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     for each in (end.bound or {}).values():
         if each.source is exchange and _api_row_of(where, each) == row:

@@ -75,7 +75,7 @@ def list_limits(
 def _all(context: AdminContext) -> Iterator[LimitRow]:
     for _, each in sorted(context.broker.vhosts.items()):
         yield from _of_vhost(each)
-    for who in sorted(context.users.all(), key=lambda user: user.name):
+    for who in context.users.by_name():
         yield from _of_user(who)
 
 
@@ -182,42 +182,33 @@ def _row_with_value(name: str, kind: str, limits: dict[str, int]) -> list[Row]:
     return [{kind: name, "value": limits}] if limits else []
 
 
-def _vhost_limits(context: AdminContext, only: str | None) -> list[Row]:
+@LIMITS.over_http(
+    "GET /api/vhost-limits",
+    "GET /api/vhost-limits/{vhost}: Return the limits of a vhost.",
+    tag=ADMINISTRATOR,
+    place=EVERYWHERE,
+)
+def vhost_limits(context: AdminContext, vhost: str | None = None) -> list[Row]:
+    """Return the limits of all vhosts that have some."""
     rows: list[Row] = []
-    for vhost in context.vhosts(only):
-        limits = {row["limit"]: row["value"] for row in _of_vhost(vhost)}
-        rows += _row_with_value(vhost.name, "vhost", limits)
+    for each in context.vhosts(vhost):
+        limits = {row["limit"]: row["value"] for row in _of_vhost(each)}
+        rows += _row_with_value(each.name, "vhost", limits)
     return rows
 
 
-@LIMITS.over_http("GET /api/vhost-limits", tag=ADMINISTRATOR, place=EVERYWHERE)
-def vhost_limits(context: AdminContext) -> list[Row]:
-    """Return the limits of all vhosts that have some."""
-    return _vhost_limits(context, None)
-
-
-@LIMITS.over_http("GET /api/vhost-limits/{vhost}", tag=ADMINISTRATOR)
-def limits_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
-    """Return the limits of a vhost."""
-    return _vhost_limits(context, vhost)
-
-
-def _user_limits(context: AdminContext, users: list[User]) -> list[Row]:
+@LIMITS.over_http(
+    "GET /api/user-limits",
+    "GET /api/user-limits/{user}: Return the limits of a user.",
+    tag=ADMINISTRATOR,
+    place=HERE,
+)
+def all_user_limits(context: AdminContext, user: str | None = None) -> list[Row]:
+    """Return the limits of all users that have some."""
     from harebell.admin.accounts import user_limits
 
+    users = context.users.by_name() if user is None else [context.user(user)]
     return [row for each in users for row in _row_with_value(each.name, "user", user_limits(each))]
-
-
-@LIMITS.over_http("GET /api/user-limits", tag=ADMINISTRATOR, place=HERE)
-def all_user_limits(context: AdminContext) -> list[Row]:
-    """Return the limits of all users that have some."""
-    return _user_limits(context, sorted(context.users.all(), key=lambda user: user.name))
-
-
-@LIMITS.over_http("GET /api/user-limits/{user}", tag=ADMINISTRATOR, place=HERE)
-def limits_of_user(context: AdminContext, user: str) -> list[Row]:
-    """Return the limits of a user."""
-    return _user_limits(context, [context.user(user)])
 
 
 def _change(name: str, value: int, names: tuple[str, ...]) -> dict[str, Any]:
@@ -237,8 +228,7 @@ def put_vhost_limit(context: AdminContext, vhost: str, name: str, value: int) ->
 @LIMITS.over_http("DELETE /api/vhost-limits/{vhost}/{name}", tag=ADMINISTRATOR)
 def delete_vhost_limit(context: AdminContext, vhost: str, name: str) -> Row:
     """Take a limit from a vhost."""
-    done: Row = put_vhost_limit(context, vhost, name, -1)
-    return done
+    return put_vhost_limit(context, vhost, name, -1)
 
 
 @LIMITS.over_http("PUT /api/user-limits/{user}/{name}", tag=ADMINISTRATOR)
@@ -252,5 +242,4 @@ def put_user_limit(context: AdminContext, user: str, name: str, value: int) -> R
 @LIMITS.over_http("DELETE /api/user-limits/{user}/{name}", tag=ADMINISTRATOR)
 def delete_user_limit(context: AdminContext, user: str, name: str) -> Row:
     """Take a limit from a user."""
-    done: Row = put_user_limit(context, user, name, -1)
-    return done
+    return put_user_limit(context, user, name, -1)

@@ -122,7 +122,15 @@ def _check_component(context: AdminContext, component: str) -> None:
         )
 
 
-def _of_component(context: AdminContext, component: str, vhost: str | None) -> list[Row]:
+@PARAMETERS.over_http(
+    "GET /api/parameters/{component}",
+    "GET /api/parameters/{component}/{vhost}: Return the parameters of a component in a vhost.",
+    tag=POLICYMAKER,
+)
+def parameters_of_component(
+    context: AdminContext, component: str, vhost: str | None = None
+) -> list[Row]:
+    """Return the parameters of a component in all vhosts."""
     return [
         {"vhost": each.name, "component": component, "name": name, "value": value}
         for each in context.vhosts(vhost)
@@ -131,22 +139,10 @@ def _of_component(context: AdminContext, component: str, vhost: str | None) -> l
     ]
 
 
-@PARAMETERS.over_http("GET /api/parameters/{component}", tag=POLICYMAKER)
-def parameters_of_component(context: AdminContext, component: str) -> list[Row]:
-    """Return the parameters of a component in all vhosts."""
-    return _of_component(context, component, None)
-
-
-@PARAMETERS.over_http("GET /api/parameters/{component}/{vhost}", tag=POLICYMAKER)
-def parameters_of_vhost(context: AdminContext, component: str, vhost: str) -> list[Row]:
-    """Return the parameters of a component in a vhost."""
-    return _of_component(context, component, vhost)
-
-
 @PARAMETERS.over_http("GET /api/parameters/{component}/{vhost}/{name}", tag=POLICYMAKER)
 def show(context: AdminContext, component: str, vhost: str, name: str) -> Row:
     """Return a parameter."""
-    for row in _of_component(context, component, vhost):
+    for row in parameters_of_component(context, component, vhost):
         if row["name"] == name:
             return row
     raise missing(f"no parameter '{component}' '{name}' in vhost '{vhost}'")

@@ -48,7 +48,14 @@ def _row(vhost: str, user: User, permissions: Permissions) -> PermissionRow:
     }
 
 
-@PERMISSIONS.listing("permissions", "GET /api/permissions", tag=ADMINISTRATOR, row=PermissionRow)
+@PERMISSIONS.listing(
+    "permissions",
+    "GET /api/permissions",
+    "GET /api/users/{user}/permissions",
+    "GET /api/vhosts/{vhost}/permissions",
+    tag=ADMINISTRATOR,
+    row=PermissionRow,
+)
 def list_permissions(
     context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
 ) -> Slices[list[PermissionRow]]:
@@ -130,18 +137,6 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
     return {"vhost": where.name, "user": who.name}
 
 
-@PERMISSIONS.over_http("GET /api/users/{user}/permissions", tag=ADMINISTRATOR)
-def permissions_of_user(context: AdminContext, user: str) -> Slices[list[Row]]:
-    """Return the permissions of a user."""
-    return gathered({**row} for row in _rows(context, None, user))
-
-
-@PERMISSIONS.over_http("GET /api/vhosts/{vhost}/permissions", tag=ADMINISTRATOR)
-def permissions_of_vhost(context: AdminContext, vhost: str) -> Slices[list[Row]]:
-    """Return the permissions in a vhost."""
-    return gathered({**row} for row in _rows(context, vhost, None))
-
-
 @PERMISSIONS.over_http("GET /api/permissions/{vhost}/{user}", tag=ADMINISTRATOR)
 def show_permissions(context: AdminContext, vhost: str, user: str) -> Row:
     """Return the permissions of a user in a vhost."""
@@ -174,7 +169,12 @@ def _topic_row(vhost: str, user: User, exchange: str, topic: TopicPermission) ->
 
 
 @TOPIC_PERMISSIONS.listing(
-    "topic permissions", "GET /api/topic-permissions", tag=ADMINISTRATOR, row=TopicPermissionRow
+    "topic permissions",
+    "GET /api/topic-permissions",
+    "GET /api/users/{user}/topic-permissions",
+    "GET /api/vhosts/{vhost}/topic-permissions",
+    tag=ADMINISTRATOR,
+    row=TopicPermissionRow,
 )
 def list_topic_permissions(
     context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
@@ -265,18 +265,6 @@ def clear_topic_permissions(
     return {"vhost": where.name, "user": who.name, "exchanges": gone}
 
 
-@TOPIC_PERMISSIONS.over_http("GET /api/users/{user}/topic-permissions", tag=ADMINISTRATOR)
-def topic_permissions_of_user(context: AdminContext, user: str) -> list[Row]:
-    """Return the topic permissions of a user."""
-    return [{**row} for row in list_topic_permissions(context, user=user)]
-
-
-@TOPIC_PERMISSIONS.over_http("GET /api/vhosts/{vhost}/topic-permissions", tag=ADMINISTRATOR)
-def topic_permissions_of_vhost(context: AdminContext, vhost: str) -> list[Row]:
-    """Return the topic permissions in a vhost."""
-    return [{**row} for row in list_topic_permissions(context, vhost)]
-
-
 @TOPIC_PERMISSIONS.over_http("GET /api/topic-permissions/{vhost}/{user}", tag=ADMINISTRATOR)
 def topic_permissions_by_exchange(context: AdminContext, vhost: str, user: str) -> list[Row]:
     """Return the topic permissions of a user in a vhost."""
@@ -302,5 +290,4 @@ def show_topic_permission(context: AdminContext, vhost: str, user: str, exchange
 )
 def delete_topic_permission(context: AdminContext, vhost: str, user: str, exchange: str) -> Row:
     """Forget the topic permissions of a user for an exchange."""
-    done: Row = clear_topic_permissions(context, user, exchange, vhost)
-    return done
+    return clear_topic_permissions(context, user, exchange, vhost)

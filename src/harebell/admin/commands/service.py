@@ -25,10 +25,16 @@ def login_attempts(context: AdminContext, node: str) -> list[Row]:
     return context.login_attempts.by_protocol()
 
 
-@SERVICE.command("DELETE /api/auth/attempts/{node}", tag=ADMINISTRATOR, place=ANYWHERE)
+@SERVICE.command(
+    *("DELETE /api/auth/attempts/{node}", "DELETE /api/auth/attempts/{node}/source"),
+    tag=ADMINISTRATOR,
+    place=ANYWHERE,
+)
 def reset_login_attempts(context: AdminContext, node: str) -> Row:
     """Set the counts of logins to 0."""
-    return _reset(context, node)
+    context.check_node(node)
+    context.login_attempts.clear()
+    return {}
 
 
 @SERVICE.command("GET /api/auth/attempts/{node}/source", tag=ADMINISTRATOR, place=ANYWHERE)
@@ -36,18 +42,6 @@ def login_attempts_by_source(context: AdminContext, node: str) -> list[Row]:
     """Return the counts of logins by address and user."""
     context.check_node(node)
     return context.login_attempts.by_source()
-
-
-@SERVICE.command("DELETE /api/auth/attempts/{node}/source", tag=ADMINISTRATOR, place=ANYWHERE)
-def reset_login_attempts_by_source(context: AdminContext, node: str) -> Row:
-    """Set the counts of logins to 0."""
-    return _reset(context, node)
-
-
-def _reset(context: AdminContext, node: str) -> Row:
-    context.check_node(node)
-    context.login_attempts.clear()
-    return {}
 
 
 @SERVICE.command("GET /api/auth/hash_password/{password}", tag=ANYBODY)

@@ -67,7 +67,7 @@ def _check_new(context: AdminContext, name: str) -> None:
 @USERS.listing("users", tag=ADMINISTRATOR, row=UserRow, place=HERE)
 def list_users(context: AdminContext) -> Slices[list[UserRow]]:
     """List users by name."""
-    return gathered(_row(user) for user in _sorted(context))
+    return gathered(_row(user) for user in context.users.by_name())
 
 
 @USERS.command(tag=ADMINISTRATOR, done="user '{name}' was added")
@@ -185,14 +185,10 @@ def _row_with_hash(user: User) -> Row:
     }
 
 
-def _sorted(context: AdminContext) -> list[User]:
-    return sorted(context.users.all(), key=lambda user: user.name)
-
-
 @USERS.over_http("GET /api/users", tag=ADMINISTRATOR, place=HERE)
 def list_with_hashes(context: AdminContext) -> Slices[list[Row]]:
     """Return all users, with the hashes of their passwords."""
-    return gathered(_row_with_hash(user) for user in _sorted(context))
+    return gathered(_row_with_hash(user) for user in context.users.by_name())
 
 
 @USERS.over_http(
@@ -200,7 +196,9 @@ def list_with_hashes(context: AdminContext) -> Slices[list[Row]]:
 )
 def list_without_permissions(context: AdminContext) -> Slices[list[Row]]:
     """Return the users that may not open any vhost."""
-    return gathered(_row_with_hash(user) for user in _sorted(context) if not user.permissions)
+    return gathered(
+        _row_with_hash(user) for user in context.users.by_name() if not user.permissions
+    )
 
 
 @USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR, place=HERE)

@@ -66,7 +66,7 @@ def export_in_slices(target: ImportTarget, vhost: VHost | None = None) -> Slices
         )
     if vhost is not None:
         return {**about, **sections}
-    users = sorted(target.users.all(), key=lambda user: user.name)
+    users = target.users.by_name()
     return {
         **about,
         "users": [_user(user) for user in users],
