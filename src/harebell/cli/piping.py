@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from harebell.cli.verb import Failure, NotConnected, WrongUsage, echo
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from harebell.pipeline.sinks.iceberg_catalog import CatalogPlace
     from harebell.pipeline.spec.description import Description
 
 
@@ -56,11 +58,61 @@ def short_session(name: str, master: str | None) -> Iterator[SparkSession]:
         yield spark
 
 
+master_flag = click.option(
+    "--master", metavar="URL", help="Where Spark runs.  [default: this machine]"
+)
+warehouse_flag = click.option(
+    "--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog."
+)
 metrics_flag = click.option(
     "--metrics",
     metavar="[HOST:]PORT",
     help="Where Prometheus can ask for /metrics while they run.  [default: nowhere]",
 )
+
+
+def seconds_given(option: str, text: str, examples: str = "5s or 2m") -> float:
+    """Return the seconds of a time on the command line.
+
+    Raises:
+        WrongUsage: it is no time.
+    """
+    from harebell.pipeline.spec.values import seconds_of
+
+    seconds = seconds_of(text)
+    if seconds is None:
+        raise WrongUsage(f"{option} wants a time such as {examples}, not {text!r}")
+    return seconds
+
+
+def check_warehouse(catalog: str | None, warehouse: str) -> None:
+    """Refuse a warehouse without its catalog.
+
+    Raises:
+        WrongUsage: there is none.
+    """
+    if catalog is None and warehouse:
+        raise WrongUsage("--warehouse belongs to --catalog")
+
+
+def place_of_table(name: str, catalog: str, warehouse: str) -> CatalogPlace:
+    """Return where the Iceberg catalog of a table is.
+
+    Raises:
+        WrongUsage: the name of the table or the catalog cannot be one.
+    """
+    from harebell.pipeline.sinks.iceberg_catalog import (
+        CatalogPlace,
+        placed,
+        wrong_catalog,
+        wrong_table,
+    )
+
+    if wrong := wrong_catalog(catalog):
+        raise WrongUsage(f"--{wrong}")
+    if wrong := wrong_table(name, catalog):
+        raise WrongUsage(wrong.replace("iceberg", "TABLE", 1))
+    return CatalogPlace(*placed(catalog, warehouse, Path.cwd()))
 
 
 def run_all(pipelines: list[Description], master: str | None, metrics: str | None = None) -> None:

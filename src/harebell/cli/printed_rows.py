@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.cli.progress import Progress
-from harebell.cli.verb import echo
+from harebell.cli.verb import echo, echo_json
 
 _PLAN = "plan"
 """The only column of what EXPLAIN gives: a text of many lines."""
@@ -27,10 +27,8 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
         for line in table(frame.columns, [tuple(row) for row in shown]):
             echo(line)
     elif output == "json":
-        import msgspec
-
         for row in shown:
-            echo(msgspec.json.encode(_plain(row.asDict(recursive=True))).decode())
+            echo_json(_plain(row.asDict(recursive=True)))
     else:
         import csv
         import sys

@@ -11,7 +11,18 @@ import click
 
 from harebell.cli.formats import takes_format
 from harebell.cli.link import url_flag
-from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences, short_session
+from harebell.cli.piping import (
+    check_warehouse,
+    master_flag,
+    metrics_flag,
+    pipeline,
+    place_of_table,
+    run_all,
+    seconds_given,
+    sentences,
+    short_session,
+    warehouse_flag,
+)
 from harebell.cli.printed_rows import print_rows
 from harebell.cli.progress import Progress
 from harebell.cli.verb import WrongUsage
@@ -23,7 +34,6 @@ if TYPE_CHECKING:
     from harebell.pipeline.builtin.replaying import Choice
     from harebell.pipeline.spec.description import Trigger
 
-_MASTER = click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
 _EVERY = click.option(
     "--every",
     metavar="TIME",
@@ -38,14 +48,8 @@ _SHOWN = 1_000
 
 def _trigger(every: str | None) -> Trigger:
     from harebell.pipeline.spec.description import Trigger
-    from harebell.pipeline.spec.values import seconds_of
 
-    if every is None:
-        return Trigger()
-    seconds = seconds_of(every)
-    if seconds is None:
-        raise WrongUsage(f"--every wants a time such as 5s or 2m, not {every!r}")
-    return Trigger("every", seconds)
+    return Trigger() if every is None else Trigger("every", seconds_given("--every", every))
 
 
 def _condition(text: str | None) -> str:
@@ -89,7 +93,7 @@ def _condition(text: str | None) -> str:
 @_EVERY
 @metrics_flag
 @url_flag
-@_MASTER
+@master_flag
 def archive(
     queue: str | None,
     directory: Path,
@@ -139,7 +143,7 @@ def archive(
 @_EVERY
 @metrics_flag
 @url_flag
-@_MASTER
+@master_flag
 def mirror(
     queue: str,
     target: str,
@@ -171,7 +175,7 @@ def mirror(
 @pipeline.command()
 @click.argument("lake", metavar="TABLE")
 @click.option("--catalog", metavar="CATALOG", help="TABLE is NAMESPACE.TABLE of this catalog.")
-@click.option("--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog.")
+@warehouse_flag
 @click.option("--exchange", default="", metavar="NAME", help="Exchange to publish to.")
 @click.option("--routing-key", metavar="KEY", help="For all.  [default: each message's own]")
 @click.option("--where", metavar="SQL", help="Only rows for which this is true.")
@@ -186,7 +190,7 @@ def mirror(
 )
 @click.option("--dry-run", is_flag=True, help="Only count them.")
 @url_flag
-@_MASTER
+@master_flag
 def replay(
     lake: str,
     catalog: str | None,
@@ -229,22 +233,11 @@ def replay(
 
 def _pinned(name: str, catalog: str | None, warehouse: str) -> Callable[[], PinnedTable]:
     from harebell.pipeline.builtin.pinned_table import pinned, pinned_in_catalog
-    from harebell.pipeline.sinks.iceberg_catalog import (
-        CatalogPlace,
-        placed,
-        wrong_catalog,
-        wrong_table,
-    )
 
+    check_warehouse(catalog, warehouse)
     if catalog is None:
-        if warehouse:
-            raise WrongUsage("--warehouse belongs to --catalog")
         return lambda: pinned(Path(name).expanduser())
-    if wrong := wrong_catalog(catalog):
-        raise WrongUsage(f"--{wrong}")
-    if wrong := wrong_table(name, catalog):
-        raise WrongUsage(wrong.replace("iceberg", "TABLE", 1))
-    place = CatalogPlace(*placed(catalog, warehouse, Path.cwd()))
+    place = place_of_table(name, catalog, warehouse)
     return lambda: pinned_in_catalog(name, place)
 
 
@@ -287,7 +280,7 @@ def _replay_once(
 @click.option("--set-value", metavar="SQL", help="With --retry: what the body becomes.")
 @_OUTPUT
 @url_flag
-@_MASTER
+@master_flag
 def triage(
     queue: str,
     groups: tuple[str, ...],
@@ -350,7 +343,7 @@ def _settle(
 @metrics_flag
 @_OUTPUT
 @url_flag
-@_MASTER
+@master_flag
 def stats(
     queue: str,
     window: str,
@@ -365,11 +358,8 @@ def stats(
     """Show the flow of a queue: rates, sizes, delays, hot keys."""
     from harebell.pipeline.builtin.queue_reports import stats as asked
     from harebell.pipeline.builtin.queue_reports import top_keys
-    from harebell.pipeline.spec.values import seconds_of
 
-    seconds = seconds_of(window)
-    if seconds is None:
-        raise WrongUsage(f"--window wants a time such as 10s or 1m, not {window!r}")
+    seconds = seconds_given("--window", window, "10s or 1m")
     if every is not None:
         if output != "table":
             raise WrongUsage(

@@ -14,6 +14,8 @@ A verb that fails prints one sentence on standard error and exits with one of th
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from harebell.base.names import did_you_mean
@@ -36,6 +38,13 @@ def echo(text: str = "", *, nl: bool = True, err: bool = False) -> None:
         err: write to standard error.
     """
     click.echo(printable(text, _KEPT), nl=nl, err=err)
+
+
+def echo_json(value: Any) -> None:
+    """Print a value as a line of JSON."""
+    import msgspec
+
+    echo(msgspec.json.encode(value).decode())
 
 
 class Verb(click.Command):

@@ -53,8 +53,13 @@ def _given() -> tuple[str, str]:
 
 
 def is_path(url: str) -> bool:
-    """Whether a URL is the path of a data directory."""
+    """Whether a URL is the path of a directory."""
     return "://" not in url
+
+
+def absolute(place: str) -> str:
+    """Return a place of backups: a URL as it is, the path of a directory as an absolute one."""
+    return str(Path(place).absolute()) if is_path(place) else place
 
 
 def administered(data_dir: str | None) -> tuple[str, str | None]:

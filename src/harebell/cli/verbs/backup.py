@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,10 +15,10 @@ from harebell.cli.nouns import RunningBroker
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, Verb, echo
 from harebell.cli.verbs.status import size_text
+from harebell.cli.which_broker import absolute
 from harebell.config.values import size
 
 _DONE = "done"
-_ADDRESS = "://"
 
 
 def _rate(_context: click.Context, _option: click.Parameter, value: str) -> int:
@@ -58,8 +57,7 @@ def backup(
     meanwhile. `harebell restore` restores a backup, and `harebell store check TARGET` checks it.
     """
     broker = RunningBroker(data_dir, config_file, as_json)
-    place = target if _ADDRESS in target else str(Path(target).absolute())
-    row = broker.ask("backups.start", {"target": place, "keep": keep, "rate": rate})
+    row = broker.ask("backups.start", {"target": absolute(target), "keep": keep, "rate": rate})
     try:
         with Progress(f"backing up to {target}, bytes") as progress:
             while not row["ended"]:

@@ -14,7 +14,7 @@ import click
 from harebell.admin.command import plural
 from harebell.base.errors import HarebellError
 from harebell.cli.formats import json_options
-from harebell.cli.verb import Failure, Verb, WrongUsage, echo
+from harebell.cli.verb import Failure, Verb, WrongUsage, echo, echo_json
 from harebell.config import (
     CONFIG_VARIABLE,
     Config,
@@ -53,10 +53,10 @@ def _show(config_file: str | None, origin: bool, as_json: bool, only_set: bool) 
             }
         )
     if as_json:
-        import msgspec
-
-        shown = [{**row, "value": _null(plain(row["value"]), row["value"])} for row in rows]
-        echo(msgspec.json.encode(shown).decode())
+        for row in rows:
+            # JSON has null where TOML has the word none.
+            row["value"] = None if row["value"] is None else plain(row["value"])
+        echo_json(rows)
         return
     lines = [(row["key"], toml_value(row["value"]), row["origin"]) for row in rows]
     columns = 3 if origin else 2
@@ -65,11 +65,6 @@ def _show(config_file: str | None, origin: bool, as_json: bool, only_set: bool) 
         cells = (cell.ljust(width) for cell, width in zip(line, widths, strict=False))
         echo(_GAP.join(cells).rstrip())
     _warn(configuration.warnings)
-
-
-def _null(shown: Any, value: Any) -> Any:
-    """Return None for JSON where TOML has the word none."""
-    return None if value is None else shown
 
 
 def _warn(warnings: list[str]) -> None:
@@ -82,9 +77,7 @@ def _check(file: str, as_json: bool) -> None:
     _check_files(configuration.config)
     count = len(configuration.places)
     if as_json:
-        import msgspec
-
-        echo(msgspec.json.encode({"keys": count, "warnings": configuration.warnings}).decode())
+        echo_json({"keys": count, "warnings": configuration.warnings})
         return
     _warn(configuration.warnings)
     warned = plural(len(configuration.warnings), "warning")

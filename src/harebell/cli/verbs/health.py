@@ -20,7 +20,7 @@ import click
 
 from harebell.cli.broker_options import takes_broker
 from harebell.cli.formats import takes_json
-from harebell.cli.verb import FAILED, Verb, WrongUsage, echo
+from harebell.cli.verb import FAILED, Verb, WrongUsage, echo, echo_json
 from harebell.cli.which_broker import administered
 from harebell.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.config import ConfigError, load
@@ -261,9 +261,7 @@ def health(
     health_status = checked(broker, timeout, stage)
     healthy = health_status["status"] == "ok"
     if as_json:
-        import msgspec
-
-        echo(msgspec.json.encode(health_status).decode())
+        echo_json(health_status)
     elif healthy:
         echo(f"healthy: {', '.join(health_status['passed'])}")
     else:

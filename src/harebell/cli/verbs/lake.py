@@ -11,7 +11,13 @@ import click
 from harebell.cli.limits import LAKE_EXPIRE_AGE, LAKE_EXPIRE_SECONDS_MIN
 from harebell.cli.link import url_flag
 from harebell.cli.nouns import NounGroup
-from harebell.cli.piping import sentences
+from harebell.cli.piping import (
+    check_warehouse,
+    place_of_table,
+    seconds_given,
+    sentences,
+    warehouse_flag,
+)
 from harebell.cli.progress import Progress
 from harebell.cli.verb import WrongUsage, echo
 from harebell.cli.which_broker import amqp_url
@@ -32,18 +38,15 @@ _CATALOG = click.option(
     metavar="CATALOG",
     help="TABLE is NAMESPACE.TABLE of this Iceberg catalog.  [default: TABLE is a Delta directory]",
 )
-_WAREHOUSE = click.option(
-    "--warehouse", default="", metavar="PLACE", help="Warehouse of the catalog."
-)
 
 
 @lake.command()
 @click.argument("table")
 @_CATALOG
-@_WAREHOUSE
+@warehouse_flag
 def compact(table: str, catalog: str | None, warehouse: str) -> None:
     """Merge the small files of a table; its rows stay as they are."""
-    _check_warehouse(catalog, warehouse)
+    check_warehouse(catalog, warehouse)
     with sentences(), Progress(f"merging small files of {table}"):
         if catalog is None:
             removed, added = _compact_delta(_delta_at(table))
@@ -55,7 +58,7 @@ def compact(table: str, catalog: str | None, warehouse: str) -> None:
 @lake.command()
 @click.argument("table")
 @_CATALOG
-@_WAREHOUSE
+@warehouse_flag
 @click.option(
     "--older-than",
     default=LAKE_EXPIRE_AGE,
@@ -76,7 +79,7 @@ def expire(
     """Remove old versions of a table and the files that only they have; its rows stay."""
     from harebell.pipeline.spec.values import seconds_of
 
-    _check_warehouse(catalog, warehouse)
+    check_warehouse(catalog, warehouse)
     seconds = seconds_of(older_than)
     if seconds is None or seconds < LAKE_EXPIRE_SECONDS_MIN:
         raise WrongUsage(
@@ -121,11 +124,7 @@ def tier(
     url: str | None,
 ) -> None:
     """Copy the messages of a stream to Parquet files, after which retention may remove them."""
-    from harebell.pipeline.spec.values import seconds_of
-
-    seconds = None if every is None else seconds_of(every)
-    if every is not None and seconds is None:
-        raise WrongUsage(f"--every wants a time such as 5s or 2m, not {every!r}")
+    seconds = None if every is None else seconds_given("--every", every)
     if not 0 < len(name) <= TIER_CHARACTERS:
         raise WrongUsage(f"--name wants 1 to {TIER_CHARACTERS} characters")
     with sentences():
@@ -154,11 +153,6 @@ def _check_arrow() -> None:
             "tiers need pyarrow and pyspark: pip install 'harebell[spark]'"
         ) from None
     assert pyspark.__version__
-
-
-def _check_warehouse(catalog: str | None, warehouse: str) -> None:
-    if catalog is None and warehouse:
-        raise WrongUsage("--warehouse belongs to --catalog")
 
 
 def _delta_at(table: str) -> Path:
@@ -218,11 +212,7 @@ def _iceberg(name: str, catalog: str, warehouse: str) -> tuple[Any, CatalogPlace
     from harebell.pipeline.errors import PipelineError
     from harebell.pipeline.sinks import iceberg_catalog
 
-    if wrong := iceberg_catalog.wrong_catalog(catalog):
-        raise WrongUsage(f"--{wrong}")
-    if wrong := iceberg_catalog.wrong_table(name, catalog):
-        raise WrongUsage(wrong.replace("iceberg", "TABLE", 1))
-    place = iceberg_catalog.CatalogPlace(*iceberg_catalog.placed(catalog, warehouse, Path.cwd()))
+    place = place_of_table(name, catalog, warehouse)
     iceberg_catalog.check_file(place)
     table = iceberg_catalog.loaded(iceberg_catalog.opened(place), name)
     if table is None:

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from harebell.cli.formats import takes_json
-from harebell.cli.piping import metrics_flag, pipeline, run_all, sentences
+from harebell.cli.piping import master_flag, metrics_flag, pipeline, run_all, sentences
 from harebell.cli.progress import Progress
 from harebell.cli.shipped import ACTIONS
-from harebell.cli.verb import Failure, WrongUsage, echo
+from harebell.cli.verb import Failure, WrongUsage, echo, echo_json
 from harebell.pipeline.limits import PIPELINE_STOP_SECONDS
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def explain(file: Path, settings: tuple[str, ...], as_svg: bool) -> None:
 @pipeline.command()
 @click.argument("files", nargs=-1, required=True, type=_FILE, metavar="FILE...")
 @_SET
-@click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
+@master_flag
 @metrics_flag
 def run(
     files: tuple[Path, ...], settings: tuple[str, ...], master: str | None, metrics: str | None
@@ -130,7 +130,7 @@ def list_(as_json: bool) -> None:
     with sentences():
         pipelines = states(default_directory())
     if as_json:
-        _print([asdict(state) for state in pipelines])
+        echo_json([asdict(state) for state in pipelines])
         return
     from harebell.pipeline.sinks.console import table
 
@@ -189,7 +189,7 @@ def status(name: str, as_json: bool) -> None:
     with sentences():
         state = state_of(default_directory(), name)
     if as_json:
-        _print(asdict(state))
+        echo_json(asdict(state))
     else:
         for key, value in asdict(state).items():
             if value != "" and value is not False:
@@ -221,12 +221,6 @@ def _value(key: str, value: Any) -> str:
     if key == "batch_seconds":
         return f"{value:.3f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)
-
-
-def _print(value: Any) -> None:
-    import msgspec
-
-    echo(msgspec.json.encode(value).decode())
 
 
 @pipeline.command()

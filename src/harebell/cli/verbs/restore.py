@@ -10,8 +10,7 @@ from harebell.base.errors import HarebellError
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, Verb, echo
 from harebell.cli.verbs.status import size_text
-
-_ADDRESS = "://"
+from harebell.cli.which_broker import absolute
 
 
 @click.command(cls=Verb)
@@ -36,10 +35,9 @@ def restore(source: str, data_dir: str, name: str) -> None:
     from harebell.server.backup.restoring import restore as restored
     from harebell.server.backup.target import target_at
 
-    place = source if _ADDRESS in source else str(Path(source).absolute())
     try:
         with Progress(f"restoring {source}"):
-            manifest = restored(target_at(place), name, Path(data_dir).absolute())
+            manifest = restored(target_at(absolute(source)), name, Path(data_dir).absolute())
     except HarebellError as error:
         raise Failure(str(error)) from None
     except OSError as error:

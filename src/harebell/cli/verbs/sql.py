@@ -9,6 +9,7 @@ import click
 
 from harebell.cli.formats import takes_format
 from harebell.cli.link import url_flag
+from harebell.cli.piping import master_flag
 from harebell.cli.verb import Verb, WrongUsage
 from harebell.cli.which_broker import amqp_url
 
@@ -18,7 +19,7 @@ _ROWS = 1_000
 @click.command(cls=Verb)
 @click.argument("statement", required=False)
 @url_flag
-@click.option("--master", metavar="URL", help="Where Spark runs.  [default: this machine]")
+@master_flag
 @click.option(
     "--warm", is_flag=True, help="Start a Spark server for this and later calls, if none runs."
 )

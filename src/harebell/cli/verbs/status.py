@@ -9,7 +9,7 @@ import click
 from harebell.cli.broker_options import takes_broker
 from harebell.cli.formats import takes_json
 from harebell.cli.nouns import RunningBroker
-from harebell.cli.verb import Verb, echo
+from harebell.cli.verb import Verb, echo, echo_json
 from harebell.management.limits import LAG_MAX_SECONDS
 
 _KIB = 1024
@@ -37,9 +37,7 @@ def status(data_dir: str | None, config_file: str | None, as_json: bool, lag: fl
     """
     overview = RunningBroker(data_dir, config_file, as_json).overview(lag)
     if as_json:
-        import msgspec
-
-        echo(msgspec.json.encode(overview).decode())
+        echo_json(overview)
     else:
         for name, value in rows(overview):
             echo(f"{name:<22}{value}")

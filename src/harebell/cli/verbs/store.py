@@ -17,6 +17,7 @@ from harebell.base.printable import printable
 from harebell.cli.progress import Progress
 from harebell.cli.verb import DAMAGED, DiskFailed, Failure, Verb, WrongUsage, echo
 from harebell.cli.verbs.status import size_text
+from harebell.cli.which_broker import absolute
 from harebell.config import Config
 from harebell.config.values import schema as schema_name
 from harebell.server.limits import EXIT_DISK
@@ -255,7 +256,7 @@ def _surveyed(
     if has_backups(place):
         if mend:
             raise WrongUsage("a backup is not repaired: restore it, and repair the data directory")
-        return surveyed(place if "://" in place else str(Path(place).absolute()), backup)
+        return surveyed(absolute(place), backup)
     if backup:
         raise WrongUsage(f"{place} is no target of backups: leave --backup out")
     directory = Path(place)

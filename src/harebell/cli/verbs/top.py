@@ -14,7 +14,7 @@ import click
 from harebell.cli.broker_options import broker_options
 from harebell.cli.nouns import RunningBroker
 from harebell.cli.top_view import CONNECTIONS, QUEUES, SORTS, Sample, View, as_json, lines
-from harebell.cli.verb import Verb, echo
+from harebell.cli.verb import Verb, echo, echo_json
 
 _MIN_SECONDS = 0.1
 _MAX_SECONDS = 3600.0
@@ -60,9 +60,7 @@ def _print(broker: RunningBroker, view: View, interval: float, *, once: bool) ->
         time.sleep(interval)
         after = _sample(broker, view)
         if broker.as_json:
-            import msgspec
-
-            echo(msgspec.json.encode(as_json(before, after, view)).decode())
+            echo_json(as_json(before, after, view))
             sys.stdout.flush()
         else:
             width = get_terminal_size((100, 24)).columns

@@ -16,14 +16,11 @@ from typing import Any
 
 from msgspec import Struct
 
-from harebell.base.errors import ProtocolError
+from harebell.base.message import FAMILY_09
 from harebell.kernels.properties import parse_properties
-from harebell.wire.v09.fields import decode_table, read_timestamp
-from harebell.wire.v09.property_values import write_value
+from harebell.wire.v09.property_list import PropertyList
 
 __all__ = ["BasicProperties", "decode_properties", "encode_properties", "parse_properties"]
-
-_FIRST_BIT = 15
 
 
 class BasicProperties(Struct):
@@ -45,16 +42,7 @@ class BasicProperties(Struct):
     cluster_id: str | None = None
 
 
-_KINDS = {
-    "headers": "table",
-    "delivery_mode": "octet",
-    "priority": "octet",
-    "timestamp": "timestamp",
-}
-_PROPERTIES = tuple(
-    (name, 1 << _FIRST_BIT - index, _KINDS.get(name, "shortstr"))
-    for index, name in enumerate(BasicProperties.__struct_fields__)
-)
+BASIC = PropertyList(60, "basic", BasicProperties, FAMILY_09, 0)
 
 
 def decode_properties(raw: bytes) -> BasicProperties:
@@ -63,30 +51,10 @@ def decode_properties(raw: bytes) -> BasicProperties:
     Raises:
         ProtocolError: 505, the list is malformed.
     """
-    # It checks that every value is complete, so nothing below can run over the end.
+    # The kernel refuses a malformed list with its own words, which name the fault.
     parse_properties(raw)
-    flags = int.from_bytes(raw[:2])
-    offset = 2
-    properties = BasicProperties()
-    for name, flag, kind in _PROPERTIES:
-        if flags & flag:
-            value, offset = _read(raw, offset, kind)
-            setattr(properties, name, value)
+    properties: BasicProperties = BASIC.decode(raw)
     return properties
-
-
-def _read(raw: bytes, offset: int, kind: str) -> tuple[Any, int]:
-    if kind == "octet":
-        return raw[offset], offset + 1
-    if kind == "timestamp":
-        return read_timestamp(int.from_bytes(raw[offset : offset + 8])), offset + 8
-    if kind == "table":
-        try:
-            return decode_table(raw, offset)
-        except ProtocolError as error:
-            raise ProtocolError(505, f"malformed content header: {error.text}", 60) from None
-    end = offset + 1 + raw[offset]
-    return raw[offset + 1 : end].decode(errors="surrogateescape"), end
 
 
 def encode_properties(properties: BasicProperties) -> bytes:
@@ -96,12 +64,4 @@ def encode_properties(properties: BasicProperties) -> bytes:
         ValueError: a value does not fit; the text names the property.
         TypeError: a value is of a wrong type; the text names the property.
     """
-    flags = 0
-    out = bytearray(2)
-    for name, flag, kind in _PROPERTIES:
-        value = getattr(properties, name)
-        if value is not None:
-            flags |= flag
-            out += write_value(name, kind, value)
-    out[:2] = flags.to_bytes(2)
-    return bytes(out)
+    return BASIC.encode(properties)

@@ -1,4 +1,4 @@
-"""The property lists of the content classes beside `basic`, and one codec for them all.
+"""The property lists of the content classes beside `basic`, and one codec for all classes.
 
     class-id(2) weight(2) body-size(8) | property-flags(2) value value ...
 
@@ -36,6 +36,7 @@ from harebell.wire.v09.property_values import write_value
 _FIRST_BIT = 15
 _KINDS = {
     "headers": "table",
+    "delivery_mode": "octet",
     "priority": "octet",
     "durable": "octet",
     "broadcast": "octet",
