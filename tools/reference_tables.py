@@ -23,7 +23,6 @@ from harebell.config.setting import Setting
 from harebell.config.settings import SETTINGS
 from harebell.management.http.routes import routes_of
 from harebell.management.metrics import families
-from harebell.management.metrics.groups import node
 from harebell.management.metrics.text import Metric
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -139,9 +138,8 @@ def every_metric() -> dict[str, Described]:
             if labels not in described.labels:
                 described.labels.append(labels)
 
-    add(families.RABBITMQ, node.IDENTITY, node.IDENTITY_LABELS)
-    add(families.RABBITMQ, node.BUILD, node.BUILD_LABELS)
     for section in (
+        *families.IDENTITY,
         *(families.OF_THE_BROKER + families.PER_OBJECT),
         *(families.OF_THE_NODE + families.MEMORY_BREAKDOWN),
     ):

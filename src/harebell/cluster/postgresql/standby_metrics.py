@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from harebell.management.metrics.groups.storage import EPOCH, OWNED, PASSED_ON
+from harebell.management.metrics.groups.storage import passed_on, storage
 from harebell.management.metrics.text import written
 
-_STANDBY = (OWNED, EPOCH, *PASSED_ON)
+_STANDBY = (*storage.metrics[:2], *passed_on.metrics)
+"""Whether the store is owned, its epoch, and the clients that are passed on."""
 
 
 class StandbyMetrics:

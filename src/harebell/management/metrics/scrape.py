@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 
 from harebell.management.metrics import families
 from harebell.management.metrics.ages import Ages, Heads
-from harebell.management.metrics.families import HAREBELL, RABBITMQ, Section, Selection
-from harebell.management.metrics.groups import connections, node, queues, totals
-from harebell.management.metrics.text import NOT_YET, Metric, Row, Value, summed, written
+from harebell.management.metrics.groups import connections, queues
+from harebell.management.metrics.groups.totals import Totals
+from harebell.management.metrics.section import HAREBELL, RABBITMQ, Section, Selection
+from harebell.management.metrics.text import NOT_YET, Row, Value, summed, written
 
 if TYPE_CHECKING:
     from harebell.management.metrics.source import Source
@@ -26,16 +27,8 @@ AGGREGATED, BY_OBJECT, DETAILED, MEMORY = (
     "memory-breakdown",
 )
 """Values of the label `rabbitmq_endpoint`."""
-OF_QUEUES = (
-    (RABBITMQ, queues.COARSE),
-    (RABBITMQ, queues.CONSUMERS),
-    (RABBITMQ, queues.PUBLISHED),
-    (HAREBELL, queues.DELAYED),
-    (HAREBELL, queues.COUNTS),
-    (HAREBELL, queues.AGES),
-)
-"""Metrics of queues that `/metrics` has sums of, or the largest ages."""
-_WIDTH = sum([len(metrics) for _, metrics in OF_QUEUES])
+_WIDTH = sum([len(section.metrics) for section in families.OF_QUEUES])
+_AGES = len(queues.ages.metrics)
 _MORE = {RABBITMQ: "rabbitmq_detailed_", HAREBELL: "harebell_detailed_"}
 
 
@@ -55,49 +48,48 @@ class Scraper:
 
     def _selection(
         self,
+        endpoint: str,
         vhosts: Iterable[str] | None = None,
         named: Callable[[str], bool] | None = None,
     ) -> Selection:
         """Return what one scrape reads; several scrapes may be in progress."""
-        only = None if vhosts is None else frozenset(vhosts)
-        ages = Ages(self._source, self._heads)
+        source = self._source
         return Selection(
-            self._source, ages, totals.Totals(self._source, self._largest), only, named
+            source,
+            Ages(source, self._heads),
+            Totals(source, self._largest),
+            endpoint,
+            self._version,
+            None if vhosts is None else frozenset(vhosts),
+            named,
         )
 
     def aggregated(self) -> Iterator[bytes]:
         """Yield the document with sums."""
-        chosen = self._selection()
-        yield from self._begin(AGGREGATED, chosen)
+        chosen = self._selection(AGGREGATED)
+        yield from _written(families.IDENTITY, chosen)
+        yield from _gathered(chosen)
         yield from self._queue_sums(chosen)
-        state = connections.connection_rows(self._source, connections.channel_count)
-        yield from written(RABBITMQ, connections.CHANNELS, summed(state, 1))
-        rows = connections.channel_rows(self._source, chosen.vhosts, connections.channel_state)
-        width = len(connections.CHANNEL_STATE)
-        yield from written(RABBITMQ, connections.CHANNEL_STATE, summed(rows, width))
-        for metrics, row in (
-            (connections.CHANNEL_PUBLISHED, chosen.totals.channel_published_row()),
-            (connections.CHANNEL_DELIVERED, chosen.totals.channel_delivered_row()),
-            ((*connections.TRAFFIC, *connections.PACKETS), chosen.totals.traffic_row()),
-        ):
+        for section in (connections.channels, connections.channel_state):
+            sums = summed(section.rows(chosen), len(section.metrics))
+            yield from written(RABBITMQ, section.metrics, sums)
+        for metrics, row in chosen.totals.sums():
             yield from written(RABBITMQ, metrics, [row])
-        yield from self._whole(chosen)
+        yield from _written((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
 
     def per_object(self) -> Iterator[bytes]:
         """Yield the document with a sample per object."""
-        chosen = self._selection()
-        yield from self._begin(BY_OBJECT, chosen)
-        for section in families.PER_OBJECT:
-            yield from written(section.prefix, section.metrics, section.rows(chosen))
+        chosen = self._selection(BY_OBJECT)
+        yield from _written(families.IDENTITY, chosen)
+        yield from _gathered(chosen)
+        yield from _written(families.PER_OBJECT, chosen)
         self._heads = chosen.ages.heads
-        yield from self._whole(chosen)
+        yield from _written((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
 
     def memory(self) -> Iterator[bytes]:
         """Yield the document of memory and disk."""
-        chosen = self._selection()
-        yield from self._identity(MEMORY)
-        for section in families.MEMORY_BREAKDOWN:
-            yield from written(section.prefix, section.metrics, section.rows(chosen))
+        chosen = self._selection(MEMORY)
+        yield from _written((*families.IDENTITY, *families.MEMORY_BREAKDOWN), chosen)
 
     def detailed(
         self,
@@ -112,8 +104,8 @@ class Scraper:
             vhosts: the vhosts whose objects are written; None for all.
             named: true for the queues that are written, by name; None for all.
         """
-        yield from self._identity(DETAILED)
-        chosen = self._selection(vhosts, named)
+        chosen = self._selection(DETAILED, vhosts, named)
+        yield from _written(families.IDENTITY, chosen)
         sections: dict[Section, None] = {}
         for name in dict.fromkeys(names):
             family = families.FAMILIES.get(name)
@@ -129,61 +121,44 @@ class Scraper:
         if chosen.ages.heads:
             self._heads = chosen.ages.heads
 
-    # --- parts ----------------------------------------------------------------------------------
-
-    def _identity(self, endpoint: str) -> Iterator[bytes]:
-        """Yield what identifies the broker."""
-        yield from written(RABBITMQ, node.IDENTITY, node.identity_rows(self._source, endpoint))
-        yield from written(RABBITMQ, node.BUILD, node.build_rows(self._version))
-
-    def _begin(self, endpoint: str, chosen: Selection) -> Iterator[bytes]:
-        """Yield what identifies the broker, and sum what the rest of the document needs."""
-        yield from self._identity(endpoint)
-        for _ in chosen.totals.gather():
-            yield NOT_YET
-
-    def _whole(self, chosen: Selection) -> Iterator[bytes]:
-        """Yield the metrics of the whole broker."""
-        for section in (*families.OF_THE_BROKER, *families.OF_THE_NODE):
-            yield from written(section.prefix, section.metrics, section.rows(chosen))
-
     def _queue_sums(self, chosen: Selection) -> Iterator[bytes]:
         """Yield sums over all queues, and the largest ages; all in one pass."""
         for _ in chosen.ages.look():
             yield NOT_YET
-        oldest = range(_WIDTH - len(queues.AGES), _WIDTH)
         sums: Row = ("", (None,) * _WIDTH)
-        for row in summed(_queue_rows(chosen), _WIDTH, largest=oldest):
+        for row in summed(_queue_rows(chosen), _WIDTH, largest=range(_WIDTH - _AGES, _WIDTH)):
             if row is None:
                 yield NOT_YET
             else:
                 sums = row
         self._heads = chosen.ages.heads
         at = 0
-        for prefix, metrics in OF_QUEUES:
-            values = sums[1][at : at + len(metrics)]
-            at += len(metrics)
-            yield from written(prefix, metrics, [("", _zero_if_none(metrics, values))])
+        for section in families.OF_QUEUES:
+            values = sums[1][at : at + len(section.metrics)]
+            at += len(section.metrics)
+            # The sum of nothing is 0; an age of no message stays absent.
+            if section is not queues.ages:
+                values = tuple([0 if value is None else value for value in values])
+            yield from written(section.prefix, section.metrics, [("", values)])
+
+
+def _written(sections: Iterable[Section], chosen: Selection) -> Iterator[bytes]:
+    """Yield the text of sections."""
+    for section in sections:
+        yield from written(section.prefix, section.metrics, section.rows(chosen))
+
+
+def _gathered(chosen: Selection) -> Iterator[bytes]:
+    """Sum what the rest of the document needs."""
+    for _ in chosen.totals.gather():
+        yield NOT_YET
 
 
 def _queue_rows(chosen: Selection) -> Iterator[Row]:
-    """Yield a row of the metrics `OF_QUEUES` for each queue."""
-    before = (None,) * (_WIDTH - len(queues.COUNTS) - len(queues.AGES))
-    yield "", (*before, chosen.source.broker.delivery_counts, *(None,) * len(queues.AGES))
+    """Yield a row of `families.OF_QUEUES` for each queue."""
+    before: tuple[Value, ...] = (None,) * (_WIDTH - 1 - _AGES)
+    yield "", (*before, chosen.source.broker.delivery_counts, *(None,) * _AGES)
+    counted = [section.values for section in families.OF_QUEUES if section is not queues.ages]
     for queue in chosen.queues():
-        values = (
-            *queues.coarse(queue),
-            *queues.consumers(queue),
-            *queues.published(queue),
-            *queues.delayed(queue),
-            *queues.counts(queue),
-            *chosen.ages.of(queue),
-        )
-        yield "", values
-
-
-def _zero_if_none(metrics: tuple[Metric, ...], values: Iterable[Value]) -> tuple[Value, ...]:
-    """Return 0 for sums of nothing; an age of no message stays absent."""
-    if metrics is queues.AGES:
-        return tuple(values)
-    return tuple([0 if value is None else value for value in values])
+        values = [value for of in counted for value in of(queue) or ()]
+        yield "", (*values, *chosen.ages.of(queue))

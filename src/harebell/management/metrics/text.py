@@ -25,10 +25,7 @@ from typing import NamedTuple
 from harebell.base.histogram import Histogram
 from harebell.management.limits import METRICS_LINES_PER_SLICE, METRICS_SAMPLES_PER_SLICE
 
-COUNTER = "counter"
-GAUGE = "gauge"
 HISTOGRAM = "histogram"
-UNTYPED = "untyped"
 
 Value = int | float | Histogram | None
 """The value of a sample; a sample without a value is left out."""
@@ -43,7 +40,7 @@ class Metric(NamedTuple):
 
     Args:
         name: its name, without the prefix of the endpoint.
-        kind: COUNTER, GAUGE, HISTOGRAM or UNTYPED.
+        kind: counter, gauge, histogram or untyped.
         help: one sentence.
     """
 

@@ -7,7 +7,6 @@ from typing import Any
 
 from harebell.admin.node import Certificate, Listening
 from harebell.management.metrics import families
-from harebell.management.metrics.groups import node
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import publish
 from tests.unit.management.metrics.asking import Asked
@@ -67,12 +66,13 @@ def test_samples_have_the_labels_that_are_declared() -> None:
     found = seen(asked.metrics("/metrics/per-object"))
     declared = {
         f"{section.prefix}{metric.name}": {section.labels}
-        for section in (*families.OF_THE_BROKER, *families.OF_THE_NODE, *families.PER_OBJECT)
+        for section in (
+            *(families.IDENTITY + families.OF_THE_BROKER + families.OF_THE_NODE),
+            *families.PER_OBJECT,
+        )
         for metric in section.metrics
-        if section.metrics is not families.storage.STORAGE
+        if section is not families.storage.storage
     }
-    declared["rabbitmq_identity_info"] = {node.IDENTITY_LABELS}
-    declared["rabbitmq_build_info"] = {node.BUILD_LABELS}
     assert {name: found.get(name) for name in declared} == declared
     assert set(found) == set(declared)
 

@@ -9,9 +9,6 @@ import pytest
 from harebell.base.histogram import Histogram
 from harebell.management.limits import METRICS_LINES_PER_SLICE, METRICS_SAMPLES_PER_SLICE
 from harebell.management.metrics.text import (
-    COUNTER,
-    GAUGE,
-    HISTOGRAM,
     Metric,
     Row,
     Value,
@@ -22,9 +19,9 @@ from harebell.management.metrics.text import (
 )
 from tests.unit.management.metrics.parsing import parse
 
-READY = Metric("queue_messages_ready", GAUGE, "Messages that can be delivered.")
-ACKED = Metric("queue_messages_acked_total", COUNTER, "Acknowledgements.")
-COUNTS = Metric("delivery_count", HISTOGRAM, "Failed deliveries.")
+READY = Metric("queue_messages_ready", "gauge", "Messages that can be delivered.")
+ACKED = Metric("queue_messages_acked_total", "counter", "Acknowledgements.")
+COUNTS = Metric("delivery_count", "histogram", "Failed deliveries.")
 
 HOSTILE = [
     'a"b',

@@ -5,59 +5,66 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harebell.management.metrics.text import COUNTER, GAUGE, Metric, Row, escaped
+from harebell.management.metrics.section import Selection, section
+from harebell.management.metrics.text import Row, escaped
 
 if TYPE_CHECKING:
-    from harebell.management.metrics.source import Source
     from harebell.model.exchange.kind import Exchange
-    from harebell.model.vhost import VHost
-
-PUBLISHED = (Metric("exchange_messages_published_total", COUNTER, "Messages published to it."),)
-BINDINGS = (Metric("exchange_bindings", GAUGE, "Bindings whose source is the exchange."),)
-NAMES = (Metric("exchange_name", GAUGE, "1; the labels name the exchange."),)
-VHOSTS = (Metric("vhost_status", GAUGE, "1: the vhost is running."),)
-
-Vhosts = frozenset[str] | None
 
 
-def _exchanges(source: Source, vhosts: Vhosts) -> Iterator[tuple[VHost, Exchange]]:
-    for vhost in list(source.broker.vhosts.values()):
-        if vhosts is None or vhost.name in vhosts:
+def _exchanges(chosen: Selection) -> Iterator[tuple[str, Exchange]]:
+    """Yield the exchanges of the selected vhosts, each with its labels."""
+    for vhost in list(chosen.source.broker.vhosts.values()):
+        if chosen.vhosts is None or vhost.name in chosen.vhosts:
             for exchange in list(vhost.exchanges.values()):
-                yield vhost, exchange
+                name = escaped(exchange.name)
+                yield f'{{vhost="{escaped(vhost.name)}",exchange="{name}"}}', exchange
 
 
-def _labels(vhost: VHost, exchange: Exchange) -> str:
-    return f'{{vhost="{escaped(vhost.name)}",exchange="{escaped(exchange.name)}"}}'
+def _typed(chosen: Selection) -> Iterator[tuple[str, Exchange]]:
+    """Yield the exchanges but for the default exchange, each with its labels and its type."""
+    for labels, exchange in _exchanges(chosen):
+        if exchange.name:
+            yield f'{labels[:-1]},type="{escaped(exchange.KIND)}"}}', exchange
 
 
-def _typed_labels(vhost: VHost, exchange: Exchange) -> str:
-    return f'{_labels(vhost, exchange)[:-1]},type="{escaped(exchange.KIND)}"}}'
-
-
-def published_rows(source: Source, vhosts: Vhosts) -> Iterator[Row]:
-    """Yield a row of `PUBLISHED` for each exchange that was published to."""
-    for vhost, exchange in _exchanges(source, vhosts):
+@section("""
+    by vhost exchange
+    counter rabbitmq_exchange_messages_published_total Messages published to it.
+""")
+def published(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each exchange that was published to."""
+    for labels, exchange in _exchanges(chosen):
         if exchange.published:
-            yield _labels(vhost, exchange), (exchange.published,)
+            yield labels, (exchange.published,)
 
 
-def binding_rows(source: Source, vhosts: Vhosts) -> Iterator[Row]:
-    """Yield a row of `BINDINGS` for each exchange, without the default exchange."""
-    for vhost, exchange in _exchanges(source, vhosts):
-        if exchange.name:
-            yield _typed_labels(vhost, exchange), (len(exchange.bindings),)
+@section("""
+    by vhost exchange type
+    gauge rabbitmq_cluster_exchange_bindings Bindings whose source is the exchange.
+""")
+def bindings(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each exchange, without the default exchange."""
+    for labels, exchange in _typed(chosen):
+        yield labels, (len(exchange.bindings),)
 
 
-def name_rows(source: Source, vhosts: Vhosts) -> Iterator[Row]:
-    """Yield a row of `NAMES` for each exchange, without the default exchange."""
-    for vhost, exchange in _exchanges(source, vhosts):
-        if exchange.name:
-            yield _typed_labels(vhost, exchange), (1,)
+@section("""
+    by vhost exchange type
+    gauge rabbitmq_cluster_exchange_name 1; the labels name the exchange.
+""")
+def names(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each exchange, without the default exchange."""
+    for labels, _ in _typed(chosen):
+        yield labels, (1,)
 
 
-def vhost_rows(source: Source, vhosts: Vhosts) -> Iterator[Row]:
-    """Yield a row of `VHOSTS` for each vhost."""
-    for name in list(source.broker.vhosts):
-        if vhosts is None or name in vhosts:
+@section("""
+    by vhost
+    gauge rabbitmq_cluster_vhost_status 1: the vhost is running.
+""")
+def vhosts(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each vhost."""
+    for name in list(chosen.source.broker.vhosts):
+        if chosen.vhosts is None or name in chosen.vhosts:
             yield f'{{vhost="{escaped(name)}"}}', (1,)

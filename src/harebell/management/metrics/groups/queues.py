@@ -5,71 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from harebell.management.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value, escaped
+from harebell.management.metrics.section import (
+    Selection,
+    Values,
+    delivered_counts,
+    of_each,
+    section,
+)
+from harebell.management.metrics.text import Row, escaped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from harebell.management.metrics.ages import Ages
     from harebell.model.queue.contract import Queue
-
-COARSE = (
-    Metric("queue_messages_ready", GAUGE, "Messages that can be delivered."),
-    Metric("queue_messages_unacked", GAUGE, "Messages that are delivered and not acknowledged."),
-    Metric(
-        "queue_messages",
-        GAUGE,
-        "Messages that are ready, unacknowledged, leased or waiting for a retry.",
-    ),
-)
-CONSUMERS = (Metric("queue_consumers", GAUGE, "Consumers."),)
-DELIVERY = (
-    Metric("queue_get_ack_total", COUNTER, "Messages taken with basic.get and acknowledgement."),
-    Metric("queue_get_total", COUNTER, "Messages taken with basic.get, no acknowledgement."),
-    Metric(
-        "queue_messages_delivered_ack_total",
-        COUNTER,
-        "Deliveries to consumers that acknowledge.",
-    ),
-    Metric(
-        "queue_messages_delivered_total",
-        COUNTER,
-        "Deliveries to consumers that do not acknowledge.",
-    ),
-    Metric("queue_messages_redelivered_total", COUNTER, "Deliveries marked as redelivered."),
-    Metric("queue_messages_acked_total", COUNTER, "Acknowledgements."),
-    Metric("queue_get_empty_total", COUNTER, "basic.get of an empty queue."),
-)
-PUBLISHED = (Metric("queue_messages_published_total", COUNTER, "Messages that arrived."),)
-INFO = (Metric("queue_info", GAUGE, "1; the labels have the type and whether it is durable."),)
-AGES = (
-    Metric(
-        "queue_oldest_ready_message_age_seconds",
-        GAUGE,
-        "Time since the oldest ready message arrived.",
-    ),
-    Metric(
-        "queue_oldest_unacked_message_age_seconds",
-        GAUGE,
-        "Time since the message arrived whose delivery waits longest for its acknowledgement.",
-    ),
-)
-DELAYED = (
-    Metric("queue_messages_delayed", GAUGE, "Rejected messages that wait for their retry."),
-    Metric("queue_messages_leased", GAUGE, "Messages that lease groups have claimed."),
-)
-COUNTS = (
-    Metric(
-        "queue_delivery_count",
-        HISTOGRAM,
-        "Failed deliveries of messages that left the queue, if it counts them.",
-    ),
-)
-
-
-def queue_type(queue: Queue) -> str:
-    """Return the type of a queue by RabbitMQ's name of its module."""
-    return type_name(queue.kind)
 
 
 def type_name(kind: str) -> str:
@@ -77,71 +23,101 @@ def type_name(kind: str) -> str:
     return f"rabbit_{kind if kind in ('quorum', 'stream') else 'classic'}_queue"
 
 
-def queue_labels(queue: Queue) -> str:
-    """Return the labels of a queue."""
-    return f'{{vhost="{escaped(queue.vhost)}",queue="{escaped(queue.name)}"}}'
+def _queues(chosen: Selection) -> Iterator[tuple[str, Queue]]:
+    for queue in chosen.queues():
+        yield f'{{vhost="{escaped(queue.vhost)}",queue="{escaped(queue.name)}"}}', queue
 
 
-def _info_labels(queue: Queue) -> str:
-    durable = "true" if queue.durable else "false"
-    return f'{queue_labels(queue)[:-1]},queue_type="{queue_type(queue)}",durable="{durable}"}}'
+_of_queues = of_each(_queues)
 
 
-def coarse(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `COARSE`."""
+@_of_queues("""
+    by vhost queue
+    gauge rabbitmq_queue_messages_ready Messages that can be delivered.
+    gauge rabbitmq_queue_messages_unacked Messages that are delivered and not acknowledged.
+    gauge rabbitmq_queue_messages Messages that are ready, unacknowledged, leased or waiting \
+        for a retry.
+""")
+def coarse(queue: Queue) -> Values:
+    """Return how many messages there are."""
     ready, unacked = queue.ready_count(), queue.unacked
     return ready, unacked, ready + unacked + queue.leased + queue.delayed_count()
 
 
-def consumers(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `CONSUMERS`."""
+@_of_queues("""
+    by vhost queue
+    gauge rabbitmq_queue_consumers Consumers.
+""")
+def consumers(queue: Queue) -> Values:
+    """Return how many consumers there are."""
     return (len(queue.consumers),)
 
 
-def delivery(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `DELIVERY`."""
-    counted = queue.counters
-    return (
-        counted.get,
-        counted.get_no_ack,
-        counted.deliver,
-        counted.deliver_no_ack,
-        counted.redeliver,
-        counted.ack,
-        counted.get_empty,
-    )
+@_of_queues("""
+    by vhost queue
+    counter rabbitmq_queue_get_ack_total Messages taken with basic.get and acknowledgement.
+    counter rabbitmq_queue_get_total Messages taken with basic.get, no acknowledgement.
+    counter rabbitmq_queue_messages_delivered_ack_total Deliveries to consumers that acknowledge.
+    counter rabbitmq_queue_messages_delivered_total Deliveries to consumers that do not acknowledge.
+    counter rabbitmq_queue_messages_redelivered_total Deliveries marked as redelivered.
+    counter rabbitmq_queue_messages_acked_total Acknowledgements.
+    counter rabbitmq_queue_get_empty_total basic.get of an empty queue.
+""")
+def delivery(queue: Queue) -> Values:
+    """Return how many messages left the queue, by how."""
+    return delivered_counts(queue.counters)
 
 
-def published(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `PUBLISHED`."""
+@_of_queues("""
+    by vhost queue
+    counter rabbitmq_queue_messages_published_total Messages that arrived.
+""")
+def published(queue: Queue) -> Values:
+    """Return how many messages arrived."""
     return (queue.counters.publish,)
 
 
-def delayed(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `DELAYED`."""
+@_of_queues("""
+    by vhost queue
+    gauge harebell_queue_messages_delayed Rejected messages that wait for their retry.
+    gauge harebell_queue_messages_leased Messages that lease groups have claimed.
+""")
+def delayed(queue: Queue) -> Values:
+    """Return how many messages wait for something other than a consumer."""
     return queue.delayed_count(), queue.leased
 
 
-def counts(queue: Queue) -> tuple[Value, ...]:
-    """Return the values of `COUNTS`."""
+@_of_queues("""
+    by vhost queue
+    histogram harebell_queue_delivery_count Failed deliveries of messages that left the queue, \
+        if it counts them.
+""")
+def counts(queue: Queue) -> Values:
+    """Return how often the delivery of messages failed."""
     return (queue.delivery_counts(),)
 
 
-def rows(queues: Iterator[Queue], values: Callable[[Queue], tuple[Value, ...]]) -> Iterator[Row]:
+@section("""
+    by vhost queue queue_type durable
+    gauge rabbitmq_queue_info 1; the labels have the type and whether it is durable.
+""")
+def info(chosen: Selection) -> Iterator[Row]:
     """Yield a row for each queue."""
-    for queue in queues:
-        yield queue_labels(queue), values(queue)
+    for labels, queue in _queues(chosen):
+        kind, durable = type_name(queue.kind), "true" if queue.durable else "false"
+        yield f'{labels[:-1]},queue_type="{kind}",durable="{durable}"}}', (1,)
 
 
-def info_rows(queues: Iterator[Queue]) -> Iterator[Row]:
-    """Yield a row of `INFO` for each queue."""
-    for queue in queues:
-        yield _info_labels(queue), (1,)
-
-
-def age_rows(queues: Iterator[Queue], ages: Ages) -> Iterator[Row | None]:
-    """Yield a row of `AGES` for each queue."""
-    for _ in ages.look():
+@section("""
+    by vhost queue
+    gauge harebell_queue_oldest_ready_message_age_seconds Time since the oldest ready message \
+        arrived.
+    gauge harebell_queue_oldest_unacked_message_age_seconds Time since the message arrived whose \
+        delivery waits longest for its acknowledgement.
+""")
+def ages(chosen: Selection) -> Iterator[Row | None]:
+    """Yield a row for each queue."""
+    for _ in chosen.ages.look():
         yield None
-    for queue in queues:
-        yield queue_labels(queue), ages.of(queue)
+    for labels, queue in _queues(chosen):
+        yield labels, chosen.ages.of(queue)

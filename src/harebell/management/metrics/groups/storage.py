@@ -2,84 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
-
-from harebell.management.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row
-
-if TYPE_CHECKING:
-    from harebell.management.metrics.source import Source
-
-OWNED = Metric("storage_owned", GAUGE, "1 if this broker owns the store, 0 if it stands by.")
-EPOCH = Metric("storage_epoch", GAUGE, "Epoch of the owner of the store; it grows with each claim.")
-PASSED_ON = (
-    Metric("relayed_connections", GAUGE, "Connections that are passed on to another owner."),
-    Metric("relay_waiting_connections", GAUGE, "Connections that wait for another owner."),
-)
-BACKUPS = (
-    Metric(
-        "backup_last_success_timestamp_seconds",
-        GAUGE,
-        "When the newest complete backup began, in seconds since 1970.",
-    ),
-    Metric("backup_last_duration_seconds", GAUGE, "How long it took."),
-    Metric("backup_last_bytes", GAUGE, "Size of its files, those of earlier backups included."),
-    Metric("backup_last_copied_bytes", GAUGE, "Bytes that were copied for it."),
-    Metric("backups_made_total", COUNTER, "Backups that were completed."),
-    Metric("backup_failures_total", COUNTER, "Backups that failed, or could not begin."),
-    Metric("backups_running", GAUGE, "1 while a backup is made."),
-)
-STORAGE = (
-    OWNED,
-    EPOCH,
-    Metric("storage_lease_seconds", GAUGE, "Time that is left of the lease on the store."),
-    Metric("storage_commits_total", COUNTER, "Rows that were appended to the log of the store."),
-    Metric("storage_written_bytes_total", COUNTER, "Bytes that were appended to the log."),
-    Metric("storage_commit_seconds", HISTOGRAM, "Durations of commits in PostgreSQL."),
-    Metric("storage_log_bytes", GAUGE, "Size of the log, compressed."),
-    Metric(
-        "storage_log_live_bytes",
-        GAUGE,
-        "Estimate of its bytes that are needed to restore the store.",
-    ),
-    Metric("storage_log_dead_bytes", GAUGE, "Estimate of its bytes that are not needed any more."),
-    Metric("storage_log_generations", GAUGE, "Tables that the log is in."),
-    Metric("storage_brokers_running", GAUGE, "Brokers of the store that run."),
-)
+from harebell.management.metrics.section import Selection, Values, figures
 
 
-def storage_rows(source: Source) -> Iterator[Row]:
-    """Yield the row of `STORAGE`; none for a store in the data directory."""
-    owned = source.storage.owned
+@figures("""
+    gauge harebell_storage_owned 1 if this broker owns the store, 0 if it stands by.
+    gauge harebell_storage_epoch Epoch of the owner of the store; it grows with each claim.
+    gauge harebell_storage_lease_seconds Time that is left of the lease on the store.
+    counter harebell_storage_commits_total Rows that were appended to the log of the store.
+    counter harebell_storage_written_bytes_total Bytes that were appended to the log.
+    histogram harebell_storage_commit_seconds Durations of commits in PostgreSQL.
+    gauge harebell_storage_log_bytes Size of the log, compressed.
+    gauge harebell_storage_log_live_bytes Estimate of its bytes that are needed to restore the \
+        store.
+    gauge harebell_storage_log_dead_bytes Estimate of its bytes that are not needed any more.
+    gauge harebell_storage_log_generations Tables that the log is in.
+    gauge harebell_storage_brokers_running Brokers of the store that run.
+""")
+def storage(chosen: Selection) -> Values | None:
+    """Return the figures of a store in PostgreSQL; None for a store in the data directory."""
+    owned = chosen.source.storage.owned
     if owned is None:
-        return
+        return None
     overview = owned.overview()
-    yield (
-        "",
-        (
-            1,
-            overview["epoch"],
-            overview["lease_seconds"],
-            overview["log_rows"],
-            overview["log_written_bytes"],
-            source.storage.files.syncs,
-            overview["log_bytes"],
-            overview["log_live_bytes"],
-            overview["log_dead_bytes"],
-            overview["log_generations"],
-            sum([each["running"] for each in owned.nodes()]),
-        ),
+    return (
+        1,
+        overview["epoch"],
+        overview["lease_seconds"],
+        overview["log_rows"],
+        overview["log_written_bytes"],
+        chosen.source.storage.files.syncs,
+        overview["log_bytes"],
+        overview["log_live_bytes"],
+        overview["log_dead_bytes"],
+        overview["log_generations"],
+        sum([each["running"] for each in owned.nodes()]),
     )
 
 
-def backup_rows(source: Source) -> Iterator[Row]:
-    """Yield the row of `BACKUPS`; none for a store in PostgreSQL."""
-    if source.storage.owned is None:
-        yield "", source.backups()
+@figures("""
+    gauge harebell_backup_last_success_timestamp_seconds When the newest complete backup began, in \
+        seconds since 1970.
+    gauge harebell_backup_last_duration_seconds How long it took.
+    gauge harebell_backup_last_bytes Size of its files, those of earlier backups included.
+    gauge harebell_backup_last_copied_bytes Bytes that were copied for it.
+    counter harebell_backups_made_total Backups that were completed.
+    counter harebell_backup_failures_total Backups that failed, or could not begin.
+    gauge harebell_backups_running 1 while a backup is made.
+""")
+def backups(chosen: Selection) -> Values | None:
+    """Return the figures of backups; None for a store in PostgreSQL."""
+    return chosen.source.backups() if chosen.source.storage.owned is None else None
 
 
-def passed_on_rows(source: Source) -> Iterator[Row]:
-    """Yield the row of `PASSED_ON`; none with one store."""
-    passed_on = source.passed_on()
-    if passed_on:
-        yield "", (passed_on["connections_passed_on"], passed_on["connections_waiting"])
+@figures("""
+    gauge harebell_relayed_connections Connections that are passed on to another owner.
+    gauge harebell_relay_waiting_connections Connections that wait for another owner.
+""")
+def passed_on(chosen: Selection) -> Values | None:
+    """Return how many clients of other stores there are; None with one store."""
+    given = chosen.source.passed_on()
+    return (given["connections_passed_on"], given["connections_waiting"]) if given else None

@@ -7,119 +7,31 @@ that falls would count as a restart of the broker.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from harebell.base.arrivals import Arrivals
 from harebell.base.counters import Counters, Traffic
 from harebell.base.slices import Slices
 from harebell.front.limits import STATISTICS_SLICE_OBJECTS
+from harebell.management.metrics.groups import connections
 from harebell.management.metrics.groups.queues import type_name
-from harebell.management.metrics.text import COUNTER, GAUGE, HISTOGRAM, Metric, Row, Value, labels
+from harebell.management.metrics.section import (
+    Selection,
+    Values,
+    delivered_counts,
+    figures,
+    published_counts,
+    section,
+)
+from harebell.management.metrics.text import Metric, Row, labels
 from harebell.model.dead_letter import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE
 
 if TYPE_CHECKING:
     from harebell.front.common.totals import Sums, VhostAndVersion
     from harebell.management.metrics.source import Source
-
-OPEN = (
-    Metric("connections", GAUGE, "Connections."),
-    Metric("channels", GAUGE, "Channels, and sessions of AMQP 0-10."),
-    Metric("consumers", GAUGE, "Consumers."),
-    Metric("queues", GAUGE, "Queues."),
-)
-CHURN = (
-    Metric("connections_opened_total", COUNTER, "Connections that were opened."),
-    Metric("connections_closed_total", COUNTER, "Connections that were closed."),
-    Metric("channels_opened_total", COUNTER, "Channels that were opened."),
-    Metric("channels_closed_total", COUNTER, "Channels that were closed."),
-    Metric("queues_declared_total", COUNTER, "Declarations, of existing queues too."),
-    Metric("queues_created_total", COUNTER, "Queues that were created."),
-    Metric("queues_deleted_total", COUNTER, "Queues that were deleted."),
-)
-CLOSED = (
-    Metric(
-        "connections_closed_by_reason_total",
-        COUNTER,
-        "Connections that were closed: by the client, lost, heartbeat, error, forced.",
-    ),
-)
-PUBLISHED = (
-    Metric("global_messages_received_total", COUNTER, "Messages published."),
-    Metric(
-        "global_messages_received_confirm_total",
-        COUNTER,
-        "Messages published on channels with confirms.",
-    ),
-    Metric("global_messages_confirmed_total", COUNTER, "Publishes confirmed."),
-    Metric("global_messages_routed_total", COUNTER, "Copies of them that queues were to get."),
-    Metric("global_messages_unroutable_returned_total", COUNTER, "Unroutable, returned."),
-    Metric("global_messages_unroutable_dropped_total", COUNTER, "Unroutable, dropped."),
-)
-DELIVERED = (
-    Metric("global_messages_delivered_total", COUNTER, "Messages delivered, or taken by a get."),
-    Metric(
-        "global_messages_delivered_consume_auto_ack_total",
-        COUNTER,
-        "Deliveries to consumers that do not acknowledge.",
-    ),
-    Metric(
-        "global_messages_delivered_consume_manual_ack_total",
-        COUNTER,
-        "Deliveries to consumers that acknowledge.",
-    ),
-    Metric(
-        "global_messages_delivered_get_auto_ack_total",
-        COUNTER,
-        "Messages taken with basic.get, no acknowledgement.",
-    ),
-    Metric(
-        "global_messages_delivered_get_manual_ack_total",
-        COUNTER,
-        "Messages taken with basic.get and acknowledgement.",
-    ),
-    Metric("global_messages_redelivered_total", COUNTER, "Deliveries marked as redelivered."),
-    Metric("global_messages_acknowledged_total", COUNTER, "Acknowledgements."),
-    Metric("global_messages_get_empty_total", COUNTER, "basic.get of an empty queue."),
-)
-PEERS = (
-    Metric("global_publishers", GAUGE, "Channels that have published."),
-    Metric("global_consumers", GAUGE, "Consumers."),
-)
-
-LOGINS = (
-    Metric("auth_attempts_total", COUNTER, "Logins."),
-    Metric("auth_attempts_succeeded_total", COUNTER, "Logins that succeeded."),
-    Metric("auth_attempts_failed_total", COUNTER, "Logins that failed."),
-)
-LOGIN_SOURCES = (
-    Metric("auth_attempts_detailed_total", COUNTER, "Logins of an address and a user."),
-    Metric("auth_attempts_detailed_succeeded_total", COUNTER, "Those that succeeded."),
-    Metric("auth_attempts_detailed_failed_total", COUNTER, "Those that failed."),
-)
-LETTERS = (
-    Metric("global_messages_dead_lettered_expired_total", COUNTER, "Dead letters: expired."),
-    Metric("global_messages_dead_lettered_rejected_total", COUNTER, "Dead letters: rejected."),
-    Metric(
-        "global_messages_dead_lettered_maxlen_total",
-        COUNTER,
-        "Dead letters: their queue was too long.",
-    ),
-    Metric(
-        "global_messages_dead_lettered_delivery_limit_total",
-        COUNTER,
-        "Dead letters: over the delivery limit.",
-    ),
-)
-LETTERS_STORED = (
-    Metric(
-        "global_messages_dead_lettered_confirmed_total",
-        COUNTER,
-        "Dead letters at least once that other queues have stored.",
-    ),
-)
-SIZES = (Metric("message_size_bytes", HISTOGRAM, "Sizes of the bodies that were published."),)
 
 PROTOCOLS = {
     "0-8": "amqp08",
@@ -134,6 +46,9 @@ _USUAL = "amqp091"
 _CLASSIC = "classic"
 _REASONS = (EXPIRED, REJECTED, MAXLEN, DELIVERY_LIMIT)
 _NOTHING = Arrivals()
+_passed: Callable[[Traffic], tuple[int, ...]] = attrgetter(
+    *("recv_oct", "send_oct", "recv_cnt", "send_cnt")
+)
 
 
 class Totals:
@@ -203,151 +118,219 @@ class Totals:
         self._largest[what] = largest
         return largest
 
-    # --- rows -----------------------------------------------------------------------------------
+    def sums(self) -> Iterator[tuple[tuple[Metric, ...], Row]]:
+        """Yield the metrics of connections and channels with their sums, closed ones included."""
+        traffic = (*connections.traffic.metrics, *connections.packets.metrics)
+        published, delivered = connections.channel_published, connections.channel_delivered
+        for what, metrics, values in (
+            ("channel published", published.metrics, published_counts(self.all)),
+            ("channel delivered", delivered.metrics, delivered_counts(self.all)),
+            ("traffic", traffic, _passed(self.traffic)),
+        ):
+            yield metrics, ("", self.never_less(what, values))
 
-    def open_rows(self) -> Iterator[Row]:
-        """Yield the row of `OPEN`."""
-        vhosts = self._source.broker.vhosts.values()
-        queues = sum([len(vhost.queues) for vhost in vhosts])
-        connections = len(self._source.registry.connections)
-        yield "", (connections, self.channels, sum(self.consumers.values()), queues)
 
-    def churn_rows(self) -> Iterator[Row]:
-        """Yield the row of `CHURN`."""
-        churn = self._source.broker.churn
-        yield (
-            "",
-            (
-                churn.connection_created,
-                churn.connection_closed,
-                churn.channel_created,
-                churn.channel_closed,
-                churn.queue_declared,
-                churn.queue_created,
-                churn.queue_deleted,
-            ),
-        )
+@figures("""
+    gauge rabbitmq_connections Connections.
+    gauge rabbitmq_channels Channels, and sessions of AMQP 0-10.
+    gauge rabbitmq_consumers Consumers.
+    gauge rabbitmq_queues Queues.
+""")
+def opened(chosen: Selection) -> Values:
+    """Return what is open."""
+    vhosts = chosen.source.broker.vhosts.values()
+    queues = sum([len(vhost.queues) for vhost in vhosts])
+    connections = len(chosen.source.registry.connections)
+    return connections, chosen.totals.channels, sum(chosen.totals.consumers.values()), queues
 
-    def closed_rows(self) -> Iterator[Row]:
-        """Yield a row of `CLOSED` for each reason."""
-        for reason, number in self._source.broker.churn.closed_by.items():
-            yield labels(reason=reason), (number,)
 
-    def published_rows(self) -> Iterator[Row]:
-        """Yield a row of `PUBLISHED` for each protocol."""
-        arrivals = self._arrivals()
-        for protocol, counted in sorted(self.counters.items()):
-            arrived = arrivals.get(protocol, _NOTHING)
-            values = (
-                counted.publish,
-                arrived.wanting_confirm,
-                counted.confirm,
-                arrived.routed,
-                counted.return_unroutable,
-                counted.drop_unroutable,
-            )
-            yield _labels(protocol), self.never_less(f"published {protocol}", values)
+@figures("""
+    counter rabbitmq_connections_opened_total Connections that were opened.
+    counter rabbitmq_connections_closed_total Connections that were closed.
+    counter rabbitmq_channels_opened_total Channels that were opened.
+    counter rabbitmq_channels_closed_total Channels that were closed.
+    counter rabbitmq_queues_declared_total Declarations, of existing queues too.
+    counter rabbitmq_queues_created_total Queues that were created.
+    counter rabbitmq_queues_deleted_total Queues that were deleted.
+""")
+def churn(chosen: Selection) -> Values:
+    """Return what came and went."""
+    counted = chosen.source.broker.churn
+    return (
+        counted.connection_created,
+        counted.connection_closed,
+        counted.channel_created,
+        counted.channel_closed,
+        counted.queue_declared,
+        counted.queue_created,
+        counted.queue_deleted,
+    )
 
-    def login_rows(self) -> Iterator[Row]:
-        """Yield a row of `LOGINS` for each protocol, HTTP included."""
-        logins = {_USUAL: (0, 0)}
-        for version, (succeeded, failed) in self._source.registry.logins.items():
-            protocol = PROTOCOLS.get(version, "unknown")
-            before = logins.get(protocol, (0, 0))
-            logins[protocol] = before[0] + succeeded, before[1] + failed
-        for row in self._source.login_attempts.by_protocol():
-            counts = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
-            logins[str(row["protocol"])] = counts
-        for protocol, both in sorted(logins.items()):
-            yield _labels(protocol), (sum(both), *both)
 
-    def login_source_rows(self) -> Iterator[Row]:
-        """Yield a row of `LOGIN_SOURCES` for each of the most recent addresses and users."""
-        for row in self._source.login_attempts.by_source():
-            both = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
-            text = labels(
-                protocol=PROTOCOLS.get(str(row["protocol"]), str(row["protocol"])),
-                remote_address=str(row["remote_address"]),
-                username=str(row["username"]),
-            )
-            yield text, (sum(both), *both)
+@section("""
+    by reason
+    counter harebell_connections_closed_by_reason_total Connections that were closed: by the \
+        client, lost, heartbeat, error, forced.
+""")
+def closed(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each reason."""
+    for reason, number in chosen.source.broker.churn.closed_by.items():
+        yield labels(reason=reason), (number,)
 
-    def letter_rows(self) -> Iterator[Row]:
-        """Yield a row of `LETTERS` for each type of queue and strategy."""
-        letters = {(type_name(_CLASSIC), AT_MOST_ONCE): dict.fromkeys(_REASONS, 0)}
-        for (kind, strategy, reason), number in self._source.broker.letter_counts.sent.items():
-            # Several kinds of queue are of one type.
-            counts = letters.setdefault((type_name(kind), strategy), dict.fromkeys(_REASONS, 0))
-            counts[reason] = counts.get(reason, 0) + number
-        for (name, strategy), counts in sorted(letters.items()):
-            text = labels(queue_type=name, dead_letter_strategy=strategy)
-            yield text, tuple([counts[reason] for reason in _REASONS])
 
-    def letter_stored_rows(self) -> Iterator[Row]:
-        """Yield a row of `LETTERS_STORED` for each type of queue that has dead letters so."""
-        counts = self._source.broker.letter_counts
-        letters: dict[str, int] = {}
-        for kind in {kind for kind, strategy, _ in counts.sent if strategy == AT_LEAST_ONCE}:
-            name = type_name(kind)
-            letters[name] = letters.get(name, 0) + counts.confirmed.get(kind, 0)
-        for name, confirmed in sorted(letters.items()):
-            yield labels(queue_type=name, dead_letter_strategy=AT_LEAST_ONCE), (confirmed,)
-
-    def size_rows(self) -> Iterator[Row]:
-        """Yield a row of `SIZES` for each protocol."""
-        for protocol, arrived in sorted(self._arrivals().items()):
-            yield _labels(protocol), (arrived.sizes(),)
-
-    def _arrivals(self) -> dict[str, Arrivals]:
-        """Return the counters of published messages by protocol."""
-        arrivals = {
-            PROTOCOLS[version]: arrived
-            for version, arrived in self._source.registry.arrivals.items()
-            if version in PROTOCOLS
-        }
-        return {_USUAL: _NOTHING, **arrivals}
-
-    def delivered_rows(self) -> Iterator[Row]:
-        """Yield a row of `DELIVERED` for each protocol."""
-        for protocol, counted in sorted(self.counters.items()):
-            four = (counted.deliver_no_ack, counted.deliver, counted.get_no_ack, counted.get)
-            values = (sum(four), *four, counted.redeliver, counted.ack, counted.get_empty)
-            yield _labels(protocol), self.never_less(f"delivered {protocol}", values)
-
-    def peer_rows(self) -> Iterator[Row]:
-        """Yield a row of `PEERS` for each protocol."""
-        for protocol in sorted(self.publishers):
-            values: tuple[Value, ...] = (
-                self.publishers[protocol],
-                self.consumers.get(protocol, 0),
-            )
-            yield _labels(protocol), values
-
-    def channel_published_row(self) -> Row:
-        """Return the sums of `connections.CHANNEL_PUBLISHED`, closed channels included."""
-        every = self.all
-        values = (every.publish, every.confirm, every.return_unroutable, every.drop_unroutable)
-        return "", self.never_less("channel published", values)
-
-    def channel_delivered_row(self) -> Row:
-        """Return the sums of `connections.CHANNEL_DELIVERED`, closed channels included."""
-        every = self.all
+@section("""
+    by protocol
+    counter rabbitmq_global_messages_received_total Messages published.
+    counter rabbitmq_global_messages_received_confirm_total Messages published on channels with \
+        confirms.
+    counter rabbitmq_global_messages_confirmed_total Publishes confirmed.
+    counter rabbitmq_global_messages_routed_total Copies of them that queues were to get.
+    counter rabbitmq_global_messages_unroutable_returned_total Unroutable, returned.
+    counter rabbitmq_global_messages_unroutable_dropped_total Unroutable, dropped.
+""")
+def published(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each protocol."""
+    arrivals = _arrivals(chosen)
+    for protocol, counted in sorted(chosen.totals.counters.items()):
+        arrived = arrivals.get(protocol, _NOTHING)
         values = (
-            every.get,
-            every.get_no_ack,
-            every.deliver,
-            every.deliver_no_ack,
-            every.redeliver,
-            every.ack,
-            every.get_empty,
+            counted.publish,
+            arrived.wanting_confirm,
+            counted.confirm,
+            arrived.routed,
+            counted.return_unroutable,
+            counted.drop_unroutable,
         )
-        return "", self.never_less("channel delivered", values)
+        yield _labels(protocol), chosen.totals.never_less(f"published {protocol}", values)
 
-    def traffic_row(self) -> Row:
-        """Return the sums of `connections.TRAFFIC` and `connections.PACKETS`."""
-        every = self.traffic
-        values = (every.recv_oct, every.send_oct, every.recv_cnt, every.send_cnt)
-        return "", self.never_less("traffic", values)
+
+@section("""
+    by protocol
+    counter rabbitmq_auth_attempts_total Logins.
+    counter rabbitmq_auth_attempts_succeeded_total Logins that succeeded.
+    counter rabbitmq_auth_attempts_failed_total Logins that failed.
+""")
+def logins(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each protocol, HTTP included."""
+    counts = {_USUAL: (0, 0)}
+    for version, (succeeded, failed) in chosen.source.registry.logins.items():
+        protocol = PROTOCOLS.get(version, "unknown")
+        before = counts.get(protocol, (0, 0))
+        counts[protocol] = before[0] + succeeded, before[1] + failed
+    for row in chosen.source.login_attempts.by_protocol():
+        both = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
+        counts[str(row["protocol"])] = both
+    for protocol, both in sorted(counts.items()):
+        yield _labels(protocol), (sum(both), *both)
+
+
+@section("""
+    by protocol remote_address username
+    counter rabbitmq_auth_attempts_detailed_total Logins of an address and a user.
+    counter rabbitmq_auth_attempts_detailed_succeeded_total Those that succeeded.
+    counter rabbitmq_auth_attempts_detailed_failed_total Those that failed.
+""")
+def login_sources(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each of the most recent addresses and users."""
+    for row in chosen.source.login_attempts.by_source():
+        both = row["auth_attempts_succeeded"], row["auth_attempts_failed"]
+        text = labels(
+            protocol=PROTOCOLS.get(str(row["protocol"]), str(row["protocol"])),
+            remote_address=str(row["remote_address"]),
+            username=str(row["username"]),
+        )
+        yield text, (sum(both), *both)
+
+
+@section("""
+    by queue_type dead_letter_strategy
+    counter rabbitmq_global_messages_dead_lettered_expired_total Dead letters: expired.
+    counter rabbitmq_global_messages_dead_lettered_rejected_total Dead letters: rejected.
+    counter rabbitmq_global_messages_dead_lettered_maxlen_total Dead letters: their queue was too \
+        long.
+    counter rabbitmq_global_messages_dead_lettered_delivery_limit_total Dead letters: over the \
+        delivery limit.
+""")
+def letters(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each type of queue and strategy."""
+    sums = {(type_name(_CLASSIC), AT_MOST_ONCE): dict.fromkeys(_REASONS, 0)}
+    for (kind, strategy, reason), number in chosen.source.broker.letter_counts.sent.items():
+        # Several kinds of queue are of one type.
+        counts = sums.setdefault((type_name(kind), strategy), dict.fromkeys(_REASONS, 0))
+        counts[reason] = counts.get(reason, 0) + number
+    for (name, strategy), counts in sorted(sums.items()):
+        text = labels(queue_type=name, dead_letter_strategy=strategy)
+        yield text, tuple([counts[reason] for reason in _REASONS])
+
+
+@section("""
+    by queue_type dead_letter_strategy
+    counter rabbitmq_global_messages_dead_lettered_confirmed_total Dead letters at least once that \
+        other queues have stored.
+""")
+def letters_stored(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each type of queue that has dead letters so."""
+    counts = chosen.source.broker.letter_counts
+    sums: dict[str, int] = {}
+    for kind in {kind for kind, strategy, _ in counts.sent if strategy == AT_LEAST_ONCE}:
+        name = type_name(kind)
+        sums[name] = sums.get(name, 0) + counts.confirmed.get(kind, 0)
+    for name, confirmed in sorted(sums.items()):
+        yield labels(queue_type=name, dead_letter_strategy=AT_LEAST_ONCE), (confirmed,)
+
+
+@section("""
+    by protocol
+    histogram rabbitmq_message_size_bytes Sizes of the bodies that were published.
+""")
+def sizes(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each protocol."""
+    for protocol, arrived in sorted(_arrivals(chosen).items()):
+        yield _labels(protocol), (arrived.sizes(),)
+
+
+def _arrivals(chosen: Selection) -> dict[str, Arrivals]:
+    """Return the counters of published messages by protocol."""
+    arrivals = {
+        PROTOCOLS[version]: arrived
+        for version, arrived in chosen.source.registry.arrivals.items()
+        if version in PROTOCOLS
+    }
+    return {_USUAL: _NOTHING, **arrivals}
+
+
+@section("""
+    by protocol
+    counter rabbitmq_global_messages_delivered_total Messages delivered, or taken by a get.
+    counter rabbitmq_global_messages_delivered_consume_auto_ack_total Deliveries to consumers that \
+        do not acknowledge.
+    counter rabbitmq_global_messages_delivered_consume_manual_ack_total Deliveries to consumers \
+        that acknowledge.
+    counter rabbitmq_global_messages_delivered_get_auto_ack_total Messages taken with basic.get, \
+        no acknowledgement.
+    counter rabbitmq_global_messages_delivered_get_manual_ack_total Messages taken with basic.get \
+        and acknowledgement.
+    counter rabbitmq_global_messages_redelivered_total Deliveries marked as redelivered.
+    counter rabbitmq_global_messages_acknowledged_total Acknowledgements.
+    counter rabbitmq_global_messages_get_empty_total basic.get of an empty queue.
+""")
+def delivered(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each protocol."""
+    for protocol, counted in sorted(chosen.totals.counters.items()):
+        four = (counted.deliver_no_ack, counted.deliver, counted.get_no_ack, counted.get)
+        values = (sum(four), *four, counted.redeliver, counted.ack, counted.get_empty)
+        yield _labels(protocol), chosen.totals.never_less(f"delivered {protocol}", values)
+
+
+@section("""
+    by protocol
+    gauge rabbitmq_global_publishers Channels that have published.
+    gauge rabbitmq_global_consumers Consumers.
+""")
+def peers(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each protocol."""
+    for protocol, publishers in sorted(chosen.totals.publishers.items()):
+        yield _labels(protocol), (publishers, chosen.totals.consumers.get(protocol, 0))
 
 
 def _labels(protocol: str) -> str:
