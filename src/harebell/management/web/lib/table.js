@@ -139,6 +139,13 @@ function widths(columns) {
   return columns.map(({ width = "minmax(70px, 1fr)" }) => width).join(" ");
 }
 
+// A column of figures, which the broker sorts by: `field` is the path to one, as in FIELDS of a page.
+export function figure(label, field, shown, more) {
+  const names = field.split(".");
+  const cell = (row) => shown(names.reduce((value, name) => value?.[name], row));
+  return { label, sort: field, number: true, cell, ...more };
+}
+
 // The columns: {label, cell(row), sort, number, width, wide}; wide ones are left out on a phone.
 // `keyed(row)` is the key of a row whose cells have to outlive that others come before it.
 export function Table({

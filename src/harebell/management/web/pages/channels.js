@@ -8,25 +8,16 @@ import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
-import { Table } from "../lib/table.js";
+import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { ExchangeLink } from "./bindings.js";
 import { RangeChoice } from "./overview.js";
 
 const perSecond = (value) => `${rate(value)}/s`;
-const FIELDS = [
-  "name",
-  "number",
-  "user",
-  "vhost",
-  "confirm",
-  "transactional",
-  "consumer_count",
-  "prefetch_count",
-  "messages_unacknowledged",
-  "message_stats.publish_details.rate",
-  "message_stats.deliver_get_details.rate",
-].join(",");
+const FIELDS =
+  "name,number,user,vhost,confirm,transactional,consumer_count,prefetch_count," +
+  "messages_unacknowledged,message_stats.publish_details.rate," +
+  "message_stats.deliver_get_details.rate";
 
 function Modes({ channel }) {
   return html`${channel.confirm && html`<${Badge} title="publisher confirms">confirm</${Badge}>`}
@@ -43,43 +34,11 @@ const COLUMNS = [
   { label: "User", sort: "user", cell: (row) => row.user },
   { label: "Vhost", sort: "vhost", wide: true, cell: (row) => row.vhost },
   { label: "Mode", wide: true, cell: (row) => html`<${Modes} channel=${row} />` },
-  {
-    label: "Consumers",
-    sort: "consumer_count",
-    number: true,
-    wide: true,
-    width: "minmax(96px, 1fr)",
-    cell: (row) => count(row.consumer_count),
-  },
-  {
-    label: "Prefetch",
-    sort: "prefetch_count",
-    number: true,
-    wide: true,
-    width: "minmax(80px, 1fr)",
-    cell: (row) => count(row.prefetch_count),
-  },
-  {
-    label: "Unacked",
-    sort: "messages_unacknowledged",
-    number: true,
-    width: "minmax(80px, 1fr)",
-    cell: (row) => count(row.messages_unacknowledged),
-  },
-  {
-    label: "In/s",
-    sort: "message_stats.publish_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => rate(row.message_stats?.publish_details?.rate),
-  },
-  {
-    label: "Out/s",
-    sort: "message_stats.deliver_get_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => rate(row.message_stats?.deliver_get_details?.rate),
-  },
+  figure("Consumers", "consumer_count", count, { wide: true, width: "minmax(96px, 1fr)" }),
+  figure("Prefetch", "prefetch_count", count, { wide: true, width: "minmax(80px, 1fr)" }),
+  figure("Unacked", "messages_unacknowledged", count, { width: "minmax(80px, 1fr)" }),
+  figure("In/s", "message_stats.publish_details.rate", rate, { wide: true }),
+  figure("Out/s", "message_stats.deliver_get_details.rate", rate, { wide: true }),
 ];
 
 export function Channels() {

@@ -3,21 +3,12 @@ import { bytes, count } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/pieces.js";
 import { to } from "../lib/router.js";
-import { Table } from "../lib/table.js";
+import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 
-const FIELDS = [
-  "name",
-  "user",
-  "vhost",
-  "state",
-  "protocol",
-  "ssl",
-  "channels",
-  "user_provided_name",
-  "recv_oct_details.rate",
-  "send_oct_details.rate",
-].join(",");
+const FIELDS =
+  "name,user,vhost,state,protocol,ssl,channels,user_provided_name,recv_oct_details.rate," +
+  "send_oct_details.rate";
 
 // The name that the client gave, before the addresses.
 export function ConnectionLink({ connection }) {
@@ -48,28 +39,9 @@ const COLUMNS = [
     width: "minmax(100px, 1fr)",
     cell: (row) => `${row.protocol}${row.ssl ? ", TLS" : ""}`,
   },
-  {
-    label: "Channels",
-    sort: "channels",
-    number: true,
-    wide: true,
-    width: "minmax(80px, 1fr)",
-    cell: (row) => count(row.channels),
-  },
-  {
-    label: "In/s",
-    sort: "recv_oct_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => bytes(row.recv_oct_details?.rate),
-  },
-  {
-    label: "Out/s",
-    sort: "send_oct_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => bytes(row.send_oct_details?.rate),
-  },
+  figure("Channels", "channels", count, { wide: true, width: "minmax(80px, 1fr)" }),
+  figure("In/s", "recv_oct_details.rate", bytes, { wide: true }),
+  figure("Out/s", "send_oct_details.rate", bytes, { wide: true }),
 ];
 
 export function Connections() {

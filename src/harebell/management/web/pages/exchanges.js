@@ -1,29 +1,20 @@
 // All exchanges, and a form for a new one.
 import { useState } from "preact/hooks";
-import { path, send } from "../lib/api.js";
 import { rate } from "../lib/format.js";
-import { Choice, Field, Form, objectOf } from "../lib/forms.js";
+import { Choice } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold } from "../lib/pieces.js";
+import { Badge } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { useStore } from "../lib/store.js";
-import { Table } from "../lib/table.js";
+import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { listed, vhost } from "../lib/vhosts.js";
 import { ExchangeLink } from "./bindings.js";
-import { VhostField } from "./queues.js";
+import { Declaration } from "./queues.js";
 
-const FIELDS = [
-  "name",
-  "vhost",
-  "type",
-  "durable",
-  "auto_delete",
-  "internal",
-  "policy",
-  "message_stats.publish_in_details.rate",
-  "message_stats.publish_out_details.rate",
-].join(",");
+const FIELDS =
+  "name,vhost,type,durable,auto_delete,internal,policy,message_stats.publish_in_details.rate," +
+  "message_stats.publish_out_details.rate";
 
 export function ExchangeBadges({ exchange }) {
   return html`<${Badge}>${exchange.type}</${Badge}>
@@ -55,20 +46,8 @@ const COLUMNS = [
     width: "minmax(140px, 2fr)",
     cell: (row) => html`<${ExchangeBadges} exchange=${row} />`,
   },
-  {
-    label: "In/s",
-    sort: "message_stats.publish_in_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => rate(row.message_stats?.publish_in_details?.rate),
-  },
-  {
-    label: "Out/s",
-    sort: "message_stats.publish_out_details.rate",
-    number: true,
-    wide: true,
-    cell: (row) => rate(row.message_stats?.publish_out_details?.rate),
-  },
+  figure("In/s", "message_stats.publish_in_details.rate", rate, { wide: true }),
+  figure("Out/s", "message_stats.publish_out_details.rate", rate, { wide: true }),
 ];
 
 // The exchange types that the broker has.
@@ -78,38 +57,18 @@ function useTypes() {
   return names.length ? names : ["direct", "fanout", "topic", "headers"];
 }
 
-function NewExchange({ onMade }) {
-  const types = useTypes();
-  const make = async ({ vhost: where, name, type, durable, arguments: given }) => {
-    await send("PUT", `exchanges/${path(where, name)}`, {
-      type,
-      durable: durable === "true",
-      arguments: objectOf(given, "The arguments"),
-    });
-    onMade();
-    return `Exchange '${name}' is there.`;
-  };
-  return html`<${Fold} title="New exchange">
-    <${Form} label="New exchange" button="Declare" action=${make}>
-      <${VhostField} />
-      <${Field} label="Name" name="name" required />
-      <${Choice} label="Type" name="type" value="direct" options=${types} />
-      <${Field} label="After a restart" name="durable" value="true"
-        options=${[
-          ["true", "still there (durable)"],
-          ["false", "gone (transient)"],
-        ]} />
-      <${Field} label="Arguments" name="arguments" area
-        hint='as JSON: {"alternate-exchange": "unrouted"}' />
-    </${Form}></${Fold}>`;
-}
+const withType = (type, given) => ({ type, arguments: given });
 
 export function Exchanges() {
   useTitle("Exchanges");
   const chosen = useStore(vhost);
+  const types = useTypes();
   const [round, setRound] = useState(0);
   return html`<div class="title"><h1>Exchanges</h1></div>
     <${Table} label="Exchanges" where=${listed("exchanges", chosen)} columns=${COLUMNS}
       fields=${FIELDS} round=${round} />
-    <${NewExchange} onMade=${() => setRound(round + 1)} />`;
+    <${Declaration} kind="exchange" body=${withType} onMade=${() => setRound(round + 1)}
+      hint='as JSON: {"alternate-exchange": "unrouted"}'>
+      <${Choice} label="Type" name="type" value="direct" options=${types} />
+    </${Declaration}>`;
 }

@@ -7,25 +7,14 @@ import { html } from "../lib/html.js";
 import { Badge, Fold } from "../lib/pieces.js";
 import { to } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
-import { Table } from "../lib/table.js";
+import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { listed, useVhosts, vhost } from "../lib/vhosts.js";
 
-const FIELDS = [
-  "name",
-  "vhost",
-  "type",
-  "durable",
-  "auto_delete",
-  "exclusive",
-  "policy",
-  "messages_ready",
-  "messages_unacknowledged",
-  "messages",
-  "consumers",
-  "message_stats.publish_details.rate",
-  "message_stats.deliver_get_details.rate",
-].join(",");
+const FIELDS =
+  "name,vhost,type,durable,auto_delete,exclusive,policy,messages_ready," +
+  "messages_unacknowledged,messages,consumers,message_stats.publish_details.rate," +
+  "message_stats.deliver_get_details.rate";
 
 export function QueueBadges({ queue }) {
   return html`<${Badge}>${queue.type}</${Badge}>
@@ -59,40 +48,11 @@ const COLUMNS = [
     width: "minmax(140px, 1.6fr)",
     cell: (row) => html`<${QueueBadges} queue=${row} />`,
   },
-  {
-    label: "Ready",
-    sort: "messages_ready",
-    number: true,
-    cell: (row) => count(row.messages_ready),
-  },
-  {
-    label: "Unacked",
-    sort: "messages_unacknowledged",
-    number: true,
-    wide: true,
-    width: "minmax(80px, 1fr)",
-    cell: (row) => count(row.messages_unacknowledged),
-  },
-  {
-    label: "In/s",
-    sort: "message_stats.publish_details.rate",
-    number: true,
-    cell: (row) => rate(row.message_stats?.publish_details?.rate),
-  },
-  {
-    label: "Out/s",
-    sort: "message_stats.deliver_get_details.rate",
-    number: true,
-    cell: (row) => rate(row.message_stats?.deliver_get_details?.rate),
-  },
-  {
-    label: "Consumers",
-    sort: "consumers",
-    number: true,
-    wide: true,
-    width: "minmax(96px, 1fr)",
-    cell: (row) => count(row.consumers),
-  },
+  figure("Ready", "messages_ready", count),
+  figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(80px, 1fr)" }),
+  figure("In/s", "message_stats.publish_details.rate", rate),
+  figure("Out/s", "message_stats.deliver_get_details.rate", rate),
+  figure("Consumers", "consumers", count, { wide: true, width: "minmax(96px, 1fr)" }),
 ];
 
 export function VhostField({ given }) {
@@ -102,28 +62,31 @@ export function VhostField({ given }) {
     options=${names.length ? names : ["/"]} />`;
 }
 
-function NewQueue({ onMade }) {
+// A form that declares a queue or an exchange; `body(type, given)` has what the type decides.
+export function Declaration({ kind, hint, body, onMade, children }) {
   const make = async ({ vhost: where, name, type, durable, arguments: given }) => {
-    await send("PUT", `queues/${path(where, name)}`, {
+    await send("PUT", `${kind}s/${path(where, name)}`, {
       durable: durable === "true",
-      arguments: { "x-queue-type": type, ...objectOf(given, "The arguments") },
+      ...body(type, objectOf(given, "The arguments")),
     });
     onMade();
-    return `Queue '${name}' is there.`;
+    return `${kind === "queue" ? "Queue" : "Exchange"} '${name}' is there.`;
   };
-  return html`<${Fold} title="New queue"><${Form} label="New queue" button="Declare" action=${make}>
+  const title = `New ${kind}`;
+  return html`<${Fold} title=${title}><${Form} label=${title} button="Declare" action=${make}>
     <${VhostField} />
     <${Field} label="Name" name="name" required />
-    <${Field} label="Type" name="type" value="classic" options=${["classic", "quorum", "stream"]} />
+    ${children}
     <${Field} label="After a restart" name="durable" value="true"
       options=${[
         ["true", "still there (durable)"],
         ["false", "gone (transient)"],
       ]} />
-    <${Field} label="Arguments" name="arguments" area
-      hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}' />
+    <${Field} label="Arguments" name="arguments" area hint=${hint} />
   </${Form}></${Fold}>`;
 }
+
+const withType = (type, given) => ({ arguments: { "x-queue-type": type, ...given } });
 
 export function Queues() {
   useTitle("Queues");
@@ -132,5 +95,9 @@ export function Queues() {
   return html`<div class="title"><h1>Queues</h1></div>
     <${Table} label="Queues" where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
       round=${round} empty="There is no queue yet." />
-    <${NewQueue} onMade=${() => setRound(round + 1)} />`;
+    <${Declaration} kind="queue" body=${withType} onMade=${() => setRound(round + 1)}
+      hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}'>
+      <${Field} label="Type" name="type" value="classic"
+        options=${["classic", "quorum", "stream"]} />
+    </${Declaration}>`;
 }

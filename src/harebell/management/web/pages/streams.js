@@ -9,16 +9,9 @@ import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { listed, vhost } from "../lib/vhosts.js";
 
-const FIELDS = [
-  "name",
-  "vhost",
-  "type",
-  "messages",
-  "message_bytes",
-  "consumers",
-  "arguments",
-  "message_stats.publish_details.rate",
-].join(",");
+const FIELDS =
+  "name,vhost,type,messages,message_bytes,consumers,arguments," +
+  "message_stats.publish_details.rate";
 
 function Consumers({ of }) {
   return html`<${Section} id="readers" title="Consumers of streams">

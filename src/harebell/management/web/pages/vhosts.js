@@ -7,7 +7,7 @@ import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { Fold } from "../lib/pieces.js";
 import { has } from "../lib/session.js";
-import { Table } from "../lib/table.js";
+import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 
 function columns(onDeleted) {
@@ -26,12 +26,7 @@ function columns(onDeleted) {
       cell: (row) => row.default_queue_type || "classic",
     },
     { label: "Queues", sort: "queues", number: true, cell: (row) => count(row.queues) },
-    {
-      label: "Ready",
-      sort: "messages_ready",
-      number: true,
-      cell: (row) => count(row.messages_ready),
-    },
+    figure("Ready", "messages_ready", count),
     {
       label: "In/s",
       wide: true,
