@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from harebell.management.metrics import families
 from harebell.management.metrics.ages import Ages, Heads
-from harebell.management.metrics.groups import connections, queues
-from harebell.management.metrics.groups.totals import Totals
+from harebell.management.metrics.counted import Totals
+from harebell.management.metrics.groups import connections, queues, totals
 from harebell.management.metrics.section import HAREBELL, RABBITMQ, Section, Selection
 from harebell.management.metrics.text import NOT_YET, Row, Value, summed, written
 
@@ -73,7 +73,7 @@ class Scraper:
         for section in (connections.channels, connections.channel_state):
             sums = summed(section.rows(chosen), len(section.metrics))
             yield from written(RABBITMQ, section.metrics, sums)
-        for metrics, row in chosen.totals.sums():
+        for metrics, row in totals.sums(chosen):
             yield from written(RABBITMQ, metrics, [row])
         yield from _written((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
 

@@ -24,7 +24,7 @@ from harebell.management.metrics.text import Metric, Row, Value
 if TYPE_CHECKING:
     from harebell.base.counters import Counters
     from harebell.management.metrics.ages import Ages
-    from harebell.management.metrics.groups.totals import Totals
+    from harebell.management.metrics.counted import Totals
     from harebell.management.metrics.source import Source
     from harebell.model.queue.contract import Queue
 

@@ -1,9 +1,4 @@
-"""Metrics of the whole broker: what is open, what came and went, and messages by protocol.
-
-The counters are sums of what is open and what has ended. They are summed in slices, and a channel
-that closes meanwhile may be missing from one sum. So the largest value so far is written: a counter
-that falls would count as a restart of the broker.
-"""
+"""Metrics of the whole broker: what is open, what came and went, and messages by protocol."""
 
 from __future__ import annotations
 
@@ -12,9 +7,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from harebell.base.arrivals import Arrivals
-from harebell.base.counters import Counters, Traffic
-from harebell.base.slices import Slices
-from harebell.front.limits import STATISTICS_SLICE_OBJECTS
+from harebell.management.metrics.counted import PROTOCOLS, USUAL
 from harebell.management.metrics.groups import connections
 from harebell.management.metrics.groups.queues import type_name
 from harebell.management.metrics.section import (
@@ -30,19 +23,8 @@ from harebell.model.dead_letter import DELIVERY_LIMIT, EXPIRED, MAXLEN, REJECTED
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE
 
 if TYPE_CHECKING:
-    from harebell.front.common.totals import Sums, VhostAndVersion
-    from harebell.management.metrics.source import Source
+    from harebell.base.counters import Traffic
 
-PROTOCOLS = {
-    "0-8": "amqp08",
-    "0-9": "amqp09",
-    "0-9-1": "amqp091",
-    "0-10": "amqp010",
-    "0-10t": "amqp010t",
-}
-"""The label `protocol` of each version of AMQP."""
-_USUAL = "amqp091"
-"""The protocol that is always there, with zeros at first: a rate needs two samples."""
 _CLASSIC = "classic"
 _REASONS = (EXPIRED, REJECTED, MAXLEN, DELIVERY_LIMIT)
 _NOTHING = Arrivals()
@@ -51,83 +33,17 @@ _passed: Callable[[Traffic], tuple[int, ...]] = attrgetter(
 )
 
 
-class Totals:
-    """The counters of the whole broker at one moment.
-
-    Args:
-        source: the broker.
-        largest: the largest values that were written so far, by their name.
-
-    Attributes:
-        counters: of messages, by protocol.
-        all: of messages.
-        traffic: of bytes.
-        publishers: channels that have published, by protocol.
-        consumers: by protocol.
-        channels: the number of channels.
-    """
-
-    def __init__(self, source: Source, largest: dict[str, tuple[int, ...]]) -> None:
-        self._source = source
-        self._largest = largest
-        self.counters: dict[str, Counters] = {_USUAL: Counters()}
-        self.all = Counters()
-        self.traffic = Traffic()
-        self.publishers: dict[str, int] = {_USUAL: 0}
-        self.consumers: dict[str, int] = {_USUAL: 0}
-        self.channels = 0
-
-    def gather(self) -> Slices[None]:
-        """Sum everything; each step is one slice of work."""
-        registry = self._source.registry
-        sums = yield from registry.sums()
-        publishers = {_USUAL: 0}
-        consumers = {_USUAL: 0}
-        channels = 0
-        for piece in registry.in_pieces(STATISTICS_SLICE_OBJECTS):
-            for connection in piece:
-                protocol = PROTOCOLS.get(connection.version)
-                if protocol is None or connection.closing:
-                    continue
-                channels += len(connection.channels)
-                for channel in connection.channels.values():
-                    published = channel.counters.publish > 0
-                    publishers[protocol] = publishers.get(protocol, 0) + published
-                    consuming = len(channel.consumers or ())
-                    consumers[protocol] = consumers.get(protocol, 0) + consuming
-            yield
-        self.publishers, self.consumers, self.channels = publishers, consumers, channels
-        self._keep(sums)
-
-    def _keep(self, totals: dict[VhostAndVersion, Sums]) -> None:
-        """Keep the sums by protocol and of all."""
-        by_protocol = {_USUAL: Counters()}
-        everything, traffic = Counters(), Traffic()
-        for (_, version), sums in totals.items():
-            traffic.add(sums.traffic)
-            everything.add(sums.counters)
-            protocol = PROTOCOLS.get(version)
-            if protocol is not None:
-                by_protocol.setdefault(protocol, Counters()).add(sums.counters)
-        self.counters, self.all, self.traffic = by_protocol, everything, traffic
-
-    def never_less(self, what: str, values: tuple[int, ...]) -> tuple[int, ...]:
-        """Return values, each at least as large as at the last call for the same thing."""
-        before = self._largest.get(what, values)
-        largest = tuple([max(pair) for pair in zip(values, before, strict=True)])
-        self._largest[what] = largest
-        return largest
-
-    def sums(self) -> Iterator[tuple[tuple[Metric, ...], Row]]:
-        """Yield the metrics of connections and channels with their sums, closed ones included."""
-        traffic = (*connections.traffic.metrics, *connections.packets.metrics)
-        published, delivered = connections.channel_published, connections.channel_delivered
-        for what, metrics, values in (
-            ("channel published", published.metrics, published_counts(self.all)),
-            ("channel delivered", delivered.metrics, delivered_counts(self.all)),
-            ("traffic", traffic, _passed(self.traffic)),
-        ):
-            yield metrics, ("", self.never_less(what, values))
+def sums(chosen: Selection) -> Iterator[tuple[tuple[Metric, ...], Row]]:
+    """Yield the metrics of connections and channels with their sums, closed ones included."""
+    traffic = (*connections.traffic.metrics, *connections.packets.metrics)
+    sent, taken = connections.channel_published, connections.channel_delivered
+    totals = chosen.totals
+    for what, metrics, values in (
+        ("channel published", sent.metrics, published_counts(totals.all)),
+        ("channel delivered", taken.metrics, delivered_counts(totals.all)),
+        ("traffic", traffic, _passed(totals.traffic)),
+    ):
+        yield metrics, ("", totals.never_less(what, values))
 
 
 @figures("""
@@ -212,7 +128,7 @@ def published(chosen: Selection) -> Iterator[Row]:
 """)
 def logins(chosen: Selection) -> Iterator[Row]:
     """Yield a row for each protocol, HTTP included."""
-    counts = {_USUAL: (0, 0)}
+    counts = {USUAL: (0, 0)}
     for version, (succeeded, failed) in chosen.source.registry.logins.items():
         protocol = PROTOCOLS.get(version, "unknown")
         before = counts.get(protocol, (0, 0))
@@ -296,7 +212,7 @@ def _arrivals(chosen: Selection) -> dict[str, Arrivals]:
         for version, arrived in chosen.source.registry.arrivals.items()
         if version in PROTOCOLS
     }
-    return {_USUAL: _NOTHING, **arrivals}
+    return {USUAL: _NOTHING, **arrivals}
 
 
 @section("""
