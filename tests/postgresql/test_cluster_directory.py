@@ -11,10 +11,12 @@ import pytest
 
 from harebell.base.errors import StoreError
 from harebell.cluster import cluster_directory
-from harebell.cluster.cluster_directory import CLUSTER_SCHEME, ClusterDirectory, View
+from harebell.cluster.cluster_directory import ClusterDirectory, View
 from harebell.cluster.postgresql.database import Database
 from harebell.cluster.postgresql.ownership import claim, read_store
+from harebell.cluster.postgresql.shared_tables import ClusterTables
 from harebell.cluster.postgresql.tables import Tables
+from harebell.cluster.shared import CLUSTER_SCHEME
 from harebell.cluster.stores import schema_of
 from tests.patience import SECONDS, reached
 from tests.postgresql.servers import PostgresServer
@@ -43,7 +45,9 @@ class Owner:
             if serves:
                 address = f'{{"{CLUSTER_SCHEME}": "127.0.0.1:{store}"}}'
                 link.execute(tables.statement("UPDATE {store} SET addresses = %s"), (address,))
-        self.directory = ClusterDirectory(database, BASE, stores, store, lambda _level, _line: None)
+        self.directory = ClusterDirectory(
+            ClusterTables(database, BASE, stores), store, lambda _level, _line: None
+        )
 
     async def start(self) -> None:
         """Begin to follow the cluster."""
@@ -235,7 +239,9 @@ def test_a_start_waits_for_a_slow_first_answer(url: str) -> None:
         async with _owners(url):
             pass
         database = Database(url, BASE, 500, "broker", "fsync")
-        directory = ClusterDirectory(database, BASE, 2, 1, lambda _level, _line: None)
+        directory = ClusterDirectory(
+            ClusterTables(database, BASE, 2), 1, lambda _level, _line: None
+        )
         with psycopg.connect(url) as link:
             link.execute(f"LOCK TABLE {BASE}.vhost IN ACCESS EXCLUSIVE MODE")
             starting = asyncio.create_task(directory.start())
@@ -250,7 +256,9 @@ def test_a_start_waits_for_a_slow_first_answer(url: str) -> None:
 def test_a_cluster_that_cannot_be_read_is_said_so(url: str) -> None:
     async def play() -> None:
         database = Database(url, BASE, 500, "broker", "fsync")
-        directory = ClusterDirectory(database, BASE, 1, 1, lambda _level, _line: None)
+        directory = ClusterDirectory(
+            ClusterTables(database, BASE, 1), 1, lambda _level, _line: None
+        )
         # Nobody has made the schema.
         with pytest.raises(StoreError, match="the tables of the cluster cannot be read"):
             await directory.start()

@@ -445,19 +445,6 @@ def test_a_copy_of_one_store_says_where_the_other_vhosts_are(
     assert "not copied" not in copied("two", "--schema=harebell_2")
 
 
-def test_a_data_directory_is_one_store() -> None:
-    done = subprocess.run(
-        [harebell_command(), "serve", "--port=0", "--storage-stores=2"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env=environment({}),
-        check=False,
-    )
-    assert done.returncode == 1
-    assert "the data directory is one store: set storage to a URL of PostgreSQL" in done.stderr
-
-
 def test_a_cluster_port_in_use_is_named(postgresql: PostgresServer, database: str) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -204,7 +204,7 @@ class ClientHandover(Forwarder):
         owner = None if store is None else self._owners.address_of(store)
         if store is None or owner is None:
             raise NotReached
-        if peer.tls and not owner.fingerprint:
+        if peer.tls and not (owner.fingerprint or owner.is_local):
             raise Unreachable(
                 f"the client has come over TLS, and the broker at {owner.address} has no "
                 "TLS at its cluster port: give it a certificate with tls_cert and tls_key"

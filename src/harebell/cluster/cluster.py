@@ -10,12 +10,7 @@ from harebell.base.errors import StoreError
 from harebell.cluster import stores
 from harebell.cluster.client_handover import SERVICE as CLIENTS
 from harebell.cluster.client_handover import ClientHandover, clients_service
-from harebell.cluster.cluster_directory import (
-    CLUSTER_SCHEME,
-    FINGERPRINT,
-    ClusterDirectory,
-    View,
-)
+from harebell.cluster.cluster_directory import FINGERPRINT, ClusterDirectory, View
 from harebell.cluster.command_caller import SERVICE as COMMANDS
 from harebell.cluster.command_service import CommandService
 from harebell.cluster.commands import ClusterCommands
@@ -27,6 +22,7 @@ from harebell.cluster.link import ClusterListener, LinkTls, Service
 from harebell.cluster.local_handover import NAME as CLIENTS_SOCKET
 from harebell.cluster.local_handover import LocalHandover, give
 from harebell.cluster.postgresql.addresses import reachable
+from harebell.cluster.shared import CLUSTER_SCHEME, Member
 from harebell.cluster.stores import FIRST_STORE
 from harebell.cluster.usage import SERVICE as USAGE
 from harebell.cluster.usage import UsageElsewhere, UsageService
@@ -36,7 +32,6 @@ from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
-    from harebell.cluster.postgresql.owned_store import OwnedStore
     from harebell.config import Config
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.peer import Peer
@@ -76,7 +71,7 @@ class Cluster:
 
     Args:
         app: the broker.
-        owned: its store.
+        member: what it is in the cluster.
         context: the broker and its users.
         dispatcher: runs commands.
 
@@ -87,21 +82,18 @@ class Cluster:
     def __init__(
         self,
         app: ClusterApp,
-        owned: OwnedStore,
+        member: Member,
         context: AdminContext,
         dispatcher: Dispatcher,
     ) -> None:
         self._app = app
-        self._owned = owned
-        config = app.config
+        self._member = member
         self._context = context
-        context.store = owned.number
+        context.store = member.number
         context.vhost_names = lambda: self.directory.view.vhosts
         self._dispatcher = dispatcher
         self._tasks = BackgroundTasks()
-        self.directory = ClusterDirectory(
-            owned.database, config.storage_schema, config.storage_stores, owned.number, context.log
-        )
+        self.directory = ClusterDirectory(member.shared(), member.number, context.log)
         self.directory.changed = self._changed
         self._copy = UsersCopy(context.users, self.directory.write_users)
         self._listener: ClusterListener | None = None
@@ -115,11 +107,11 @@ class Cluster:
         """Learn about the cluster, and let it know what this store has.
 
         Raises:
-            StoreError: the database cannot be used.
+            StoreError: what the stores share cannot be used.
             StartError: the cluster port cannot be used.
         """
         directory, broker = self.directory, self._context.broker
-        await directory.start(self._owned.ownership.epoch)
+        await directory.start(await asyncio.to_thread(self._member.claim))
         self._check_stores()
         # The store decides: the owner before this one may have ended after it had made or deleted a
         # vhost, or changed a user, and before the other owners knew.
@@ -140,7 +132,7 @@ class Cluster:
         await self._listen()
         if directory.number != FIRST_STORE:
             sender = EventSender(
-                directory, broker.events, broker.log, self._owned.node, self._app.logger.write
+                directory, broker.events, broker.log, self._member.node, self._app.logger.write
             )
             self._ends.append(sender.close)
 
@@ -173,15 +165,23 @@ class Cluster:
         self._ends += [service.close for service in lines.values()]
         services: dict[str, Service] = {name: service.serve for name, service in lines.items()}
         services[CLIENTS] = clients_service(app.protocol_of)
-        tls = None if app.tls is None else LinkTls(app.tls)
+        path = self._member.socket
+        # Within a machine there is nobody to keep the bytes from.
+        tls = None if app.tls is None or path is not None else LinkTls(app.tls)
         listener = ClusterListener(services, self.directory.secret, tls, report)
         host, port = app.config.host, app.config.storage_cluster_port
         try:
-            await listener.listen(host, port)
+            if path is None:
+                await listener.listen(host, port)
+            else:
+                listener.listen_locally(path)
         except OSError as error:
+            why = error.strerror or error
             raise StartError(
-                f"storage_cluster_port: {host}:{port} cannot be listened on: "
-                f"{error.strerror or error}; set it to another port, or to 0 for a free one"
+                f"storage_cluster_port: {host}:{port} cannot be listened on: {why}; set it to "
+                "another port, or to 0 for a free one"
+                if path is None
+                else f"{path} cannot be listened on: {why}"
             ) from None
         self._listener = listener
         self._ends.append(listener.close)
@@ -220,7 +220,7 @@ class Cluster:
     def _give(self, store: int, peer: Peer, transport: asyncio.Transport, sent: bytes) -> bool:
         """Give a client to the owner of a store, if that is a process of this machine."""
         owner = self.directory.view.owners.get(store)
-        if owner is None or owner.broker != self._owned.node:
+        if owner is None or owner.broker != self._member.node:
             return False
         data_dir = stores.data_dir_of(self._app.config.data_dir, self.directory.number, store)
         return give(data_dir / CLIENTS_SOCKET, peer, transport, sent)
@@ -230,16 +230,19 @@ class Cluster:
         app, listener = self._app, self._listener
         listening = [(each.scheme, each.host, each.port) for each in app.listeners]
         listening += [(each.scheme, each.host, each.port) for each in app.http_listeners]
-        if listener is not None:
+        path = self._member.socket
+        if listener is not None and path is None:
             listening.append((CLUSTER_SCHEME, listener.host, listener.port))
         addresses = reachable(app.config, listening)
-        if listener is not None:
+        if path is not None:
+            addresses[CLUSTER_SCHEME] = str(path)
+        elif listener is not None:
             addresses[FINGERPRINT] = listener.fingerprint
         return addresses
 
     def publish(self) -> None:
         """Let the other brokers know the addresses of this one."""
-        self._owned.ownership.publish(self.addresses())
+        self._member.publish(self.addresses())
 
     def close(self) -> None:
         """Serve the other brokers no more."""

@@ -1,7 +1,8 @@
 """What a process knows of its cluster: the owners of the stores, and where each vhost lives.
 
-A thread reads it from the database whenever it has changed, and a few times per lease. So looking
-something up is a look at a dict, and a change of another process is known within milliseconds.
+A thread reads what the stores share (`shared.py`) whenever it has changed, and a few times per
+lease. So looking something up is a look at a dict, and a change of another process is known within
+milliseconds.
 
 A change that has to be known before its command is answered (a new vhost, a new user) is written
 with a new version, and waits until every owner that serves has acknowledged that version.
@@ -15,7 +16,7 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent import futures
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from harebell.base.errors import StoreError
 from harebell.cluster.limits import (
@@ -24,28 +25,21 @@ from harebell.cluster.limits import (
     CLUSTER_LOAD_SECONDS,
     CLUSTER_LOOK_SECONDS,
 )
-from harebell.cluster.postgresql.database import Database, driver
+from harebell.cluster.shared import CLUSTER_SCHEME, OwnerRow, Shared
 from harebell.cluster.stores import FIRST_STORE, ClusterAddress
-from harebell.cluster.tables import ClusterTables, OwnerRow
 
-if TYPE_CHECKING:
-    from psycopg import Connection
-
-CLUSTER_SCHEME = "cluster"
-"""The key of the cluster port among the addresses of an owner."""
 FINGERPRINT = "fingerprint"
 """The key of the fingerprint of its certificate."""
-_MS = 1_000
 _RETRY_SECONDS = 0.25
 _ACKNOWLEDGED_LOOK_SECONDS = 0.003
 _T = TypeVar("_T")
 
 
 class View(NamedTuple):
-    """What the database had at one moment.
+    """What was shared at one moment.
 
     Args:
-        version: of the shared tables.
+        version: of what is shared.
         owners: by the number of the store.
         vhosts: the store of each vhost.
         users: all users, as the owner of store 1 has written them.
@@ -58,18 +52,16 @@ class View(NamedTuple):
 
 
 class ClusterDirectory:
-    """Knows the cluster, and changes the tables that its stores share.
+    """Knows the cluster, and changes what its stores share.
 
     Args:
-        database: where the store of this process is.
-        base: the schema of store 1.
-        stores: how many stores there are.
+        shared: what they share.
         number: of the store of this process.
         report: called in any thread with a level and a line.
 
     Attributes:
         number: as given.
-        stores: as given.
+        stores: how many there are.
         secret: what the brokers of the cluster know each other by; b"" before `start` has ended.
         view: what was read last.
         changed: awaited in the event loop after a change; the version is acknowledged when it has
@@ -78,19 +70,16 @@ class ClusterDirectory:
 
     def __init__(
         self,
-        database: Database,
-        base: str,
-        stores: int,
+        shared: Shared,
         number: int,
         report: Callable[[str, str], None],
     ) -> None:
         self.number = number
-        self.stores = stores
+        self.stores = shared.stores
         self.secret = b""
         self.view = View()
         self.changed: Callable[[View], Awaitable[None]] = _nothing
-        self._database = database
-        self._tables = ClusterTables(base, stores)
+        self._shared = shared
         self._report = report
         self._loop = asyncio.get_running_loop()
         self._epoch = 0
@@ -119,7 +108,7 @@ class ClusterDirectory:
         """
         self._epoch = epoch
         self._thread.start()
-        for seconds in (self._database.lease_ms / _MS, CLUSTER_FIRST_SECONDS):
+        for seconds in (self._shared.patience, CLUSTER_FIRST_SECONDS):
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
                     await self._ready.wait()
@@ -159,47 +148,47 @@ class ClusterDirectory:
             store: its number; None for the one whose owner has the least to do.
 
         Raises:
-            StoreError: the database cannot be used.
+            StoreError: what is shared cannot be used.
         """
         chosen = self._lightest() if store is None else store
-        return await self._change(lambda link: self._tables.place(link, vhost, chosen))
+        return await self._change(lambda link: self._shared.place(link, vhost, chosen))
 
     async def forget(self, vhost: str) -> None:
         """Remove a vhost that was deleted.
 
         Raises:
-            StoreError: the database cannot be used.
+            StoreError: what is shared cannot be used.
         """
-        await self._change(lambda link: self._tables.forget(link, vhost))
+        await self._change(lambda link: self._shared.forget(link, vhost))
 
     async def keep(self, vhost: str) -> None:
         """Write down that a vhost is in the store of this process.
 
         Raises:
-            StoreError: the database cannot be used.
+            StoreError: what is shared cannot be used.
         """
-        await self._change(lambda link: self._tables.place(link, vhost, self.number))
+        await self._change(lambda link: self._shared.place(link, vhost, self.number))
 
     async def register(self, vhosts: set[str]) -> None:
         """Write down which vhosts the store of this process has, before it serves.
 
         Raises:
-            StoreError: the database cannot be used.
+            StoreError: what is shared cannot be used.
         """
-        await self._change(lambda link: self._tables.register(link, self.number, vhosts))
+        await self._change(lambda link: self._shared.register(link, self.number, vhosts))
 
     async def write_users(self, users: str) -> None:
         """Replace the users; every owner knows them then.
 
         Raises:
-            StoreError: the database cannot be used, or store 1 has another owner.
+            StoreError: what is shared cannot be used, or store 1 has another owner.
         """
         # The view may be older than what was written last.
         if users == (self.view.users if self._users is None else self._users):
             return
         # If the change fails its outcome is unknown: the next call has to write again.
         self._users = ""
-        if not await self._change(lambda link: self._tables.write_users(link, users, self._epoch)):
+        if not await self._change(lambda link: self._shared.write_users(link, users, self._epoch)):
             raise StoreError("the users were not changed: store 1 has another owner now")
         self._users = users
 
@@ -217,30 +206,30 @@ class ClusterDirectory:
 
         return min(range(FIRST_STORE, FIRST_STORE + self.stores), key=busy)
 
-    async def _change(self, work: Callable[[Connection[Any]], _T]) -> _T:
+    async def _change(self, work: Callable[[Any], _T]) -> _T:
         """Change the shared tables, and wait until the owners that serve know it."""
 
         def changed() -> _T:
             try:
-                with self._database.connect() as link:
+                with self._shared.connect() as link:
                     done = work(link)
                     self._wait_for_owners(link)
                     return done
-            except driver().Error as error:
-                raise StoreError(self._database.reason(error)) from None
+            except self._shared.errors as error:
+                raise StoreError(self._shared.reason(error)) from None
 
         return await asyncio.to_thread(changed)
 
-    def _wait_for_owners(self, link: Connection[Any]) -> None:
+    def _wait_for_owners(self, link: Any) -> None:
         """Wait until all owners have acknowledged the present version.
 
         One that does not within a lease loses its store: the next owner reads everything before it
         serves.
         """
-        version = self._tables.version(link)
-        until = time.monotonic() + max(CLUSTER_KNOWN_SECONDS, self._database.lease_ms / _MS)
+        version = self._shared.version(link)
+        until = time.monotonic() + max(CLUSTER_KNOWN_SECONDS, self._shared.patience)
         while time.monotonic() < until:
-            serving = [each for each in self._tables.owners(link).values() if each.serves]
+            serving = [each for each in self._shared.owners(link).values() if each.serves]
             if all(each.version >= version for each in serving):
                 return
             time.sleep(_ACKNOWLEDGED_LOOK_SECONDS)
@@ -250,32 +239,30 @@ class ClusterDirectory:
         failure = ""
         while not self._over.is_set():
             try:
-                with self._database.connect() as link:
-                    self._tables.make(link)
-                    self.secret = self._tables.secret(link)
-                    link.execute(f'LISTEN "{self._tables.channel}"')
+                with self._shared.connect() as link:
+                    self._shared.prepare(link)
+                    self.secret = self._shared.secret(link)
                     while not self._over.is_set():
                         self._look(link)
                         self._look_beyond(link)
                         if failure:
                             failure = ""
                             self._report("info", "the tables of the cluster can be read again")
-                        for _ in link.notifies(timeout=CLUSTER_LOOK_SECONDS, stop_after=1):
-                            break
+                        self._shared.wait(link, CLUSTER_LOOK_SECONDS)
             except Exception as error:  # whatever a row has in it, it is read again
-                text = self._database.reason(error)
+                text = self._shared.reason(error)
                 self._failure = text
                 if text != failure and self._ready.is_set():
                     failure = text
                     self._report("warning", f"cannot read the tables of the cluster: {text}")
                 self._over.wait(_RETRY_SECONDS)
 
-    def _look(self, link: Connection[Any]) -> None:
+    def _look(self, link: Any) -> None:
         """Read what has changed, and acknowledge what was taken over."""
         before = self.view
-        version, owners = self._tables.version(link), self._tables.owners(link)
+        version, owners = self._shared.version(link), self._shared.owners(link)
         if version != before.version:
-            view = View(version, owners, self._tables.vhosts(link), self._tables.users(link))
+            view = View(version, owners, self._shared.vhosts(link), self._shared.users(link))
         else:
             view = before._replace(owners=owners)
         if version != before.version or not self._ready.is_set() or self._refusal:
@@ -294,7 +281,7 @@ class ClusterDirectory:
         if self._acknowledged != version or self._load.is_due():
             self._acknowledged = version
             share = self._load.share()
-            self._tables.acknowledge(link, self.number, self._epoch, version, share)
+            self._shared.acknowledge(link, self.number, self._epoch, version, share)
 
     def _is_refused(self, taking: futures.Future[None]) -> bool:
         """True if the broker could not act on the view: then it is not acknowledged."""
@@ -304,12 +291,12 @@ class ClusterDirectory:
             self._report("error", f"a change in the cluster was not taken over: {self._refusal}")
         return bool(self._refusal)
 
-    def _look_beyond(self, link: Connection[Any]) -> None:
+    def _look_beyond(self, link: Any) -> None:
         """Warn of a machine that has more stores: what is in them cannot be reached from here."""
         if not self._epoch or time.monotonic() - self._beyond_read_at < CLUSTER_LOAD_SECONDS:
             return
         self._beyond_read_at = time.monotonic()
-        before, self._beyond = self._beyond, self._tables.owner_beyond(link)
+        before, self._beyond = self._beyond, self._shared.owner_beyond(link)
         if self._beyond is None or before is None or before == self._beyond:
             return  # it has none, or one that has gone without giving it back
         owner = self._beyond[0]

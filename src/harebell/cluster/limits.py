@@ -82,3 +82,7 @@ LOCAL_CLIENT_GONE_SECONDS = 3.0
 HAND_OVER_BYTES = 24_576
 """What a client may send until connection.open is answered, in a cluster of several stores: all of
 it is kept for the owner of the vhost. A larger `initial_frame_max` adds to it."""
+WORKERS_PATIENCE_SECONDS = 5.0
+"""How long a change waits for the other processes of a data directory: a start may take a while."""
+WORKERS_SECRET_BYTES = 32
+"""Random bytes by which these processes know each other."""

@@ -51,6 +51,8 @@ _NONCE_BYTES = 16
 _NONCE_DIGITS = 2 * _NONCE_BYTES
 _CALLER, _LISTENER = b"caller", b"listener"
 _CALL_PARTS = 3
+_OWNER_ONLY = 0o600
+_LOCAL = "a process of this machine"
 _BEGIN, _END = "-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----"
 
 Header = Mapping[str, Any]
@@ -172,6 +174,24 @@ class ClusterListener:
         sockets = await bound(self._loop, host, port)
         self._acceptor = Acceptor(self._loop, sockets, self._accepted)
 
+    def listen_locally(self, path: Path) -> None:
+        """Begin to listen at a Unix socket, in place of one that an ended process has left.
+
+        Raises:
+            OSError: it cannot be made.
+        """
+        path.unlink(missing_ok=True)
+        made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            made.bind(os.fspath(path))
+            path.chmod(_OWNER_ONLY)
+            made.listen(LINK_HANDSHAKES)
+            made.setblocking(False)
+        except OSError:
+            made.close()
+            raise
+        self._acceptor = Acceptor(self._loop, [made], self._accepted)
+
     @property
     def host(self) -> str:
         """Return the address that it listens on."""
@@ -206,11 +226,13 @@ class ClusterListener:
             return
         self._full = full
         try:
-            host, port = link.getpeername()[:2]
+            name = link.getpeername()
         except OSError:
             link.close()  # it has gone
             return
-        task = self._loop.create_task(self._greet(link, host_port(host, port)))
+        is_local = link.family == socket.AF_UNIX
+        host, caller = (_LOCAL, _LOCAL) if is_local else (name[0], host_port(*name[:2]))
+        task = self._loop.create_task(self._greet(link, caller))
         self._greeting[task] = host, self._loop.time()
         task.add_done_callback(lambda done: self._greeting.pop(done, None))
 
@@ -299,17 +321,9 @@ async def open_link(where: ClusterAddress, secret: bytes, header: Header) -> asy
     # The nonce and the proof are in the same line, which the listener limits.
     if len(text) > LINK_LINE_BYTES // 2:
         raise LinkError(f"the header of the connection has {len(text)} bytes, which is too long")
-    host, _, port = where.address.rpartition(":")
     lines = _Handshake()
     context = _calling_context() if where.fingerprint else None
-    await asyncio.get_running_loop().create_connection(
-        lambda: lines,
-        host.strip("[]"),
-        int(port),
-        ssl=context,
-        # None would mean the host, and its name would be sent and compared.
-        server_hostname=None if context is None else "",
-    )
+    await _connect(where, lines, context)
     try:
         if context is not None:
             _compare(where, lines.transport)
@@ -321,6 +335,24 @@ async def open_link(where: ClusterAddress, secret: bytes, header: Header) -> asy
     except BaseException:
         lines.transport.abort()
         raise
+
+
+async def _connect(
+    where: ClusterAddress, lines: _Handshake, context: ssl.SSLContext | None
+) -> None:
+    loop = asyncio.get_running_loop()
+    if where.is_local:
+        await loop.create_unix_connection(lambda: lines, where.address)
+        return
+    host, _, port = where.address.rpartition(":")
+    await loop.create_connection(
+        lambda: lines,
+        host.strip("[]"),
+        int(port),
+        ssl=context,
+        # None would mean the host, and its name would be sent and compared.
+        server_hostname=None if context is None else "",
+    )
 
 
 async def _call(lines: _Handshake, secret: bytes, text: bytes) -> None:

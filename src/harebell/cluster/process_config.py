@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from harebell.cluster.stores import FIRST_STORE, data_dir_of
+from harebell.config.errors import ConfigError
 
 if TYPE_CHECKING:
     from harebell.config import Config
@@ -17,8 +18,18 @@ def config_of(config: Config, number: int) -> Config:
     """Return the configuration for the process of a store, one of several on this machine.
 
     Ports and logs that cannot be shared get the number of the store. The memory of the machine is
-    shared evenly.
+    shared evenly. `workers` becomes `storage_stores`.
+
+    Raises:
+        ConfigError: both are given, and differ.
     """
+    if config.workers > 1:
+        if config.storage_stores not in (1, config.workers):
+            raise ConfigError(
+                f"workers is {config.workers}, and storage_stores is {config.storage_stores}: they "
+                "are names of the same number, so leave one of them out"
+            )
+        config = replace(config, storage_stores=config.workers)
     if config.storage_stores == 1:
         return config
     high = config.memory_high_watermark
@@ -61,13 +72,8 @@ def check_stores(config: Config) -> None:
 
     if config.storage_stores == 1:
         return
-    if not config.storage:
-        raise StartError(
-            f"storage_stores is {config.storage_stores}, and the data directory is one store: set "
-            "storage to a URL of PostgreSQL, or leave storage_stores out"
-        )
     if config.load_definitions is not None or config.definitions_import_backend == "https":
         raise StartError(
             "load_definitions imports into one store: leave it out, and import definitions over "
-            "the HTTP API, or leave storage_stores out"
+            "the HTTP API, or have one store"
         )

@@ -28,13 +28,18 @@ class ClusterAddress(NamedTuple):
 
     Args:
         epoch: of its claim.
-        address: "host:port" of its cluster port.
+        address: "host:port" of its cluster port, or the path of its Unix socket.
         fingerprint: SHA-256 of its certificate in hexadecimal; "" for a port without TLS.
     """
 
     epoch: int
     address: str
     fingerprint: str = ""
+
+    @property
+    def is_local(self) -> bool:
+        """Whether it is a Unix socket, whose bytes no network sees."""
+        return self.address.startswith("/")
 
 
 class OwnerDirectory(Protocol):

@@ -41,6 +41,7 @@ from harebell.server.net.tls import StartError
 from harebell.server.service_manager import ServiceManager
 
 if TYPE_CHECKING:
+    from harebell.cluster.workers.layout import Layout
     from harebell.config import Config
 
 _COMPLETE = b"Server startup complete\n"
@@ -104,16 +105,27 @@ class Supervisor:
         self._code = 0
         self._processes: list[_Process] = []
         self._handed = HandedSockets()
+        self._layout: Layout | None = None
 
     async def run(self) -> int:
         """Run until SIGTERM or SIGINT, and return the exit code.
 
         Raises:
             StartError: a port cannot be used.
+            StoreError: the data directory cannot be used.
         """
         check_stores(self._config)
         loop = asyncio.get_running_loop()
-        self._handed = await self._bind()
+        if not self._config.storage:
+            # Imported only if it is used: with PostgreSQL the stores are in a database.
+            from harebell.cluster.workers.layout import Layout
+
+            self._layout = Layout(self._config.data_dir, self._config.storage_stores)
+        try:
+            self._handed = await self._bind()
+        except StartError:
+            self._close()
+            raise
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._ending.set)
         loop.add_signal_handler(signal.SIGHUP, self._hang_up)
@@ -135,8 +147,13 @@ class Supervisor:
                 each.close()
             self._handed.close()
             self._manager.close()
+            self._close()
             shutil.rmtree(directory, ignore_errors=True)
         return self._code
+
+    def _close(self) -> None:
+        if self._layout is not None:
+            self._layout.close()
 
     async def _bind(self) -> HandedSockets:
         """Open the ports that all processes listen at.
@@ -194,8 +211,11 @@ class Supervisor:
         while not self._ending.is_set():
             began = loop.time()
             code = await self._run_once(process)
+            if self._layout is not None:
+                self._layout.ended(process.number)
             if self._ending.is_set():
-                self._code = self._code or code
+                # One that has not begun to serve ends by the signal itself.
+                self._code = self._code or (0 if code == -signal.SIGTERM else code)
                 return
             if not process.ready.is_set():
                 # It has never served: a fault such as a wrong password would only repeat itself.

@@ -27,7 +27,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
-from harebell.cluster.stores import number_of
+from harebell.cluster.stores import FIRST_STORE, number_of
 from harebell.config import Config, Configuration, memory_bytes
 from harebell.config.shown import shown_values
 from harebell.front.arrival import Arrival
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from harebell.cluster.cluster import Cluster
     from harebell.cluster.postgresql.owned_store import OwnedStore
     from harebell.cluster.postgresql.step_down import StepDown
+    from harebell.cluster.shared import Member
     from harebell.management.backends.configured import Backends
 
 _SEED_BYTES = 8
@@ -98,6 +99,10 @@ class App:
         time_source: the clocks; None for those of the machine.
         leave: ends the process with an exit code when the disk has failed.
         owned: the store in PostgreSQL; None for one in the data directory.
+        worker: this process among those of a data directory; None if it is the only one.
+
+    Attributes:
+        member: what this broker is in a cluster; None for the only store of a data directory.
 
     Raises:
         StoreError: the data directory is in use or unusable; the text is for the user.
@@ -111,8 +116,10 @@ class App:
         time_source: TimeSource | None = None,
         leave: Callable[[int], object] = os._exit,
         owned: OwnedStore | None = None,
+        worker: Member | None = None,
     ) -> None:
         self.config = config
+        self.member: Member | None = worker if owned is None else owned
         self._time = time_source or MachineTime()
         self._leave = leave
         self.clock: Callable[[], float] = self._time.monotonic
@@ -145,9 +152,13 @@ class App:
         self.users.later = self._verifying
         self._backends = self._make_backends(config)
         self.users.complaint = lambda name, password: complaint_of(self.config, name, password)
-        restore_broker(self.broker, self.storage, config, self.logger.write)
+        # What a new broker has is in store 1 of its cluster.
+        has_users = self.member is None or self.member.number == FIRST_STORE
+        restore_broker(
+            self.broker, self.storage, config, self.logger.write, has_default_vhost=has_users
+        )
         self.new_vhosts = restore_users(
-            self.broker, self.users, self.storage, config, self.logger.write
+            self.broker, self.users, self.storage, config, self.logger.write, has_users=has_users
         )
         self.flusher = self.turns.flusher = self._make_flusher()
         self.alarms = Alarms(
@@ -317,11 +328,11 @@ class App:
             self.tls = ServerTls(self.config, self.logger.write)
         context = self._make_context()
         dispatcher = self.dispatcher = Dispatcher(context, self.flush_soon)
-        if self.storage.owned is not None:
-            # Imported only if it is used: it loads the driver of PostgreSQL.
+        if self.member is not None:
+            # Imported only if it is used: most brokers have one store.
             from harebell.cluster.cluster import Cluster
 
-            self.cluster = Cluster(self, self.storage.owned, context, dispatcher)
+            self.cluster = Cluster(self, self.member, context, dispatcher)
             await self.cluster.start()
         handed = handed or HandedSockets()
         self.open_http = lambda: serve_http(
@@ -353,8 +364,9 @@ class App:
         # in their backlogs would wait for ever.
         handed.close()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
-        if self.step_down is not None and self.cluster is not None:
+        if self.cluster is not None:
             self.cluster.publish()
+        if self.step_down is not None:
             self.step_down.start()
         self.turns.start()
         self._started = True

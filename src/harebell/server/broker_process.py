@@ -15,6 +15,8 @@ from collections.abc import Callable
 from harebell.base import impl
 from harebell.base.errors import HarebellError
 from harebell.base.heap import keep_heap
+from harebell.cluster.stores import number_of
+from harebell.cluster.workers.layout import check_one
 from harebell.config import Config, Configuration
 from harebell.server import limits
 from harebell.server.app import App, ReadConfig, node_name
@@ -22,7 +24,13 @@ from harebell.server.disk.erasure import erase
 from harebell.server.file_limits import ask_for_more
 from harebell.server.logs.logger import Logger
 from harebell.server.memory_tuning import bound_collections
-from harebell.server.net.handed_sockets import Claimed, EndedAsStandby, HandedSockets, kept
+from harebell.server.net.handed_sockets import (
+    Claimed,
+    EndedAsStandby,
+    HandedSockets,
+    inherited,
+    kept,
+)
 from harebell.server.net.tls import StartError
 from harebell.server.service_manager import ServiceManager
 
@@ -34,14 +42,21 @@ async def _own_store(
 
     Raises:
         EndedAsStandby: it was told to end before.
+        StoreError: the data directory has another number of stores.
     """
+    number = number_of(os.environ)
+    if not config.storage and config.storage_stores > 1:
+        # Imported only if it is used: most brokers have one store.
+        from harebell.cluster.workers.worker import Worker
+
+        worker = Worker(config, number, node_name(config))
+        return Claimed(handed=inherited(os.environ), worker=worker)
     if not config.storage:
+        check_one(config.data_dir)
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
     from harebell.cluster.postgresql.standby_service import StandbyService
-    from harebell.cluster.stores import number_of
 
-    number = number_of(os.environ)
     return await StandbyService(config, node_name(config), number, manager, logger.write, say).own()
 
 
@@ -102,9 +117,9 @@ async def _start(
         EndedAsStandby: it was told to end before.
         HarebellError: it cannot start; the store was given back.
     """
-    owned, handed, was_ended = await _own_store(config, logger, manager, say)
+    owned, handed, was_ended, worker = await _own_store(config, logger, manager, say)
     try:
-        app = App(config, logger, owned=owned)
+        app = App(config, logger, owned=owned, worker=worker)
         app.again = again
         await app.start(handed)
     except HarebellError:

@@ -21,6 +21,7 @@ from harebell.cluster.stores import FIRST_STORE
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
+    from harebell.cluster.shared import Member
     from harebell.management.http.listening import HttpListener
     from harebell.server.disk.storage import Storage
 
@@ -37,6 +38,7 @@ class ServingApp(Running, Protocol):
     listeners: list[Any]
     http_listeners: list[HttpListener]
     storage: Storage
+    member: Member | None
     open_http: Callable[[], Awaitable[list[HttpListener]]]
     reopened: Callable[[Any], Awaitable[Any]]
 
@@ -142,9 +144,14 @@ class ClientService:
 
     def _check_listeners(self) -> None:
         if self._app.config.storage_stores > 1:
+            remedy = (
+                "end the broker (SIGTERM to its first process)"
+                if self._app.storage.owned is None
+                else "`harebell cluster drain` gives its stores to other machines"
+            )
             raise CommandRefused(
                 "the processes of this machine share its listeners, and would go on accepting "
-                "clients: `harebell cluster drain` gives its stores to other machines"
+                f"clients: {remedy}"
             )
 
     def start(self) -> Future[None]:
@@ -187,9 +194,9 @@ class ClientService:
         return self.resetting
 
     def nodes(self) -> list[dict[str, Any]]:
-        """Return the brokers of the store; none if it is in the data directory."""
-        owned = self._app.storage.owned
-        return [] if owned is None else owned.nodes()
+        """Return the brokers of the store; none if it is the only one of a data directory."""
+        member = self._app.member
+        return [] if member is None else member.nodes()
 
     def check_store(self, store: int) -> None:
         """Refuse a number of a store that is not that of this process.
@@ -197,8 +204,8 @@ class ClientService:
         Raises:
             CommandRefused: it is another one.
         """
-        owned = self._app.storage.owned
-        number = FIRST_STORE if owned is None else owned.number
+        member = self._app.member
+        number = FIRST_STORE if member is None else member.number
         if store != number:
             raise CommandRefused(f"there is no store {store} here: this is store {number}")
 

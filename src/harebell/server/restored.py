@@ -22,7 +22,12 @@ if TYPE_CHECKING:
 
 
 def restore_broker(
-    broker: Broker, storage: Storage, config: Config, write: Callable[[str, str], None]
+    broker: Broker,
+    storage: Storage,
+    config: Config,
+    write: Callable[[str, str], None],
+    *,
+    has_default_vhost: bool = True,
 ) -> None:
     """Restore the declared vhosts, queues, exchanges and bindings.
 
@@ -31,9 +36,10 @@ def restore_broker(
         storage: the disk, or the database.
         config: the limits of the broker.
         write: writes a log line of a level.
+        has_default_vhost: whether a new broker has a vhost.
     """
     storage.begin()
-    if storage.owned is not None and not storage.owned.has_users:
+    if not has_default_vhost:
         broker.leave_default_vhost()
     for sentence in broker.restore():
         write("error", sentence)
@@ -56,6 +62,8 @@ def restore_users(
     storage: Storage,
     config: Config,
     write: Callable[[str, str], None],
+    *,
+    has_users: bool = True,
 ) -> NewVHosts:
     """Restore the users, import the definitions file, and make what a new broker has.
 
@@ -65,6 +73,8 @@ def restore_users(
         storage: the disk, or the database.
         config: the loopback users, the definitions file and the defaults of a new broker.
         write: writes a log line of a level.
+        has_users: whether the users of the cluster are in this store; they come from store 1 if
+            not.
 
     Returns:
         What a vhost gets when it is made.
@@ -81,8 +91,7 @@ def restore_users(
         from harebell.server.loaded_definitions import load_definitions
 
         load_definitions(ImportTarget(broker, users, definitions), config, write)
-    if storage.owned is not None and not storage.owned.has_users:
-        # What a new broker has is in store 1 of its cluster.
+    if not has_users:
         broker.vhost_added = new_vhosts.added
         return new_vhosts
     if not users.all() and config.default_vhost not in broker.vhosts:

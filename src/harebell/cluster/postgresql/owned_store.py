@@ -15,13 +15,14 @@ from harebell.cluster.postgresql.database import Database
 from harebell.cluster.postgresql.fenced_log_writer import FencedLogWriter
 from harebell.cluster.postgresql.figures import cluster_rows
 from harebell.cluster.postgresql.ownership import Ownership
-from harebell.cluster.stores import FIRST_STORE
 from harebell.server.disk.lock import DirectoryLock
 from harebell.store.definitions import open_definitions
 from harebell.store.journal.recording import Journal, RecordedDefinitions, RecordedFiles
 
 if TYPE_CHECKING:
     from harebell.base.ports import Files
+    from harebell.cluster.postgresql.shared_tables import ClusterTables
+    from harebell.config import Config
 
 CACHE = "cache"
 """The directory in the data directory with the files of the store; a start empties it."""
@@ -39,6 +40,7 @@ class OwnedStore:
         writer: of the log.
         database: where it is.
         number: of the store in its cluster.
+        config: the configuration.
 
     Attributes:
         ownership: as given.
@@ -57,6 +59,7 @@ class OwnedStore:
         writer: FencedLogWriter,
         database: Database,
         number: int,
+        config: Config,
     ) -> None:
         self.node = database.node
         self.database = database
@@ -64,14 +67,26 @@ class OwnedStore:
         self.lock = lock
         self.root = root
         self.ownership = ownership
+        self._config = config
         self._writer = writer
         self._journal = Journal()
         self._definitions: RecordedDefinitions
 
     @property
-    def has_users(self) -> bool:
-        """Whether the users of the cluster are in this store."""
-        return self.number == FIRST_STORE
+    def socket(self) -> None:
+        """The cluster port is one of TCP: see `harebell.cluster.shared.Member`."""
+
+    def shared(self) -> ClusterTables:
+        """Return what the stores of the cluster share."""
+        return shared_tables(self.database, self._config)
+
+    def claim(self) -> int:
+        """Return the epoch of the claim."""
+        return self.ownership.epoch
+
+    def publish(self, addresses: dict[str, str]) -> None:
+        """Let the other brokers know where this one is reached, by scheme."""
+        self.ownership.publish(addresses)
 
     def open(
         self,
@@ -151,6 +166,14 @@ class OwnedStore:
         self._writer.append(self._journal.take())
         self._writer.close()
         self.ownership.end(release=True)
+
+
+def shared_tables(database: Database, config: Config) -> ClusterTables:
+    """Return the tables that the stores of a cluster share."""
+    # Imported only if it is used: it loads the driver of PostgreSQL.
+    from harebell.cluster.postgresql.shared_tables import ClusterTables
+
+    return ClusterTables(database, config.storage_schema, config.storage_stores)
 
 
 def note_claim(data_dir: Path, identity: str, epoch: int) -> None:

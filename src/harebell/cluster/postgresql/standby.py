@@ -346,7 +346,9 @@ class Standby:
         self._drop_connection()
         where = self.database.shown
         self._report("info", f"this broker owns {self._store} in {where} (epoch {epoch})")
-        return OwnedStore(self._lock, self._root, ownership, writer, self.database, self._number)
+        return OwnedStore(
+            self._lock, self._root, ownership, writer, self.database, self._number, self._config
+        )
 
     def _connected(self) -> Connection[Any]:
         if self._connection is None:

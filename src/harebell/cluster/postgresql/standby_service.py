@@ -23,6 +23,7 @@ from harebell.cluster.draining import DRAIN, drain
 from harebell.cluster.local_handover import takes_clients
 from harebell.cluster.postgresql.addresses import host_port, reachable
 from harebell.cluster.postgresql.figures import cluster_rows, seen_figures
+from harebell.cluster.postgresql.owned_store import shared_tables
 from harebell.cluster.postgresql.relay import Owner, Relay
 from harebell.cluster.postgresql.standby import Standby
 from harebell.cluster.postgresql.standby_metrics import StandbyMetrics
@@ -90,9 +91,7 @@ class StandbyService:
         pending.limit = config.unauthenticated_connection_max
         pending.max_per_address = config.unauthenticated_connection_max_per_address
         self._commands = CommandsFromStandby(
-            lambda: ClusterDirectory(
-                self._standby.database, config.storage_schema, config.storage_stores, number, report
-            )
+            lambda: ClusterDirectory(shared_tables(self._standby.database, config), number, report)
         )
         self._control: control_server.Control | None = None
         self._probes: list[Any] = []

@@ -24,9 +24,9 @@ from harebell.cluster.postgresql.database import Database, driver
 from harebell.cluster.postgresql.fenced_log_writer import GENERATION_BYTES
 from harebell.cluster.postgresql.log_reader import LogReader
 from harebell.cluster.postgresql.ownership import LeaseWatch, Ownership, claim, now, read_store
+from harebell.cluster.postgresql.shared_tables import ClusterTables
 from harebell.cluster.postgresql.tables import Tables, is_first
 from harebell.cluster.stores import FIRST_STORE, schema_of
-from harebell.cluster.tables import ClusterTables
 from harebell.server.disk.lock import NAME as LOCK
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.storage import decoded_table
@@ -115,7 +115,7 @@ def into_directory(url: str, schema: str, target: Path) -> Copied:
             damaged, reader = _read_into(connection, tables, draft)
             done = _check_files(draft, reader)
             _sync(draft)
-            done = done._replace(elsewhere=_elsewhere(connection, schema), damaged=tuple(damaged))
+            done = done._replace(elsewhere=_elsewhere(connection, database), damaged=tuple(damaged))
             if not ownership.holds():
                 raise StoreError(f"the store was claimed during the copy: {ownership.lost}")
         finally:
@@ -172,11 +172,12 @@ def _check_exists(connection: Connection[Any], schema: str) -> None:
         raise StoreError(f"there is no store in the schema '{schema}'")
 
 
-def _elsewhere(connection: Connection[Any], schema: str) -> tuple[str, ...]:
+def _elsewhere(connection: Connection[Any], database: Database) -> tuple[str, ...]:
     """Return the schemas of other stores that have vhosts, if this one is store 1."""
+    schema = database.schema
     if not is_first(connection, schema):
         return ()
-    vhosts = ClusterTables(schema, FIRST_STORE).vhosts(connection)
+    vhosts = ClusterTables(database, schema, FIRST_STORE).vhosts(connection)
     return tuple(schema_of(schema, each) for each in sorted(set(vhosts.values()) - {FIRST_STORE}))
 
 

@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS {schema}.store (
 ) WITH (fillfactor = 10)
 """
 _LATER_COLUMNS = {"cluster_version": "bigint", "load": "real"}
-"""Columns of `store` that earlier versions lack; see `harebell.cluster.tables`."""
+"""Columns of `store` that earlier versions lack; see `shared_tables.py`."""
 _NODE = """
 CREATE TABLE IF NOT EXISTS {schema}.node (
     name text PRIMARY KEY,

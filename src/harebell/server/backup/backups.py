@@ -34,6 +34,11 @@ _POSTGRESQL = (
     "base backups with archived WAL, or pg_dump; docs/guides/postgresql.md says how"
 )
 
+_WORKERS = (
+    "a broker with several workers makes no backups: end it, and copy its data directory as a "
+    "whole, or make it one store with `harebell store join`"
+)
+
 
 class Backups:
     """Makes backups, one at a time, when it is told to or when one is due.
@@ -144,6 +149,8 @@ class Backups:
         storage, config = self._storage, self._config()
         if storage.owned is not None:
             raise BackupError(_POSTGRESQL)
+        if config.storage_stores > 1:
+            raise BackupError(_WORKERS)
         # Imported when a backup is made: most brokers make none for a long time.
         from harebell.server.backup.making import Making, Order
         from harebell.server.backup.target import checked_place

@@ -20,6 +20,7 @@ from harebell.server.net.listen_address import ListenAddress
 
 if TYPE_CHECKING:
     from harebell.cluster.postgresql.owned_store import OwnedStore
+    from harebell.cluster.shared import Member
 
 VARIABLE = "_HAREBELL_SOCKETS"
 """The variable that names the inherited sockets of a process that has begun anew."""
@@ -134,8 +135,10 @@ class Claimed(NamedTuple):
         owned: the store in PostgreSQL; None for one in the data directory.
         handed: sockets that listen already.
         was_ended: returns whether SIGTERM or SIGINT has come since.
+        worker: this process among those of a data directory; None if it is the only one.
     """
 
     owned: OwnedStore | None = None
     handed: HandedSockets = HandedSockets()
     was_ended: Callable[[], bool] = lambda: False
+    worker: Member | None = None

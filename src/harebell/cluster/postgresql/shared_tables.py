@@ -11,15 +11,19 @@ a command that changes something can wait until all owners know it.
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from psycopg import errors, sql
+from psycopg import Error, errors, sql
 
+from harebell.cluster.shared import OwnerRow
 from harebell.cluster.stores import FIRST_STORE, schema_of
 
 if TYPE_CHECKING:
     from psycopg import Connection
 
+    from harebell.cluster.postgresql.database import Database
+
+_MS = 1_000
 _LOCK = 0x4842_434C
 """The advisory lock of those who create these tables, "HBCL"."""
 _CLUSTER = """
@@ -38,38 +42,26 @@ CREATE TABLE IF NOT EXISTS {schema}.vhost (
 """
 
 
-class OwnerRow(NamedTuple):
-    """The owner of a store, as the database has it.
-
-    Args:
-        epoch: of its claim.
-        broker: its name.
-        addresses: where it is reached, by scheme; empty while it does not serve.
-        version: of the shared tables that it has taken over.
-        load: the share of a core that it uses.
-    """
-
-    epoch: int
-    broker: str
-    addresses: dict[str, str]
-    version: int
-    load: float
-
-    @property
-    def serves(self) -> bool:
-        """Whether it serves clients."""
-        return bool(self.addresses)
-
-
 class ClusterTables:
-    """Statements for the shared tables.
+    """Statements for the shared tables; has the methods of `harebell.cluster.shared.Shared`.
 
     Args:
+        database: where a store of the cluster is.
         base: the schema of store 1.
         stores: how many stores there are.
+
+    Attributes:
+        stores: as given.
+        patience: the seconds of a lease.
+        errors: what is raised when the server is away, or refuses.
     """
 
-    def __init__(self, base: str, stores: int) -> None:
+    errors: type[Exception] = Error
+
+    def __init__(self, database: Database, base: str, stores: int) -> None:
+        self.stores = stores
+        self.patience = database.lease_ms / _MS
+        self._database = database
         self._base = base
         self._numbers = range(FIRST_STORE, FIRST_STORE + stores)
         self.channel = f"{base}_cluster"
@@ -91,6 +83,33 @@ class ClusterTables:
             vhost=sql.Identifier(self._base, "vhost"),
             store=self._store(FIRST_STORE),
         )
+
+    def connect(self) -> Connection[Any]:
+        """Return a connection, which the end of a block closes.
+
+        Raises:
+            psycopg.Error: the server is away or refuses the login.
+            StoreError: it cannot be used.
+        """
+        return self._database.connect()
+
+    def reason(self, error: Exception) -> str:
+        """Return why the server cannot be used, for people."""
+        return self._database.reason(error)
+
+    def wait(self, connection: Connection[Any], seconds: float) -> None:
+        """Wait until something changes, at most so many seconds."""
+        for _ in connection.notifies(timeout=seconds, stop_after=1):
+            break
+
+    def prepare(self, connection: Connection[Any]) -> None:
+        """Create what is missing, and listen for changes.
+
+        Raises:
+            psycopg.Error: the server refuses, or store 1 was not made yet.
+        """
+        self.make(connection)
+        connection.execute(f'LISTEN "{self.channel}"')
 
     def make(self, connection: Connection[Any]) -> None:
         """Create what is missing; the schema of store 1 has to be there.

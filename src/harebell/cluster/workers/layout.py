@@ -1,0 +1,165 @@
+"""How many stores a data directory has, and whether a configuration fits."""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from harebell.base.errors import StoreError
+from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
+from harebell.cluster.workers.shared_file import SharedFile
+from harebell.management.limits import CONTROL_PATH_BYTES
+from harebell.server.disk.lock import DirectoryLock
+from harebell.store.definitions import NAME as DEFINITIONS
+
+NUMBER = "number"
+"""The file in `stores` with the number of stores."""
+DIVIDING = "dividing"
+"""A file in `stores` as long as vhosts are moved between the stores; no broker starts then."""
+_DRAFT = "number.new"
+_LONGEST_NAME = "control.sock"
+
+
+def stores_of(data_dir: Path) -> int:
+    """Return how many stores a data directory has; 1 for one that does not exist.
+
+    Raises:
+        StoreError: the directory cannot be read, or its vhosts are being moved between stores.
+    """
+    stores = data_dir / DIRECTORY
+    try:
+        if (stores / DIVIDING).exists():
+            raise StoreError(
+                f"{data_dir} is being divided, or made one again, and that did not end: run the "
+                "same `harebell store split` or `harebell store join` again"
+            )
+        return int((stores / NUMBER).read_text("ascii"))
+    except FileNotFoundError:
+        return 1
+    except ValueError:
+        raise StoreError(f"{stores / NUMBER} has no number of stores: restore it") from None
+    except OSError as error:
+        raise StoreError(f"cannot use {stores}: {error.strerror or error}") from None
+
+
+def data_dirs(data_dir: Path, count: int) -> list[Path]:
+    """Return the data directories of all stores in a directory, that of store 1 first."""
+    numbers = range(FIRST_STORE, FIRST_STORE + count)
+    return [data_dir_of(data_dir, FIRST_STORE, number) for number in numbers]
+
+
+def write_number(data_dir: Path, count: int) -> None:
+    """Note durably how many stores a data directory has.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    stores = data_dir / DIRECTORY
+    if count == 1:
+        (stores / NUMBER).unlink(missing_ok=True)
+        sync_directory(stores)
+        return
+    with open(stores / _DRAFT, "w", encoding="ascii") as file:
+        file.write(f"{count}\n")
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(stores / _DRAFT, stores / NUMBER)
+    sync_directory(stores)
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the names in a directory durable.
+
+    Raises:
+        OSError: the disk refuses.
+    """
+    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def check_one(data_dir: Path) -> None:
+    """Refuse to start one process on a directory of several stores.
+
+    Raises:
+        StoreError: it has several; the text says what to do.
+    """
+    count = stores_of(data_dir)
+    if count > 1:
+        raise StoreError(
+            f"{data_dir} has {count} stores: set workers = {count}, or make it one store again "
+            f"with `harebell store join {data_dir}`"
+        )
+
+
+def check_several(data_dir: Path, workers: int) -> None:
+    """Refuse to start several processes on a directory with another number of stores.
+
+    A directory without a broker's data becomes one of several.
+
+    Raises:
+        StoreError: it has another number; the text says what to do.
+        OSError: the disk refuses.
+    """
+    count = stores_of(data_dir)
+    if count == workers:
+        return
+    if count > 1:
+        raise StoreError(
+            f"workers is {workers}, and {data_dir} has {count} stores: set workers = {count}, or "
+            f"run `harebell store join {data_dir}` and then `harebell store split {data_dir} "
+            f"{workers}`"
+        )
+    if (data_dir / DEFINITIONS).exists():
+        raise StoreError(
+            f"workers is {workers}, and {data_dir} has one store: divide it with `harebell store "
+            f"split {data_dir} {workers}`, or leave workers out"
+        )
+    write_number(data_dir, workers)
+
+
+class Layout:
+    """The data directory of several stores, as the supervisor holds it.
+
+    Args:
+        data_dir: of store 1.
+        workers: how many stores there have to be.
+
+    Raises:
+        StoreError: the directory cannot be used, or has another number of stores.
+    """
+
+    def __init__(self, data_dir: Path, workers: int) -> None:
+        self._shared = SharedFile(data_dir, workers)
+        last = data_dirs(data_dir, workers)[-1]
+        size = len(os.fsencode(last / _LONGEST_NAME))
+        if size > CONTROL_PATH_BYTES:
+            raise StoreError(
+                f"the sockets in {last} would have paths of {size} bytes, and the system takes "
+                f"{CONTROL_PATH_BYTES}: choose a shorter directory with --data-dir"
+            )
+        # Two: the directory itself may be new, and its parent has to be synced.
+        DirectoryLock(data_dir).release()
+        self._lock = DirectoryLock(data_dir / DIRECTORY)
+        try:
+            check_several(data_dir, workers)
+            self._shared.begin()
+        except OSError as error:
+            self.close()
+            raise StoreError(f"cannot use {data_dir}: {error.strerror or error}") from None
+        except StoreError:
+            self.close()
+            raise
+
+    def ended(self, store: int) -> None:
+        """Note that the process of a store has ended, in any way."""
+        # It is only sooner known: the next process of the store notes its own addresses.
+        with suppress(self._shared.errors):
+            self._shared.ended(store)
+
+    def close(self) -> None:
+        """Let others change the layout."""
+        self._lock.release()

@@ -1,0 +1,287 @@
+"""Several workers in one data directory: every door, kills, orderly ends, wrong configurations."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError, ConnectionFailed
+from harebell.management.control.client import ControlError
+from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.running import DidNotStart, RunningBroker, asked
+from tests.unit.management.http.asking import Api
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[Workers]:
+    """Two workers with an HTTP API, for tests that end neither."""
+    with workers(management_port=free_port()) as found:
+        yield found
+
+
+def _api(found: Workers) -> Api:
+    return Api(int(found.broker.address("http").rpartition(":")[2]))
+
+
+def test_each_store_has_a_process_and_all_have_one_port(both: Workers) -> None:
+    assert len({*both.pids(), both.broker.pid}) == 3
+    publish(both.amqp(), b"here")
+    publish(both.amqp("far"), b"there")
+    for vhost, store in (("/", 1), ("far", 2)):
+        rows = both.ask("queues.list", store, vhost=vhost)
+        assert [row["name"] for row in rows] == ["jobs"]
+        assert list((both.data_dir(store) / "queues").glob("*/*.seg"))
+    assert take_all(both.amqp()) == [b"here"]
+    assert take_all(both.amqp("far")) == [b"there"]
+
+
+def test_vhosts_are_spread_and_listed_together(both: Workers) -> None:
+    for number in range(4):
+        both.ask("vhosts.add", name=f"spread-{number}")
+    names = {f"spread-{number}" for number in range(4)}
+    for store in (1, 2):
+        assert names <= {row["name"] for row in both.ask("vhosts.list", store)}
+    listed = _api(both).get("/api/vhosts")
+    assert names <= {row["name"] for row in listed}
+    for name in names:
+        both.ask("vhosts.delete", name=name)
+    assert not names & {row["name"] for row in both.ask("vhosts.list", 2)}
+
+
+@pytest.mark.parametrize("version", ["amqp", "amqp+0-10"])
+def test_clients_of_each_family_reach_both(both: Workers, version: str) -> None:
+    for vhost in ("%2F", "far"):
+        url = both.amqp(vhost).replace("amqp:", f"{version}:")
+        for _ in range(6):
+            # Either process may accept it.
+            with connect(url) as connection, connection.channel() as channel:
+                channel.declare_queue("versions", durable=True)
+
+
+def test_users_and_permissions_made_at_one_hold_at_the_other(both: Workers) -> None:
+    both.ask("users.add", 2, name="alice", password="secret")
+    both.ask("permissions.set", 1, user="alice", vhost="far", **EVERYTHING)
+    both.ask("permissions.set", 2, user="alice", vhost="/", **EVERYTHING)
+    for vhost in ("%2F", "far"):
+        assert opens(both.amqp(vhost, "alice:secret"))
+        assert not opens(both.amqp(vhost, "alice:wrong"))
+    both.ask("users.delete", 2, name="alice")
+    for vhost in ("%2F", "far"):
+        assert not opens(both.amqp(vhost, "alice:secret"))
+
+
+def test_a_limit_of_a_user_counts_the_connections_of_both(both: Workers) -> None:
+    both.ask("users.add", name="bob", password="secret")
+    for vhost in ("/", "far"):
+        both.ask("permissions.set", user="bob", vhost=vhost, **EVERYTHING)
+    both.ask("limits.set", user="bob", max_connections=1)
+    with connect(both.amqp(user="bob:secret")):
+        assert eventually(lambda: not opens(both.amqp("far", "bob:secret")))
+    assert eventually(lambda: opens(both.amqp("far", "bob:secret")))
+
+
+def test_definitions_of_both_are_exported_and_imported(both: Workers) -> None:
+    publish(both.amqp("far"), queue="exported")
+    document = both.ask("definitions.export")
+    assert {"/", "far"} <= {row["name"] for row in document["vhosts"]}
+    assert ("far", "exported") in {(row["vhost"], row["name"]) for row in document["queues"]}
+    both.ask("queues.delete", vhost="far", name="exported")
+    both.ask("definitions.import", definitions=document)
+    assert "exported" in {row["name"] for row in both.ask("queues.list", 2, vhost="far")}
+
+
+def test_the_http_api_lists_the_queues_of_both(both: Workers) -> None:
+    publish(both.amqp(), queue="listed")
+    publish(both.amqp("far"), queue="listed")
+    rows = _api(both).get("/api/queues")
+    assert {("/", "listed"), ("far", "listed")} <= {(row["vhost"], row["name"]) for row in rows}
+
+
+def test_the_command_line_answers_for_both(both: Workers) -> None:
+    publish(both.amqp("far"), queue="shown")
+    done = asked(both.broker, "queues", "list", "--vhost", "far")
+    assert "shown" in done.stdout, done.stderr
+    status = asked(both.broker, "cluster", "status").stdout
+    assert [line.split()[0] for line in status.splitlines()[1:]] == ["1", "2"]
+
+
+def test_events_of_both_are_published_in_the_first_vhost(both: Workers) -> None:
+    with connect(both.amqp()) as connection, connection.channel() as channel:
+        queue = channel.declare_queue("", exclusive=True).name
+        channel.bind_queue(queue, "amq.rabbitmq.event", "queue.created")
+        seen: list[object] = []
+
+        def came() -> bool:
+            publish(both.amqp("far"), queue="told")
+            both.ask("queues.delete", vhost="far", name="told")
+            while (found := channel.get(queue, no_ack=True)) is not None:
+                seen.append((found.properties.headers or {}).get("vhost"))
+            return "far" in seen
+
+        assert eventually(came)
+
+
+def test_one_process_does_not_close_what_all_have(both: Workers) -> None:
+    for command in ("app.stop", "listeners.suspend"):
+        with pytest.raises(ControlError, match="share its listeners"):
+            both.ask(command)
+
+
+def test_backups_are_refused_and_not_half_made(both: Workers, tmp_path: Path) -> None:
+    done = asked(both.broker, "backup", str(tmp_path / "target"))
+    assert done.returncode
+    assert "several workers makes no backups" in done.stderr
+    assert not (tmp_path / "target").exists()
+
+
+# --- ends -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("store", [1, 2])
+def test_what_is_confirmed_outlives_kills_of_each_worker(store: int) -> None:
+    with workers() as found:
+        confirmed: dict[str, list[bytes]] = {"%2F": [], "far": []}
+        over = threading.Event()
+
+        def fill(vhost: str) -> None:
+            number = 0
+            while not over.is_set():
+                try:
+                    with (
+                        connect(found.amqp(vhost)) as connection,
+                        connection.channel(confirms=True) as channel,
+                    ):
+                        channel.declare_queue("jobs", durable=True)
+                        while not over.is_set():
+                            number += 1
+                            body = b"%d" % number
+                            channel.publish(body, routing_key="jobs", delivery_mode=2)
+                            confirmed[vhost].append(body)
+                except (AMQPError, OSError):
+                    continue
+
+        threads = [threading.Thread(target=fill, args=(vhost,)) for vhost in confirmed]
+        for each in threads:
+            each.start()
+        try:
+            for _ in range(2):
+                counts = {vhost: len(bodies) + 20 for vhost, bodies in confirmed.items()}
+                assert eventually(
+                    lambda counts=counts: all(  # type: ignore[misc]
+                        len(confirmed[vhost]) > count for vhost, count in counts.items()
+                    )
+                )
+                found.kill(store)
+        finally:
+            over.set()
+            for each in threads:
+                each.join()
+        for vhost, bodies in confirmed.items():
+            kept = take_all(found.amqp(vhost))
+            assert set(bodies) <= set(kept)
+        assert f"the process of store {store} has ended" in found.broker.log
+
+
+def test_clients_of_the_other_worker_go_on_when_one_is_killed() -> None:
+    with workers() as found, ExitStack() as stack:
+        clients = [stack.enter_context(connect(found.amqp("far"))) for _ in range(10)]
+        found.kill(1)
+        for each in clients:
+            # Some were accepted by the process that is gone.
+            with each.channel() as channel:
+                channel.declare_queue("jobs", durable=True)
+
+
+def test_both_end_with_a_killed_supervisor_and_lose_nothing(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"))
+    with workers(*home) as found:
+        pids = found.pids()
+        publish(found.amqp("far"), b"kept")
+        os.kill(found.broker.pid, signal.SIGKILL)
+        found.broker.process.wait()
+        assert eventually(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+    with workers(*home) as found:
+        assert take_all(found.amqp("far")) == [b"kept"]
+
+
+def test_sigterm_ends_both_in_good_order(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"))
+    with workers(*home) as found:
+        publish(found.amqp("far"), b"kept")
+        found.ask("users.add", name="alice", password="secret")
+        pids = found.pids()
+        assert found.broker.stop() == 0
+        assert not any(Path(f"/proc/{pid}").exists() for pid in pids)
+    with workers(*home) as found:
+        assert take_all(found.amqp("far")) == [b"kept"]
+        assert "alice" in {row["name"] for row in found.ask("users.list", 2)}
+        assert "damage" not in found.broker.log
+
+
+def test_a_store_that_starts_late_is_waited_for(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"))
+    with workers(*home) as found:
+        assert found.broker.stop() == 0
+    with workers(*home) as found:
+        os.kill(found.pid(2), signal.SIGKILL)
+
+        def published() -> bool:
+            try:
+                publish(found.amqp("far"), b"late")
+            except ConnectionFailed:
+                # The process that is killed has accepted it. Nobody says that there is no vhost.
+                return False
+            return True
+
+        assert eventually(published)
+        assert take_all(found.amqp("far")) == [b"late"]
+
+
+# --- wrong configurations -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "reason"),
+    [
+        (("--workers", "0"), "--workers must be a whole number from 1 to 64"),
+        (("--workers", "2", "--storage-stores", "3"), "leave one of them out"),
+        (("--workers", "2", "--durability", "replicated"), "needs storage in PostgreSQL"),
+    ],
+)
+def test_wrong_configurations_are_refused(flags: tuple[str, ...], reason: str) -> None:
+    with pytest.raises(DidNotStart, match=reason):
+        RunningBroker(*flags)
+
+
+def test_a_file_of_definitions_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "definitions.json"
+    path.write_text("{}")
+    with pytest.raises(DidNotStart, match="imports into one store"):
+        RunningBroker("--workers", "2", "--load-definitions", str(path))
+
+
+def test_a_directory_of_several_stores_is_not_served_as_one(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"))
+    with RunningBroker(*home, "--workers", "2") as broker:
+        assert broker.stop() == 0
+    with pytest.raises(DidNotStart, match="harebell store join"):
+        RunningBroker(*home)
+
+
+def test_a_directory_of_one_store_is_not_served_as_several(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"))
+    with RunningBroker(*home) as broker:
+        assert broker.stop() == 0
+    with pytest.raises(DidNotStart, match="harebell store split"):
+        RunningBroker(*home, "--workers", "2")
+    with RunningBroker(*home) as broker:
+        assert broker.stop() == 0
