@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
+import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -15,9 +17,9 @@ from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.management.control.client import ControlError
 from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
-from tests.patience import eventually
+from tests.patience import SECONDS, eventually
 from tests.ports import free_port
-from tests.running import DidNotStart, RunningBroker, asked
+from tests.running import DidNotStart, RunningBroker, asked, command, environment
 from tests.unit.management.http.asking import Api
 
 
@@ -26,6 +28,18 @@ def both() -> Iterator[Workers]:
     """Two workers with an HTTP API, for tests that end neither."""
     with workers(management_port=free_port()) as found:
         yield found
+
+
+def harebell(*words: object) -> subprocess.CompletedProcess[str]:
+    """Run the command line."""
+    return subprocess.run(
+        [command(), *map(str, words)],
+        capture_output=True,
+        text=True,
+        env=environment(),
+        timeout=SECONDS,
+        check=False,
+    )
 
 
 def _api(found: Workers) -> Api:
@@ -131,9 +145,9 @@ def test_events_of_both_are_published_in_the_first_vhost(both: Workers) -> None:
 
 
 def test_one_process_does_not_close_what_all_have(both: Workers) -> None:
-    for command in ("app.stop", "listeners.suspend"):
+    for each in ("app.stop", "listeners.suspend"):
         with pytest.raises(ControlError, match="share its listeners"):
-            both.ask(command)
+            both.ask(each)
 
 
 def test_backups_are_refused_and_not_half_made(both: Workers, tmp_path: Path) -> None:
@@ -244,6 +258,30 @@ def test_a_store_that_starts_late_is_waited_for(tmp_path: Path) -> None:
 
         assert eventually(published)
         assert take_all(found.amqp("far")) == [b"late"]
+
+
+def test_a_check_and_a_dump_look_at_every_store(tmp_path: Path) -> None:
+    home = tmp_path / "data"
+    with workers("--data-dir", str(home)) as found:
+        publish(found.amqp(), b"near", queue="one")
+        publish(found.amqp("far"), b"distant", queue="two")
+        assert found.broker.stop() == 0
+        check = asked(found.broker, "doctor", "--workers", "2")
+        assert "stores" not in check.stdout, check.stdout
+        assert "has 2 stores" in asked(found.broker, "doctor").stdout
+    check = harebell("store", "check", home)
+    assert check.returncode == 0
+    assert "'one'" not in check.stderr
+    assert all(text in check.stdout for text in ("one", "two", str(home / "stores" / "2")))
+    dump = harebell("store", "dump", home).stdout.splitlines()
+    assert sorted(json.loads(line)["vhost"] for line in dump) == ["/", "far"]
+    segment = next((home / "stores" / "2" / "queues").glob("*/*.seg"))
+    data = bytearray(segment.read_bytes())
+    data[data.index(b"distant")] ^= 1
+    segment.write_bytes(data)
+    assert harebell("store", "check", home).returncode == 3
+    copied = harebell("store", "copy", home, "postgresql://127.0.0.1/none")
+    assert "harebell store join" in copied.stderr
 
 
 # --- wrong configurations -------------------------------------------------------------------------

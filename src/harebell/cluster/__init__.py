@@ -8,7 +8,7 @@ One process per store
     limits.py             limits between the brokers
 
 What all know
-    tables.py             the tables that all stores share
+    shared.py             what all stores share: tables in PostgreSQL, or a file in workers/
     cluster_directory.py  what a process knows of them
     users_copy.py         the users of store 1, for the other owners
 

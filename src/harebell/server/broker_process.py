@@ -16,7 +16,7 @@ from harebell.base import impl
 from harebell.base.errors import HarebellError
 from harebell.base.heap import keep_heap
 from harebell.cluster.stores import number_of
-from harebell.cluster.workers.layout import check_one
+from harebell.cluster.workers.layout import check
 from harebell.config import Config, Configuration
 from harebell.server import limits
 from harebell.server.app import App, ReadConfig, node_name
@@ -52,7 +52,7 @@ async def _own_store(
         worker = Worker(config, number, node_name(config))
         return Claimed(handed=inherited(os.environ), worker=worker)
     if not config.storage:
-        check_one(config.data_dir)
+        check(config.data_dir, 1)
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
     from harebell.cluster.postgresql.standby_service import StandbyService

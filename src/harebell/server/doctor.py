@@ -22,6 +22,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from harebell.base import impl
+from harebell.base.errors import StoreError
 from harebell.base.finding import BAD, GOOD, NOTE, Finding
 from harebell.config import Config
 from harebell.management.control.client import ControlError, ask_overview, socket_path
@@ -63,7 +64,7 @@ def examine(config: Config) -> Iterator[Finding]:
         ("files", _files),
         ("memory", _memory),
         ("clock", lambda: _clock(config.data_dir)),
-        ("data", lambda: _data(config.data_dir, running=running)),
+        ("data", lambda: _data(config, running=running)),
         ("space", lambda: _space(config.data_dir)),
         ("sync", lambda: _sync(config.data_dir)),
         *((("storage", lambda: _storage(config)),) if config.storage else ()),
@@ -213,7 +214,8 @@ def _owner(path: Path) -> str:
         return f"the user {uid}"
 
 
-def _data(data_dir: Path, *, running: bool) -> Finding:
+def _data(config: Config, *, running: bool) -> Finding:
+    data_dir = config.data_dir
     try:
         socket_path(data_dir)
     except ControlError as error:
@@ -233,6 +235,14 @@ def _data(data_dir: Path, *, running: bool) -> Finding:
     if not os.access(place, os.W_OK | os.X_OK):
         text = f"{place} cannot be written by {_me()}: choose another with --data-dir"
         return Finding("data", BAD, text)
+    if not config.storage:
+        # Imported here, as it is above the rest of the server.
+        from harebell.cluster.workers.layout import check
+
+        try:
+            check(data_dir, max(config.workers, config.storage_stores))
+        except StoreError as error:
+            return Finding("data", BAD, str(error))
     kind = _file_system(place)
     if kind in _IN_MEMORY:
         text = f"{data_dir} is in memory ({kind}): its messages are gone after a restart"

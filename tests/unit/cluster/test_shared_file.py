@@ -12,7 +12,7 @@ import pytest
 from harebell.base.errors import StoreError
 from harebell.cluster.cluster_directory import ClusterDirectory
 from harebell.cluster.shared import CLUSTER_SCHEME
-from harebell.cluster.workers.layout import Layout, check_one, stores_of
+from harebell.cluster.workers.layout import Layout, check, stores_of
 from harebell.cluster.workers.shared_file import NAME, SharedFile
 from tests.patience import SECONDS, reached
 
@@ -160,7 +160,7 @@ def test_a_directory_of_one_store_is_divided_first(tmp_path: Path) -> None:
 
 def test_a_directory_of_several_stores_is_joined_first(layout: Path) -> None:
     with _refused("has 2 stores", "workers = 2", "harebell store join"):
-        check_one(layout)
+        check(layout, 1)
 
 
 def test_another_number_of_workers_is_refused(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -123,12 +123,60 @@ def store(
                 shown, damaged = look_into(place, schema, Path(aside))
             except (StoreError, OSError) as error:
                 raise Failure(str(error)) from None
-            _look(action, aside, shown, damaged, queue, vhost)
+            _end(_look(action, aside, shown, damaged, queue, vhost), queue, shown)
         return
     if target is not None:
         _adopt(Path(place), target, vhost or DEFAULT_VHOST, queue, kind)
         return
-    _look(action, place, place, [], queue, vhost, backup)
+    _look_at_all(action, place, queue, vhost, backup)
+
+
+def _look_at_all(action: str, place: str, queue: str, vhost: str, backup: str) -> None:
+    """Check, dump or repair every store of a data directory; there is one, unless it was divided.
+
+    Raises:
+        Failure: the directory cannot be used, or has no such queue.
+    """
+    # Imported only if it is used, as all that looks into a store.
+    from harebell.cluster.workers.layout import data_dirs, stores_of
+
+    try:
+        count = stores_of(Path(place))
+    except StoreError as error:
+        raise Failure(str(error)) from None
+    places = [place] if count == 1 else [str(each) for each in data_dirs(Path(place), count)]
+    results = [
+        _look(action, each, each, [], queue, vhost, backup, several=count > 1) for each in places
+    ]
+    _end(
+        _Result(max(each.code for each in results), any(each.has_queues for each in results)),
+        queue,
+        place,
+    )
+
+
+def _end(result: _Result, queue: str, shown: str) -> None:
+    """End with the exit code of a look.
+
+    Raises:
+        Failure: there is no such queue.
+    """
+    if queue and not result.has_queues:
+        raise Failure(f"there is no queue {queue!r} in {shown}")
+    if result.code:
+        click.get_current_context().exit(result.code)
+
+
+class _Result(NamedTuple):
+    """What a look at a store has shown.
+
+    Args:
+        code: the exit code; 0 if nothing is wrong.
+        has_queues: whether there are queues of those in question.
+    """
+
+    code: int
+    has_queues: bool
 
 
 def _look(
@@ -139,7 +187,9 @@ def _look(
     queue: str,
     vhost: str,
     backup: str = "",
-) -> None:
+    *,
+    several: bool = False,
+) -> _Result:
     """Check, dump or repair a directory.
 
     Args:
@@ -150,10 +200,13 @@ def _look(
         queue: only queues of this name; "" for all.
         vhost: only queues of this vhost; "" for all.
         backup: the name of the backup; "" for the newest.
+        several: whether it is one of several stores.
 
     Raises:
-        Failure: the directory cannot be used, or has no such queue.
+        Failure: the directory cannot be used.
     """
+    if several and action != DUMP:
+        echo(f"{shown}:")
     try:
         with _surveyed(directory, backup, mend=action == REPAIR) as (survey, complaints):
             complaints[:0] = damaged
@@ -175,10 +228,8 @@ def _look(
         raise DiskFailed(str(error)) from None
     except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
-    if queue and not findings:
-        raise Failure(f"there is no queue {queue!r} in {shown}")
-    if unread or damage:
-        click.get_current_context().exit(EXIT_DISK if unread else DAMAGED)
+    code = EXIT_DISK if unread else DAMAGED if damage else 0
+    return _Result(code, bool(findings))
 
 
 def _copy(source: str, target: str, schema: str) -> None:

@@ -27,6 +27,7 @@ from harebell.cluster.postgresql.ownership import LeaseWatch, Ownership, claim, 
 from harebell.cluster.postgresql.shared_tables import ClusterTables
 from harebell.cluster.postgresql.tables import Tables, is_first
 from harebell.cluster.stores import FIRST_STORE, schema_of
+from harebell.cluster.workers.layout import stores_of
 from harebell.server.disk.lock import NAME as LOCK
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.storage import decoded_table
@@ -75,6 +76,11 @@ def into_postgresql(source: Path, url: str, schema: str) -> Copied:
     source = source.resolve()
     if not (source / NAME).is_file():
         raise StoreError(f"{source} is no data directory of Harebell: it has no {NAME}")
+    count = stores_of(source)
+    if count > 1:
+        raise StoreError(
+            f"{source} has {count} stores: make it one with `harebell store join {source}` first"
+        )
     database = Database(url, schema, _LEASE_MS, COPIER, "fsync")
     tables = Tables(schema)
     lock = DirectoryLock(source)

@@ -81,44 +81,36 @@ def sync_directory(directory: Path) -> None:
         os.close(handle)
 
 
-def check_one(data_dir: Path) -> None:
-    """Refuse to start one process on a directory of several stores.
+def check(data_dir: Path, workers: int) -> bool:
+    """Refuse to start so many processes on a directory with another number of stores.
 
-    Raises:
-        StoreError: it has several; the text says what to do.
-    """
-    count = stores_of(data_dir)
-    if count > 1:
-        raise StoreError(
-            f"{data_dir} has {count} stores: set workers = {count}, or make it one store again "
-            f"with `harebell store join {data_dir}`"
-        )
-
-
-def check_several(data_dir: Path, workers: int) -> None:
-    """Refuse to start several processes on a directory with another number of stores.
-
-    A directory without a broker's data becomes one of several.
+    Returns:
+        Whether it has the data of no broker, and may become one of so many stores.
 
     Raises:
         StoreError: it has another number; the text says what to do.
-        OSError: the disk refuses.
     """
     count = stores_of(data_dir)
     if count == workers:
-        return
+        return False
+    join = f"`harebell store join {data_dir}`"
+    split = f"`harebell store split {data_dir} {workers}`"
+    if workers == 1:
+        raise StoreError(
+            f"{data_dir} has {count} stores: set workers = {count}, or make it one store again "
+            f"with {join}"
+        )
     if count > 1:
         raise StoreError(
             f"workers is {workers}, and {data_dir} has {count} stores: set workers = {count}, or "
-            f"run `harebell store join {data_dir}` and then `harebell store split {data_dir} "
-            f"{workers}`"
+            f"run {join} and then {split}"
         )
     if (data_dir / DEFINITIONS).exists():
         raise StoreError(
-            f"workers is {workers}, and {data_dir} has one store: divide it with `harebell store "
-            f"split {data_dir} {workers}`, or leave workers out"
+            f"workers is {workers}, and {data_dir} has one store: divide it with {split}, or "
+            "leave workers out"
         )
-    write_number(data_dir, workers)
+    return True
 
 
 class Layout:
@@ -145,7 +137,8 @@ class Layout:
         DirectoryLock(data_dir).release()
         self._lock = DirectoryLock(data_dir / DIRECTORY)
         try:
-            check_several(data_dir, workers)
+            if check(data_dir, workers):
+                write_number(data_dir, workers)
             self._shared.begin()
         except OSError as error:
             self.close()
