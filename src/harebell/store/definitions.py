@@ -175,6 +175,22 @@ class SqliteDefinitions(Definitions):
             rows.append((tuple(row[:count]), fields))
         return rows
 
+    def stored(self, kind: str) -> list[tuple[Any, ...]]:
+        """Return the committed rows of a kind as they are stored, each with its checksum last.
+
+        Raises:
+            StoreError: the database is damaged.
+        """
+        table = TABLES[kind]
+        rows = [tuple(row) for row in self._read(table.load(VERSION))]
+        if not all(table.is_whole(row[:-1], row[-1], VERSION) for row in rows):
+            raise _damaged(self._path, f"a row of {table.name} is not what was written")
+        return rows
+
+    def take_in(self, kind: str, row: tuple[Any, ...]) -> None:
+        """Add or replace a row that `stored` of another database has returned."""
+        self._changes.append((_STATEMENTS[kind, True], row))
+
     def take(self) -> list[Any]:
         """Return the changes since the last call, for a batch, and forget them."""
         taken, self._changes = self._changes, []

@@ -14,7 +14,8 @@ from typing import Self
 
 from harebell.base.errors import HarebellError
 
-READY = "Server startup complete"
+READY = "Server startup complete\n"
+"""The whole line: each of several workers has one that goes on in its log before."""
 START_SECONDS = 120.0
 """A machine under load may take long; a broker that ends is noticed at once."""
 STOP_SECONDS = 120.0

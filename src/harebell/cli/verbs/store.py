@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from harebell.store.check import Holding, Survey
 
 CHECK, DUMP, REPAIR, COPY, ADOPT = "check", "dump", "repair", "copy", "adopt"
+SPLIT, JOIN = "split", "join"
 QUEUE_TYPES = ("classic", "quorum", "stream")
 DEFAULT_VHOST = "/"
 _URLS = ("postgresql://", "postgres://")
@@ -42,7 +43,7 @@ def _checked_schema(_context: click.Context, _option: click.Parameter, value: st
 
 
 @click.command(cls=Verb)
-@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR, COPY, ADOPT)))
+@click.argument("action", type=click.Choice((CHECK, DUMP, REPAIR, COPY, ADOPT, SPLIT, JOIN)))
 @click.argument("place", metavar="DIRECTORY|URL")
 @click.argument("target", metavar="[TO]", required=False)
 @click.option(
@@ -70,6 +71,13 @@ def _checked_schema(_context: click.Context, _option: click.Parameter, value: st
     help="The schema of the store in PostgreSQL.",
 )
 @click.option(
+    "--place",
+    "places",
+    metavar="VHOST=STORE",
+    multiple=True,
+    help="For split, the number of the store that a vhost goes to; may be repeated.",
+)
+@click.option(
     "--backup",
     metavar="NAME",
     default="",
@@ -83,6 +91,7 @@ def store(
     vhost: str,
     kind: str,
     schema: str,
+    places: tuple[str, ...],
     backup: str,
 ) -> None:
     """Look into the data directory of a broker that does not run.
@@ -99,13 +108,20 @@ def store(
 
     adopt DIRECTORY LOG --queue NAME makes a queue of a log that belongs to none, as check shows it.
 
+    split DIRECTORY NUMBER divides it into so many stores, for a broker with so many workers; join
+    DIRECTORY makes it one again. Vhosts are spread by their bytes, but for those with --place, and
+    the vhost / stays in store 1. What is interrupted goes on when it is run again.
+
     check and dump take the target of `harebell backup` too, and compare every checksum.
     """
-    if (action in (COPY, ADOPT)) != (target is not None):
+    if (action in (COPY, ADOPT, SPLIT)) != (target is not None):
         raise WrongUsage(
-            "copy has two arguments, FROM and TO, and adopt has DIRECTORY and LOG; the other "
-            "actions have one"
+            "copy has two arguments, FROM and TO, adopt has DIRECTORY and LOG, and split has "
+            "DIRECTORY and NUMBER; the other actions have one"
         )
+    if action in (SPLIT, JOIN):
+        _divide(Path(place), target, places)
+        return
     if target is not None and action == COPY:
         _copy(place, target, schema)
         return
@@ -251,6 +267,40 @@ def _copy(source: str, target: str, schema: str) -> None:
         echo(f"damaged: {text}")
     if done.elsewhere:
         echo(f"vhosts of other stores were not copied: use --schema {', '.join(done.elsewhere)}")
+
+
+def _divide(directory: Path, count: str | None, places: tuple[str, ...]) -> None:
+    """Divide a data directory into several stores, or make it one again."""
+    # Imported only if it is used, as all that looks into a store.
+    from harebell.cluster.workers.division import join, split
+    from harebell.server.limits import STORAGE_STORES
+
+    placed: dict[str, int] = {}
+    for each in places:
+        name, _, number = each.rpartition("=")
+        if not (name and number.isdecimal()):
+            raise WrongUsage(f"--place {each!r}: it is a vhost and the number of a store, as a=2")
+        placed[name] = int(number)
+    directory = directory.resolve()
+    try:
+        if count is None:
+            done = join(directory)
+        elif count.isdecimal() and 1 < int(count) <= STORAGE_STORES:
+            done = split(directory, int(count), placed)
+        else:
+            raise WrongUsage(f"{count!r}: the number of stores is from 2 to {STORAGE_STORES}")
+    except DiskError as error:
+        raise DiskFailed(str(error)) from None
+    except (HarebellError, OSError) as error:
+        raise Failure(str(error)) from None
+    for store_number, name in sorted((place, name) for name, place in done.vhosts.items()):
+        echo(f"store {store_number}: vhost '{printable(name)}'")
+    logs = f"{done.logs} logs"
+    echo(
+        f"moved and checked {logs}: start the broker with --workers {count}"
+        if count
+        else f"moved and checked {logs}: start the broker without workers"
+    )
 
 
 def _adopt(directory: Path, identity: str, vhost: str, queue: str, kind: str) -> None:

@@ -53,6 +53,8 @@ NUMBERED = 2
 """Kind of publishers that number their messages."""
 
 _UNFINISHED = 3
+UNFINISHED_BATCH = bytes((_UNFINISHED,))
+"""The first byte of the record of a batch that is not committed."""
 
 _HEAD = Struct("<BQQ")
 _POSITION = Struct("<Q")
@@ -546,6 +548,12 @@ def _rows_of(data: bytes) -> list[tuple[str, int]]:
         rows.append((identity.decode("ascii", "replace"), _POSITION.unpack_from(data, offset)[0]))
         offset += _POSITION.size
     return rows
+
+
+def vhost_of_record(data: bytes) -> str | None:
+    """Return the vhost of the publisher of a record; None for what is no such record."""
+    entry = _decode(data)
+    return None if entry is None else entry.key.vhost
 
 
 def _decode(data: bytes) -> Entry | None:
