@@ -183,7 +183,7 @@ def test_what_is_confirmed_outlives_kills_of_each_worker(store: int) -> None:
                 except (AMQPError, OSError):
                     continue
 
-        threads = [threading.Thread(target=fill, args=(vhost,)) for vhost in confirmed]
+        threads = [threading.Thread(target=fill, args=(vhost,), daemon=True) for vhost in confirmed]
         for each in threads:
             each.start()
         try:

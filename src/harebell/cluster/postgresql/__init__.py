@@ -3,6 +3,7 @@
     database.py            connections, and what is wrong with a server
     host_order.py          which host of the URL is tried first
     tables.py              the tables of a store
+    shared_tables.py       the tables that all stores of a cluster share
     ownership.py           claims, the lease, and its end
     log_reader.py          the log, from PostgreSQL into a directory
     fenced_log_writer.py   the log, from the group commit into PostgreSQL, by the epoch of the owner
