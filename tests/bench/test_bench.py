@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import struct
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -13,10 +12,8 @@ import pytest
 from bench.__main__ import EVERYTHING
 from bench.brokers import Harebell
 from bench.load import Consumer, Job
-from bench.measure import Result, play
+from bench.measure import play
 from bench.peer import BenchError
-from bench.process import cpu_seconds, family, resident_bytes
-from bench.report import medians
 from bench.scenarios import (
     BACKLOG,
     FAN_IN,
@@ -31,9 +28,6 @@ from bench.scenarios import (
     TOPICS,
 )
 from tests.bench.runs import ran
-from tests.patience import eventually
-
-ROOT = Path(__file__).parents[2]
 
 
 def bench(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -142,34 +136,3 @@ def test_a_broker_that_is_not_there_ends_a_run() -> None:
     broker.stop()
     with pytest.raises(BenchError, match="harebell a16: "):
         play(broker, SCENARIOS["a16"], 0.1)
-
-
-def test_medians_are_taken_per_broker_and_scenario() -> None:
-    figures = [3.0, 1.0, 2.0]
-    results = [Result(broker="b", scenario="s", us_per_message=value) for value in figures]
-    results.append(Result(broker="other", scenario="s", us_per_message=9.0))
-    assert medians(results) == [
-        Result(broker="b", scenario="s", us_per_message=2.0),
-        Result(broker="other", scenario="s", us_per_message=9.0),
-    ]
-
-
-def test_memory_of_children_is_counted_with_their_parent() -> None:
-    burn = "import time\nwhile time.process_time() < 0.3: pass\nprint('done', flush=True); input()"
-    shell = f"import subprocess, sys; subprocess.run([sys.executable, '-c', {burn!r}])"
-    with subprocess.Popen(
-        [sys.executable, "-c", shell], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as parent:
-        assert parent.stdout is not None
-        assert parent.stdout.readline() == b"done\n"
-        assert len(family(parent.pid)) == 2
-        # Every process loses up to a tick of user and of system time.
-        assert cpu_seconds(parent.pid) >= 0.25
-        assert resident_bytes(parent.pid) > 5 << 20
-        parent.communicate(b"\n")
-
-
-def test_less_than_a_tick_of_a_process_is_counted() -> None:
-    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as cat:
-        assert eventually(lambda: 0 < cpu_seconds(cat.pid) < 1)
-        cat.communicate(b"")

@@ -9,11 +9,8 @@ from pathlib import Path
 import pytest
 
 from bench.fairness import Bars, Row, missed
-from bench.hostile.loads import IDLE, LOADS
 from bench.pair import judged
 from tests.bench.runs import ran
-
-ROOT = Path(__file__).parents[2]
 
 
 def fairness(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,21 +62,9 @@ def test_every_bar_is_judged(figures: dict[str, float], words: str) -> None:
     assert missed([other], Bars()) == []
 
 
-def test_a_load_that_could_not_be_played_is_a_miss() -> None:
-    failed = Row(load="fanout", broker="harebell", error="the broker closed the connection")
-    assert missed([failed], Bars()) == ["fanout: the broker closed the connection"]
-    assert missed([row()], Bars()) == []
-
-
 def test_a_message_that_never_came_counts_as_long_as_it_was_waited_for() -> None:
     found = judged([1_000_000] * 95, 100, 60.0)
     assert (found.lost, found.p50_ms, found.p99_ms, found.worst_ms) == (5, 1.0, 60_000, 60_000)
-
-
-def test_there_are_more_loads_than_25_and_each_says_what_it_does() -> None:
-    hostile = [kind for kind in LOADS.values() if kind.name != IDLE]
-    assert len(hostile) >= 25
-    assert all(len(kind.says) > 10 for kind in hostile)
 
 
 def test_a_wrong_name_gets_the_nearest_right_one() -> None:

@@ -11,7 +11,7 @@ import pytest
 from bench.peer import BenchError
 from bench.pipeline import Figure
 from bench.queries import Batch, steady
-from bench.spark import MUST, ROWS, SHARED, medians, verdict
+from bench.spark import MUST, ROWS, SHARED, verdict
 
 ROOT = Path(__file__).parents[2]
 
@@ -30,15 +30,6 @@ def test_the_only_micro_batch_counts_and_none_is_an_error() -> None:
     assert steady([batch(50, 0, 100)]) == pytest.approx(500)
     with pytest.raises(BenchError, match="no rows"):
         steady([batch(0, 0, 100)])
-
-
-def test_medians_are_taken_per_row_of_the_table() -> None:
-    found = [Figure(row="stream", rows_per_second=rate) for rate in (3.0, 1.0, 2.0)]
-    found.append(Figure(row="lease", cpu_ms=8.0))
-    assert medians(found) == [
-        Figure(row="stream", rows_per_second=2.0),
-        Figure(row="lease", cpu_ms=8.0),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -80,22 +71,3 @@ def test_a_wrong_row_gets_the_nearest_right_one() -> None:
     )
     assert done.returncode == 2
     assert "there is no row 'parquett': did you mean 'parquet'?" in " ".join(done.stderr.split())
-
-
-# In a process of its own: what a thread has used goes when it ends, and others come and go here.
-BURN = """
-import os, time
-from bench.process import exact_cpu_seconds
-before, used = exact_cpu_seconds(os.getpid()), time.process_time()
-while time.process_time() < used + 0.5:
-    pass
-print(exact_cpu_seconds(os.getpid()) - before)
-"""
-
-
-def test_cpu_time_is_counted_exactly() -> None:
-    done = subprocess.run(
-        [sys.executable, "-c", BURN], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    # The scheduler counts what a thread has just used with its next tick.
-    assert float(done.stdout) >= 0.47

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
-from harebell.wire.v09.methods import BasicGet, BasicGetEmpty, QueueDeclare, QueueDeclareOk
+from harebell.wire.v09.methods import BasicGet, QueueDeclareOk
 from tests.conformance.frames import Reader, frame
-from tests.conformance.peers import peers_of, sites_in
 from tests.conformance.raw import Peer, encoded
-from tests.conformance.sites import MemorySite
-
-
-def test_a_request_and_its_reply_cross_both_sites(peer: Peer) -> None:
-    peer.send(QueueDeclare(queue="q"))
-    peer.expect(QueueDeclareOk, queue="q", message_count=0, consumer_count=0)
 
 
 def test_an_unexpected_frame_breaks_the_silence(peer: Peer) -> None:
@@ -24,44 +15,6 @@ def test_an_unexpected_frame_breaks_the_silence(peer: Peer) -> None:
     with pytest.raises(AssertionError, match="BasicGetEmpty"):
         peer.expect_silence()
     peer.opened = False
-
-
-def test_a_reply_of_another_kind_or_channel_is_not_taken_for_the_expected_one(peer: Peer) -> None:
-    peer.queue("q")
-    peer.send(BasicGet(queue="q"))
-    with pytest.raises(AssertionError, match=r"expected queue\.declare-ok, got BasicGetEmpty"):
-        peer.expect(QueueDeclareOk)
-    peer.send(BasicGet(queue="q"))
-    with pytest.raises(AssertionError, match="on channel 1"):
-        peer.expect(BasicGetEmpty, channel=2)
-    peer.send(QueueDeclare(queue="q"))
-    with pytest.raises(AssertionError, match="message_count"):
-        peer.expect(QueueDeclareOk, message_count=1)
-
-
-def test_a_failed_test_leaves_no_connection_open(memory: MemorySite) -> None:
-    finished: list[list[Peer]] = []
-    making = peers_of(memory, Peer, finished.append)
-    connect = next(making)
-    hasty, other = connect().open(), connect().open()
-    hasty.send(QueueDeclare(queue="q"))
-    with pytest.raises(AssertionError, match="QueueDeclareOk"):
-        next(making)
-    assert finished == [[hasty, other]]
-    assert not memory.registry.connections
-
-
-def test_a_failed_test_leaves_no_broker_running(tmp_path: Path) -> None:
-    starting = sites_in(tmp_path)
-    site = next(starting)()
-    assert site.process.poll() is None
-    next(starting, None)
-    assert site.process.poll() is not None
-
-
-def test_an_open_connection_is_not_taken_for_a_closed_one(memory_peer: Peer) -> None:
-    with pytest.raises(AssertionError, match="keeps the connection"):
-        memory_peer.expect_closed()
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 
 from tests.conformance.ledger import ROOT
 from tests.conformance.rule_list import load_not_applicable, load_rules
-from tests.conformance.tally import Outcome, Phase, Status, Tally, outcome
+from tests.conformance.tally import Phase, Status, Tally
 
 RULES = load_rules()
 EXCUSES = load_not_applicable(RULES)
@@ -68,24 +68,6 @@ def ledger(
     )
     counts = json.loads(written.read_text()) if written.exists() else {}
     return done.returncode, done.stdout + done.stderr, counts
-
-
-@pytest.mark.parametrize(
-    ("phases", "expected"),
-    [
-        ([SETUP, CALL, TEARDOWN], Outcome.PASSED),
-        ([SETUP, FAILED, TEARDOWN], Outcome.FAILED),
-        ([Phase("setup", "failed"), TEARDOWN], Outcome.FAILED),
-        ([SETUP, CALL, Phase("teardown", "failed")], Outcome.FAILED),
-        ([Phase("setup", "skipped"), TEARDOWN], Outcome.SKIPPED),
-        ([SETUP, Phase("call", "skipped", expected_to_fail=True), TEARDOWN], Outcome.FAILED),
-        ([SETUP, Phase("call", "passed", expected_to_fail=True), TEARDOWN], Outcome.FAILED),
-        ([SETUP], Outcome.FAILED),
-        ([], Outcome.FAILED),
-    ],
-)
-def test_phases_add_up_to_one_outcome(phases: list[Phase], expected: Outcome) -> None:
-    assert outcome(phases) is expected
 
 
 def test_a_rule_passes_only_when_no_test_that_carries_it_fails() -> None:
