@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import datetime
-import random
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -104,14 +103,6 @@ async def test_properties_and_headers_come_back_equal(broker: RunningBroker) -> 
         assert (got.exchange, got.routing_key, got.redelivered) == ("", queue.name, False)
 
 
-async def test_ten_megabytes_arrive_whole(broker: RunningBroker) -> None:
-    body = random.Random(1).randbytes(10_000_000)
-    async with _channel(broker) as channel:
-        queue = await channel.declare_queue(exclusive=True)
-        await channel.default_exchange.publish(Message(body), queue.name)
-        assert (await queue.get(no_ack=True)).body == body
-
-
 async def test_many_publishes_at_once_are_all_confirmed(broker: RunningBroker) -> None:
     async with _channel(broker) as channel:
         queue = await channel.declare_queue(exclusive=True)
@@ -152,26 +143,6 @@ async def test_process_requeues_or_rejects_when_the_block_fails(broker: RunningB
                 raise ZeroDivisionError
         with pytest.raises(QueueEmpty):
             await queue.get()
-
-
-@pytest.mark.parametrize("kind", [k for k in ExchangeType if not k.value.startswith("x-")])
-async def test_exchanges_bind_and_unbind(
-    broker: RunningBroker, name: Names, kind: ExchangeType
-) -> None:
-    arguments = {"x-match": "any", "k": "v"}
-    async with _channel(broker) as channel:
-        outer = await channel.declare_exchange(name("outer"), ExchangeType.DIRECT)
-        inner = await channel.declare_exchange(name("inner"), kind)
-        queue = await channel.declare_queue(exclusive=True)
-        await inner.bind(outer, "key")
-        await queue.bind(inner, "key", arguments=arguments)
-        await outer.publish(Message(b"1", headers={"k": "v"}), "key")
-        assert (await queue.get(no_ack=True)).body == b"1"
-        await queue.unbind(inner, "key", arguments=arguments)
-        await outer.publish(Message(b"2", headers={"k": "v"}), "key", mandatory=False)
-        assert await queue.get(fail=False) is None
-        await inner.delete()
-        await outer.delete(if_unused=True)
 
 
 async def test_transaction_commits_at_its_end_and_rolls_back_on_failure(

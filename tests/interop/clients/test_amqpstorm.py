@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import random
 import ssl
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import amqpstorm
 import pytest
-from amqpstorm import AMQPChannelError, AMQPConnectionError, AMQPMessageError, Message
+from amqpstorm import AMQPChannelError, AMQPMessageError, Message
 
 from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
@@ -80,15 +79,6 @@ def test_message_with_properties_comes_back_equal(channel: amqpstorm.Channel) ->
     assert channel.basic.get(queue) is None
 
 
-def test_large_body_arrives_whole(channel: amqpstorm.Channel) -> None:
-    queue = _queue(channel)
-    body = random.Random(2).randbytes(2_000_000)
-    channel.basic.publish(body, queue)
-    got = channel.basic.get(queue, no_ack=True, auto_decode=False)
-    assert got is not None
-    assert got.body == body
-
-
 def test_consumer_receives_in_order_and_acknowledges(channel: amqpstorm.Channel) -> None:
     queue, got = _queue(channel), []
     channel.basic.qos(3)
@@ -103,24 +93,6 @@ def test_consumer_receives_in_order_and_acknowledges(channel: amqpstorm.Channel)
     assert got == list(range(50))
     channel.basic.recover(requeue=True)
     assert channel.queue.declare(queue, passive=True)["message_count"] == 0
-
-
-def test_callbacks_of_two_consumers_share_the_queue(channel: amqpstorm.Channel) -> None:
-    queue = _queue(channel)
-    got: dict[str, list[int]] = {"one": [], "two": []}
-
-    def collector(tag: str) -> Callable[[Message], None]:
-        return lambda message: got[tag].append(int(message.body))
-
-    for tag in got:
-        assert channel.basic.consume(collector(tag), queue, consumer_tag=tag, no_ack=True) == tag
-    for number in range(10):
-        channel.basic.publish(str(number), queue)
-    deadline = time.monotonic() + _PATIENCE_SECONDS
-    while sum(map(len, got.values())) < 10 and time.monotonic() < deadline:
-        channel.process_data_events()
-    assert (len(got["one"]), len(got["two"])) == (5, 5)
-    assert sorted(got["one"] + got["two"]) == list(range(10))
 
 
 def test_start_consuming_runs_until_stopped_from_another_thread(
@@ -145,20 +117,6 @@ def test_start_consuming_runs_until_stopped_from_another_thread(
     assert got == ["0", "1", "2", "3", "4"]
 
 
-def test_nack_and_reject_requeue_or_drop(channel: amqpstorm.Channel) -> None:
-    queue = _queue(channel)
-    channel.basic.publish("x", queue)
-    for refuse in ("nack", "reject"):
-        message = channel.basic.get(queue)
-        assert message is not None
-        getattr(message, refuse)(requeue=True)
-    message = channel.basic.get(queue)
-    assert message is not None
-    assert message.redelivered
-    message.reject(requeue=False)
-    assert channel.basic.get(queue) is None
-
-
 def test_confirmed_publish_says_yes_and_unroutable_raises(channel: amqpstorm.Channel) -> None:
     queue = _queue(channel)
     channel.confirm_deliveries()
@@ -169,34 +127,6 @@ def test_confirmed_publish_says_yes_and_unroutable_raises(channel: amqpstorm.Cha
         channel.basic.publish("x", "nobody-has-this-queue", mandatory=True)
     assert caught.value.error_code == 312
     assert channel.queue.purge(queue)["message_count"] == 20
-
-
-def test_transactions_commit_and_roll_back(channel: amqpstorm.Channel) -> None:
-    queue = _queue(channel)
-    with channel.tx:
-        channel.basic.publish("kept", queue)
-    channel.tx.select()
-    channel.basic.publish("dropped", queue)
-    channel.tx.rollback()
-    message = channel.basic.get(queue)
-    assert message is not None
-    assert (message.body, message.method["message_count"]) == ("kept", 0)
-
-
-def test_exchanges_bind_unbind_and_delete(channel: amqpstorm.Channel, name: Names) -> None:
-    source, target, queue = name("source"), name("target"), _queue(channel)
-    channel.exchange.declare(source, "topic")
-    channel.exchange.declare(target, "fanout")
-    channel.exchange.bind(target, source, "a.#")
-    channel.queue.bind(queue, target)
-    channel.basic.publish("1", "a.b", source)
-    channel.queue.unbind(queue, target)
-    channel.basic.publish("2", "a.b", source)
-    channel.exchange.unbind(target, source, "a.#")
-    assert channel.queue.purge(queue)["message_count"] == 1
-    channel.exchange.delete(target, if_unused=True)
-    channel.exchange.delete(source)
-    assert channel.queue.delete(queue)["message_count"] == 0
 
 
 def test_errors_carry_code_and_text(
@@ -224,13 +154,6 @@ def test_deleted_queue_cancels_the_consumer(connection: amqpstorm.Connection, na
     connection.channel().queue.delete(queue)
     assert eventually(lambda: channel.consumer_tags == [])
     assert channel.is_open
-
-
-def test_wrong_login_and_unknown_vhost_are_told(broker: RunningBroker) -> None:
-    with pytest.raises(AMQPConnectionError, match="ACCESS_REFUSED - Login was refused"):
-        _connect(broker, password="nope")
-    with pytest.raises(AMQPConnectionError, match="NOT_ALLOWED - vhost nowhere not found"):
-        _connect(broker, virtual_host="nowhere")
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:

@@ -97,17 +97,6 @@ def test_compressed_body_is_unpacked_on_the_other_side(
     assert message.payload == text
 
 
-def test_message_may_be_requeued_and_rejected(connection: kombu.Connection, name: Names) -> None:
-    queue = _queue(name("again"))(connection.default_channel)
-    queue.declare()
-    connection.Producer().publish("x", routing_key=queue.name)
-    queue.get().requeue()
-    second = queue.get()
-    assert second.delivery_info["redelivered"] is True
-    second.reject()
-    assert queue.get() is None
-
-
 @pytest.mark.parametrize("kind", ["direct", "fanout", "topic", "headers"])
 def test_every_exchange_type_is_declared_and_deleted(
     connection: kombu.Connection, name: Names, kind: str
@@ -123,24 +112,6 @@ def test_every_exchange_type_is_declared_and_deleted(
     exchange.delete(if_unused=True)
     with pytest.raises(connection.channel_errors, match="NOT_FOUND - no exchange"):
         exchange.declare(passive=True)
-
-
-def test_exchange_bound_to_exchange_passes_messages_on(
-    connection: kombu.Connection, name: Names
-) -> None:
-    channel = connection.default_channel
-    inner = kombu.Exchange(name("inner"), "fanout", auto_delete=True, durable=False)
-    outer = kombu.Exchange(name("outer"), "direct", channel=channel, durable=False)
-    queue = _queue(name("bound"), inner)(channel)
-    queue.declare()
-    outer.declare()
-    inner(channel).bind_to(outer, routing_key="k")
-    outer.publish(outer.Message("via"), routing_key="k")
-    assert queue.get(no_ack=True).payload == "via"
-    inner(channel).unbind_from(outer, routing_key="k")
-    outer.publish(outer.Message("via"), routing_key="k")
-    assert queue.get() is None
-    outer.delete()
 
 
 def test_prefetch_of_a_consumer_holds_messages_back(
@@ -173,15 +144,6 @@ def test_simple_queue_puts_gets_and_counts(connection: kombu.Connection, name: N
             simple.get_nowait()
         simple.consumer.cancel()
         simple.queue.delete()
-
-
-def test_simple_buffer_is_transient_and_needs_no_ack(
-    connection: kombu.Connection, name: Names
-) -> None:
-    with connection.SimpleBuffer(name("buffer")) as buffer:
-        buffer.put("x")
-        assert buffer.get(timeout=_PATIENCE_SECONDS).payload == "x"
-        assert len(buffer) == 0
 
 
 def test_mailbox_asks_all_nodes_and_gathers_their_answers(

@@ -15,7 +15,6 @@ from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import (
     PATIENCE_SECONDS,
     bodies,
-    channel_closes,
     connected,
     parameters,
 )
@@ -132,45 +131,3 @@ def test_a_queue_with_ordering_keys_is_there_after_a_kill() -> None:
                 "q", durable=True, arguments=arguments
             ).method.message_count == (KEYS * EACH)
             assert len(bodies(channel, "q")) == KEYS * EACH
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"x-group-key": ""}, ": empty_name"),
-        (
-            {"x-group-key": "k", "x-queue-type": "stream"},
-            " of queue type rabbit_stream_queue",
-        ),
-        (
-            {"x-group-key": "k", "x-max-priority": 3},
-            ": x-max-priority asks for another order",
-        ),
-    ],
-)
-def test_keys_that_cannot_be_are_refused(
-    broker: RunningBroker, name: Names, arguments: dict[str, object], text: str
-) -> None:
-    queue = name("grouped")
-    with (
-        connected(broker) as connection,
-        channel_closes(
-            406,
-            f"PRECONDITION_FAILED - invalid arg 'x-group-key' for queue '{queue}' in vhost "
-            f"'/'{text}",
-        ),
-    ):
-        connection.channel().queue_declare(queue, durable=True, arguments=arguments)
-
-
-def test_a_consumer_has_to_acknowledge(broker: RunningBroker, name: Names) -> None:
-    queue = name("grouped")
-    with connected(broker) as connection:
-        channel = connection.channel()
-        channel.queue_declare(queue, arguments={"x-group-key": "message_id"})
-        with channel_closes(
-            406,
-            "PRECONDITION_FAILED - automatic acknowledgement is not possible for queue "
-            f"'{queue}' in vhost '/' with 'x-group-key'",
-        ):
-            channel.basic_consume(queue, lambda *_: None, auto_ack=True)

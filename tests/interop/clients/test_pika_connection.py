@@ -12,18 +12,14 @@ import pika
 import pytest
 from pika.adapters.asyncio_connection import AsyncioConnection
 from pika.exceptions import (
-    ChannelClosedByBroker,
     ConnectionClosedByBroker,
-    ProbableAccessDeniedError,
     ProbableAuthenticationError,
-    StreamLostError,
 )
 
 from tests.interop.clients.brokers import own_broker, tls_broker
 from tests.interop.clients.conftest import Names
 from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected, parameters
 from tests.interop.idleness import BEAT_SECONDS, IDLE_SECONDS
-from tests.patience import eventually
 from tests.running import RunningBroker, set_watermark
 
 pytestmark = pytest.mark.interop
@@ -94,23 +90,6 @@ def test_wrong_login_is_told(broker: RunningBroker, user: str, password: str) ->
     assert "Login was refused using authentication mechanism PLAIN" in str(caught.value)
 
 
-def test_unknown_vhost_is_told(broker: RunningBroker) -> None:
-    with (
-        pytest.raises(ProbableAccessDeniedError) as caught,
-        connected(broker, virtual_host="nowhere"),
-    ):
-        pass
-    assert str(caught.value).endswith("(530) 'NOT_ALLOWED - vhost nowhere not found'")
-
-
-def test_another_default_user_may_log_in_and_guest_may_not() -> None:
-    with own_broker("--default-user", "alice", env={"HAREBELL_DEFAULT_PASS": "s3cret"}) as own:
-        with connected(own, credentials=pika.PlainCredentials("alice", "s3cret")) as connection:
-            assert connection.channel().is_open
-        with pytest.raises(ProbableAuthenticationError), connected(own):
-            pass
-
-
 def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker, name: Names) -> None:
     with connected(broker, heartbeat=BEAT_SECONDS) as connection:
         channel = connection.channel()
@@ -118,71 +97,6 @@ def test_idle_connection_stays_open_with_heartbeats(broker: RunningBroker, name:
         connection.sleep(IDLE_SECONDS)
         channel.basic_publish("", queue, b"still here")
         assert bodies(channel, queue) == [b"still here"]
-
-
-def test_silent_client_is_cut_after_missed_heartbeats(broker: RunningBroker, name: Names) -> None:
-    queue = name("mine")
-    with connected(broker) as watcher, connected(broker, heartbeat=3) as silent:
-        silent.channel().queue_declare(queue, exclusive=True)
-        # Without process_data_events pika neither sends nor answers anything.
-        assert eventually(lambda: _can_declare(watcher, queue))
-        with pytest.raises((StreamLostError, pika.exceptions.AMQPHeartbeatTimeout)):
-            silent.process_data_events(time_limit=PATIENCE_SECONDS)
-
-
-def _can_declare(connection: pika.BlockingConnection, queue: str) -> bool:
-    """Whether an exclusive queue can be had, for its owner is gone."""
-    try:
-        return bool(connection.channel().queue_declare(queue, exclusive=True))
-    except ChannelClosedByBroker as locked:
-        if locked.reply_code != 405:
-            raise
-        return False
-
-
-def test_two_hundred_channels_work_side_by_side(broker: RunningBroker) -> None:
-    with connected(broker) as connection:
-        channels = [connection.channel() for _ in range(200)]
-        queue = channels[0].queue_declare("", exclusive=True).method.queue
-        for channel in channels:
-            channel.basic_publish("", queue, str(channel.channel_number).encode())
-        for channel in channels[1:]:
-            channel.basic_qos(prefetch_count=1)
-        got = bodies(channels[0], queue)
-        assert sorted(map(int, got)) == [channel.channel_number for channel in channels]
-
-
-def test_channel_number_can_be_used_again(broker: RunningBroker) -> None:
-    with connected(broker) as connection:
-        for _ in range(3):
-            channel = connection.channel(7)
-            queue = channel.queue_declare("", exclusive=True).method.queue
-            channel.basic_publish("", queue, b"x")
-            assert channel.basic_get(queue)[0].delivery_tag == 1
-            channel.close()
-
-
-def test_channels_are_limited_to_what_was_negotiated(broker: RunningBroker) -> None:
-    with connected(broker, channel_max=3) as connection:
-        for _ in range(3):
-            connection.channel()
-        with pytest.raises(pika.exceptions.NoFreeChannels):
-            connection.channel()
-        # pika stops at its own limit; without it the broker does.
-        connection._impl.params.channel_max = 10
-        with pytest.raises(ConnectionClosedByBroker) as caught:
-            connection.channel(4)
-        assert caught.value.reply_code == 530
-        assert "negotiated channel_max (3)" in caught.value.reply_text
-
-
-def test_client_may_close_channel_and_connection_with_a_reason(broker: RunningBroker) -> None:
-    with connected(broker) as connection:
-        channel = connection.channel()
-        channel.close(200, "done here")
-        assert channel.is_closed
-        connection.close(200, "goodbye")
-        assert connection.is_closed
 
 
 def test_publisher_is_blocked_above_the_watermark_and_released_below_it() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import random
 import socket
 import ssl
 import time
@@ -124,16 +123,6 @@ def test_properties_and_delivery_info_come_back_equal(channel: amqp.Channel) -> 
     }
 
 
-def test_large_and_empty_bodies_arrive_whole(channel: amqp.Channel) -> None:
-    queue = _queue(channel)
-    large = random.Random(5).randbytes(3_000_000)
-    for body in (b"", large, b"x"):
-        channel.basic_publish(amqp.Message(body), "", queue)
-    got = [channel.basic_get(queue, no_ack=True).body for _ in range(3)]
-    assert [bytes(body or b"") for body in got] == [b"", large, b"x"]
-    assert channel.basic_get(queue) is None
-
-
 def test_consumer_gets_messages_and_acknowledges(
     connection: amqp.Connection, channel: amqp.Channel
 ) -> None:
@@ -154,37 +143,6 @@ def test_consumer_gets_messages_and_acknowledges(
     channel.basic_recover(requeue=True)
     back = [channel.basic_get(queue) for _ in range(2)]
     assert [(m.body, m.delivery_info["redelivered"]) for m in back] == [("10", True), ("11", True)]
-
-
-def test_global_qos_reaches_the_consumers_that_run(
-    connection: amqp.Connection, channel: amqp.Channel
-) -> None:
-    """Celery relies on it, and asks for it where the server's product is RabbitMQ 3."""
-    assert connection.server_properties["product"] == "RabbitMQ"
-    queue = _queue(channel)
-    got: list[amqp.Message] = []
-    channel.basic_qos(0, 2, True)
-    channel.basic_consume(queue, callback=got.append)
-    for number in range(10):
-        channel.basic_publish(amqp.Message(str(number)), "", queue)
-    _drain(connection, lambda: len(got) == 2)
-    channel.basic_qos(0, 5, True)
-    _drain(connection, lambda: len(got) == 5)
-    channel.basic_qos(0, 3, True)
-    channel.basic_ack(got[1].delivery_tag, multiple=True)
-    assert channel.queue_declare(queue, passive=True).message_count == 5
-    channel.basic_ack(got[2].delivery_tag)
-    _drain(connection, lambda: len(got) == 6)
-
-
-def test_reject_with_requeue_redelivers_and_without_drops(channel: amqp.Channel) -> None:
-    queue = _queue(channel)
-    channel.basic_publish(amqp.Message("again"), "", queue)
-    channel.basic_reject(channel.basic_get(queue).delivery_tag, requeue=True)
-    got = channel.basic_get(queue)
-    assert (got.body, got.delivery_info["redelivered"]) == ("again", True)
-    channel.basic_reject(got.delivery_tag, requeue=False)
-    assert channel.basic_get(queue) is None
 
 
 def test_publisher_confirms_are_waited_for(broker: RunningBroker) -> None:
@@ -210,35 +168,6 @@ def test_unroutable_mandatory_message_is_returned(
     assert (error.reply_code, exchange, key, message.body) == (312, "amq.topic", "no.body", "lost")
 
 
-def test_exchanges_bind_unbind_and_delete(channel: amqp.Channel, name: Names) -> None:
-    source, target = name("source"), name("target")
-    channel.exchange_declare(source, "topic", auto_delete=False)
-    channel.exchange_declare(target, "fanout", auto_delete=False)
-    channel.exchange_bind(target, source, "a.#")
-    queue = _queue(channel)
-    channel.queue_bind(queue, target)
-    channel.basic_publish(amqp.Message("1"), source, "a.b.c")
-    channel.exchange_unbind(target, source, "a.#")
-    channel.basic_publish(amqp.Message("2"), source, "a.b.c")
-    assert channel.queue_purge(queue) == 1
-    channel.queue_unbind(queue, target, "")
-    channel.exchange_delete(target, if_unused=True)
-    channel.exchange_delete(source)
-    with _channel_error(exceptions.NotFound, f"NOT_FOUND - no exchange '{source}' in vhost '/'"):
-        channel.exchange_declare(source, "topic", passive=True)
-
-
-def test_transactions_commit_and_roll_back(channel: amqp.Channel) -> None:
-    queue = _queue(channel)
-    channel.tx_select()
-    channel.basic_publish(amqp.Message("dropped"), "", queue)
-    channel.tx_rollback()
-    channel.basic_publish(amqp.Message("kept"), "", queue)
-    channel.tx_commit()
-    got = channel.basic_get(queue)
-    assert (got.body, got.delivery_info["message_count"]) == ("kept", 0)
-
-
 def test_errors_are_raised_as_the_exceptions_of_their_codes(
     connection: amqp.Connection, broker: RunningBroker, name: Names
 ) -> None:
@@ -253,15 +182,6 @@ def test_errors_are_raised_as_the_exceptions_of_their_codes(
     with _connected(broker) as other, pytest.raises(exceptions.ResourceLocked, match=mine):
         other.channel().queue_declare(mine, passive=True)
     assert connection.connected
-
-
-def test_not_implemented_closes_the_connection(broker: RunningBroker) -> None:
-    with (
-        _connected(broker) as connection,
-        pytest.raises(exceptions.AMQPNotImplementedError) as caught,
-    ):
-        connection.channel().basic_qos(1000, 1, False)
-    assert caught.value.reply_text == "NOT_IMPLEMENTED - prefetch_size!=0 (1000)"
 
 
 def test_deleted_queue_cancels_its_consumer(
@@ -287,31 +207,12 @@ def test_consumer_of_the_deleting_channel_hears_of_it_after_the_reply(
     _drain(connection, lambda: len(heard) == 1)
 
 
-def test_channel_flow_is_answered(channel: amqp.Channel) -> None:
-    channel.flow(True)
-    assert channel.is_open
-
-
 @pytest.mark.parametrize("mechanism", [sasl.PLAIN, sasl.AMQPLAIN])
 def test_login_works_with_each_mechanism(
     broker: RunningBroker, mechanism: Callable[[str, str], sasl.SASL]
 ) -> None:
     with _connected(broker, authentication=mechanism("guest", "guest")) as connection:
         assert _queue(connection.channel())
-
-
-def test_wrong_password_is_refused_in_words(broker: RunningBroker) -> None:
-    with pytest.raises(exceptions.AccessRefused) as caught, _connected(broker, password="nope"):
-        pass
-    assert "Login was refused using authentication mechanism" in caught.value.reply_text
-
-
-def test_unknown_vhost_is_not_allowed(broker: RunningBroker) -> None:
-    with (
-        pytest.raises(exceptions.NotAllowed, match="vhost v not found"),
-        _connected(broker, virtual_host="v"),
-    ):
-        pass
 
 
 def test_heartbeats_keep_an_idle_connection_open(broker: RunningBroker) -> None:

@@ -14,7 +14,7 @@ from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.brokers import own_broker
 from tests.interop.clients.conftest import Names
-from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected, take
+from tests.interop.clients.pikas import PATIENCE_SECONDS, bodies, connected
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
@@ -119,89 +119,6 @@ def test_a_streams_filters_are_exact(channel: BlockingChannel, name: Names) -> N
     assert [offset for offset, _ in others] == [1, 3, 5, 7, 9]
 
 
-def test_old_segments_of_a_stream_go(channel: BlockingChannel, name: Names) -> None:
-    queue = declare(
-        channel,
-        name("stream"),
-        **STREAM,
-        **{"x-max-length-bytes": 100_000, "x-stream-max-segment-size-bytes": 20_000},
-    )
-    for number in range(60):
-        body = b"%d" % number + b"." * 5_000
-        channel.basic_publish("", queue, body, pika.BasicProperties(content_type="text/plain"))
-    # Segments go when new ones begin, and now and then: there may be fewer a moment later.
-    channel.basic_qos(prefetch_count=60)
-    got: list[int] = []
-    for method, properties, _ in channel.consume(queue, arguments={"x-stream-offset": "first"}):
-        got.append(properties.headers["x-stream-offset"])
-        channel.basic_ack(method.delivery_tag)
-        if got[-1] == 59:
-            break
-    channel.cancel()
-    assert got == list(range(got[0], 60))
-    assert 10 < len(got) < 30
-
-
-def test_a_quorum_queue_gives_up_at_the_limit_and_says_how_often_it_tried(
-    channel: BlockingChannel, name: Names
-) -> None:
-    dead = declare(channel, name("dead"))
-    queue = declare(
-        channel,
-        name("quorum"),
-        **QUORUM,
-        **{
-            "x-delivery-limit": 2,
-            "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": dead,
-        },
-    )
-    channel.basic_publish("", queue, b"poison")
-    counts = []
-    for method, properties, _ in channel.consume(queue, inactivity_timeout=PATIENCE_SECONDS):
-        assert method is not None
-        headers = properties.headers or {}
-        counts.append((method.redelivered, headers.get("x-delivery-count")))
-        channel.basic_nack(method.delivery_tag, requeue=True)
-        if len(counts) == 3:
-            break
-    channel.cancel()
-    assert counts == [(False, None), (True, 1), (True, 2)]
-    ((_, properties, body),) = take(channel, dead, 1, auto_ack=True)
-    assert body == b"poison"
-    assert properties.headers["x-death"][0]["reason"] == "delivery_limit"
-    assert properties.headers["x-death"][0]["queue"] == queue
-    channel.cancel()
-
-
-def test_a_dead_letter_at_least_once_arrives_once(channel: BlockingChannel, name: Names) -> None:
-    dead = declare(channel, name("dead"))
-    queue = declare(
-        channel,
-        name("quorum"),
-        **QUORUM,
-        **{
-            "x-dead-letter-exchange": "",
-            "x-dead-letter-routing-key": dead,
-            "x-dead-letter-strategy": "at-least-once",
-            "x-overflow": "reject-publish",
-        },
-    )
-    channel.basic_publish("", queue, b"bad", pika.BasicProperties(delivery_mode=2))
-    method, _, _ = channel.basic_get(queue)
-    channel.basic_reject(method.delivery_tag, requeue=False)
-    assert [body for _, _, body in take(channel, dead, 1, auto_ack=True)] == [b"bad"]
-    channel.cancel()
-    assert bodies(channel, queue) == bodies(channel, dead) == []
-
-
-def test_the_highest_priority_goes_first(channel: BlockingChannel, name: Names) -> None:
-    queue = declare(channel, name("priority"), **{"x-max-priority": 5})
-    for body, priority in ((b"a", None), (b"b", 3), (b"c", 5), (b"d", 9), (b"e", 3)):
-        channel.basic_publish("", queue, body, pika.BasicProperties(priority=priority))
-    assert bodies(channel, queue) == [b"c", b"d", b"b", b"e", b"a"]
-
-
 def test_every_kind_is_there_after_a_restart() -> None:
     with own_broker() as first:
         with connected(first) as connection:
@@ -273,27 +190,3 @@ async def test_aio_pika_reads_a_stream_while_it_grows(broker: RunningBroker, nam
         async with asyncio.timeout(PATIENCE_SECONDS):
             await done.wait()
         assert offsets == list(range(50))
-
-
-@pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_pika_sees_a_waiting_consumer_take_over_from_the_single_active_one(
-    channel: BlockingChannel, name: Names, kind: str
-) -> None:
-    single = {"x-queue-type": kind, "x-single-active-consumer": True}
-    queue = declare(channel, name(kind), **single)
-    got: list[tuple[str, bytes]] = []
-
-    def keep(_: Any, method: Any, __: Any, body: bytes) -> None:
-        got.append((method.consumer_tag, body))
-        channel.basic_ack(method.delivery_tag)
-
-    for tag in ("one", "two"):
-        channel.basic_consume(queue, keep, consumer_tag=tag)
-    for number in range(4):
-        if number == 2:
-            channel.basic_cancel("one")
-        channel.basic_publish("", queue, b"%d" % number)
-        channel.connection.process_data_events(time_limit=0)
-        while len(got) <= number:
-            channel.connection.process_data_events(time_limit=1)
-    assert got == [("one", b"0"), ("one", b"1"), ("two", b"2"), ("two", b"3")]

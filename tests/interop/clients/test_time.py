@@ -13,13 +13,12 @@ from kombu.transport import native_delayed_delivery as native
 from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.conftest import Names
-from tests.interop.clients.pikas import bodies, channel_closes, connected, take
+from tests.interop.clients.pikas import channel_closes, connected, take
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 QUORUM = {"x-queue-type": "quorum"}
-KINDS: list[dict[str, Any]] = [{}, {"x-max-priority": 3}, QUORUM]
 
 
 @pytest.fixture
@@ -28,28 +27,6 @@ def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
         channel = connection.channel()
         channel.confirm_delivery()
         yield channel
-
-
-def dead_letters(channel: BlockingChannel, name: Names) -> tuple[str, dict[str, Any]]:
-    """A queue for dead letters, and the arguments that lead there."""
-    dead = name("dead")
-    channel.queue_declare(dead)
-    return dead, {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_an_expired_message_becomes_a_dead_letter(
-    channel: BlockingChannel, name: Names, kind: dict[str, Any]
-) -> None:
-    dead, arguments = dead_letters(channel, name)
-    queue = name("short")
-    channel.queue_declare(queue, durable=True, arguments={**kind, **arguments})
-    channel.basic_publish("", queue, b"m", pika.BasicProperties(expiration="50", priority=1))
-    ((_, properties, body),) = take(channel, dead, 1)
-    assert body == b"m"
-    assert properties.expiration is None
-    assert properties.headers["x-death"][0]["original-expiration"] == "50"
-    assert properties.headers["x-first-death-reason"] == "expired"
 
 
 def test_retries_by_a_queue_that_lets_messages_expire_go_round_and_count(
@@ -114,27 +91,6 @@ def test_a_delayed_message_comes_when_it_is_time(channel: BlockingChannel, name:
     assert time.monotonic() - begun >= 2.9
     delays = {body: (found.headers or {}).get("x-delay") for _, found, body in got}
     assert delays == {b"at once": None, b"first": -300, b"second": -3_000}
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_a_rejected_message_is_tried_again_and_dies_at_last(
-    channel: BlockingChannel, name: Names, kind: dict[str, Any]
-) -> None:
-    dead, arguments = dead_letters(channel, name)
-    queue = name("again")
-    arguments = {**arguments, "x-retry-delays": [50, 150], **kind}
-    channel.queue_declare(queue, durable=True, arguments=arguments)
-    channel.basic_publish("", queue, b"m", pika.BasicProperties(delivery_mode=2))
-    begun = time.monotonic()
-    for failed in range(3):
-        ((method, properties, _),) = take(channel, queue, 1)
-        assert method.redelivered is (failed > 0)
-        assert (properties.headers or {}).get("x-delivery-count", 0) == failed
-        # The consumer goes first: giving back what it gets again would count, too.
-        channel.cancel()
-        channel.basic_nack(method.delivery_tag, requeue=False)
-    assert time.monotonic() - begun >= 0.19
-    assert eventually(lambda: bodies(channel, dead) == [b"m"])
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
