@@ -31,7 +31,7 @@ from functools import partial
 from random import Random
 from types import TracebackType
 
-from tests.patience import SECONDS, eventually
+from tests.patience import eventually
 from tests.postgresql.brokers import SMALL_GENERATIONS, StoreBroker, owner_of
 from tests.postgresql.history import History
 from tests.postgresql.servers import PostgresServer
@@ -93,8 +93,6 @@ class Chaos:
 
     Args:
         seed: decides what is sent and when faults come.
-        planted: Python that plants a fault in the first broker.
-        lease_ms: the milliseconds of the lease.
 
     Attributes:
         history: of everything.
@@ -102,9 +100,8 @@ class Chaos:
         pauses: for each fault, how many seconds until somebody served after it.
     """
 
-    def __init__(self, seed: int, planted: str = "", lease_ms: int = _LEASE_MS) -> None:
+    def __init__(self, seed: int) -> None:
         self.history = History(seed)
-        self._lease_ms = lease_ms
         self.done: Counter[str] = Counter()
         self.pauses: dict[str, list[float]] = {}
         self._rng = Random(seed)
@@ -112,12 +109,12 @@ class Chaos:
         self._stack = ExitStack()
         self.brokers: list[StoreBroker] = []
         try:
-            self._start(planted)
+            self._start()
         except BaseException:
             self._stack.close()
             raise
 
-    def _start(self, planted: str) -> None:
+    def _start(self) -> None:
         self.primary = self._stack.enter_context(PostgresServer())
         self.primary.create_database(_DATABASE)
         self._add_standby()
@@ -126,13 +123,11 @@ class Chaos:
             between = self.relays[name] = Relay(self.primary.port)
             self._stack.callback(between.close)
             url = self.primary.url(_DATABASE, port=between.port)
-            plan = SMALL_GENERATIONS + (planted if name == "a" else "")
             flags = ["--durability=replicated"]
-            broker = self._stack.enter_context(StoreBroker(name, url, flags, self._lease_ms, plan))
+            broker = self._stack.enter_context(
+                StoreBroker(name, url, flags, _LEASE_MS, SMALL_GENERATIONS)
+            )
             self.brokers.append(broker)
-            if planted and name == "a":
-                # The one with the fault has to own the store first.
-                broker.wait_until_it_serves()
         self.owner = owner_of(self.brokers)
         for each in self.brokers:
             # Else it may still be starting when it is to take over.
@@ -154,21 +149,11 @@ class Chaos:
                 sys.stdout.write(f"--- {each.name}:\n{each.log[-_SHOWN:]}\n")
         self._stack.close()
 
-    def work(self, until: Callable[[], object]) -> None:
-        """Let clients work without a fault until something is true, which it becomes in time."""
-        load = self.history.load
-        load.declare(self.owner.port)
-        went = load.run(self.owner.port, time.monotonic() + SECONDS, until=until)
-        assert not went, self.owner.log
-        assert until(), "clients have worked for long, and nothing came of it"
-
-    def play(self, fault: str, until: Callable[[], object] = lambda: False) -> None:
+    def play(self, fault: str) -> None:
         """A cycle with a fault.
 
         Args:
             fault: which one.
-            until: when it becomes true, clients wait no longer for the end of an owner that has to
-                go.
         """
         owner = self.owner
         others = [each for each in self.brokers if each is not owner]
@@ -189,7 +174,7 @@ class Chaos:
             meanwhile.append((at + heal[0], heal[1]))
         try:
             end_at = at + (_LONGER if fault in _MAY_STAY else _MAX_SECONDS)
-            went = load.run(owner.port, end_at, meanwhile=meanwhile, until=until)
+            went = load.run(owner.port, end_at, meanwhile=meanwhile)
             assert went or fault in _MAY_STAY, f"{fault}: {owner.name} still serves"
             if fault == "database":
                 owner_of(others)

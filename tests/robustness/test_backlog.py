@@ -135,19 +135,3 @@ def test_ten_million_messages_take_little_memory(
             started = time.monotonic() - begin
             emptied = _empty(broker, SOAK_MESSAGES, SOAK_MEMORY_OCTETS)
     counted(f"{filled}; back after {started:.2f} s; {emptied}")
-
-
-def test_a_broker_that_slows_down_is_found_out() -> None:
-    assert _slowdown([100.0] * 8) == 1.0
-    assert _slowdown([100.0] * 6 + [60.0] * 2) < RATE_AT_THE_END
-    # Slow chunks among others are the machine's mood.
-    assert _slowdown([100.0] * 15 + [30.0, 40.0, 100.0, 50.0, 60.0]) == 1.0
-
-
-def test_a_group_limits_the_memory_of_what_it_runs(tmp_path: Path) -> None:
-    import subprocess
-
-    octets = f"x = bytearray({64 * MIB}); print(len(x))"
-    with memory_limit(32 * MIB) as prefix:
-        done = subprocess.run([*prefix, "python3", "-c", octets], capture_output=True, check=False)
-    assert done.returncode == -9, done

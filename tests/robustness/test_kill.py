@@ -20,7 +20,7 @@ from harebell.base import impl
 from tests.counts import VARIABLE
 from tests.robustness.clients import ALL_QUEUES
 from tests.robustness.ledger import Verdict
-from tests.robustness.lives import forget, kill, life, snapshot
+from tests.robustness.lives import kill, life
 from tests.robustness.load import Load
 
 PARTS = 4
@@ -91,29 +91,3 @@ def test_nothing_confirmed_is_lost_by_many_kills(
     tmp_path: Path, seed: int, counted: Callable[[str], None]
 ) -> None:
     _play_all(tmp_path, seed, SOAK_ROUNDS, counted)
-
-
-# --- the harness itself ----------------------------------------------------------------------
-
-
-def _killed(data_dir: Path, load: Load) -> None:
-    """Lives that end violently, until enough has been confirmed to miss it."""
-    enough = len(load.accounts.confirmed) + 100
-    seconds = 0.3
-    while len(load.accounts.confirmed) < enough:
-        with life(data_dir) as broker:
-            load.declare(broker.port)
-            assert load.run(broker.port, time.monotonic() + seconds, lambda: kill(broker))
-        # On a slow machine the clients have hardly connected by then.
-        seconds *= 2
-
-
-def test_a_disk_that_forgets_is_found_out(tmp_path: Path) -> None:
-    load = Load(11, ALL_QUEUES)
-    data_dir = tmp_path / "data"
-    _killed(data_dir, load)
-    snapshot(data_dir, tmp_path / "old")
-    _killed(data_dir, load)
-    forget(data_dir, tmp_path / "old")
-    with life(data_dir) as broker, pytest.raises(AssertionError, match=r"lost|not in the stream"):
-        load.drain(broker.port)

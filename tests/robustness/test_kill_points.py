@@ -186,13 +186,3 @@ def test_nothing_confirmed_is_lost_at_many_calls(
     tmp_path: Path, seed: int, counted: Callable[[str], None]
 ) -> None:
     _play_all(tmp_path, seed, SOAK_POINTS, counted)
-
-
-def test_a_broker_is_killed_at_the_call_that_was_asked_for(tmp_path: Path) -> None:
-    trace = tmp_path / "trace"
-    command = strace.log_to(strace.kill_at("write", 3), trace)
-    with pytest.raises(DidNotStart) as caught, life(tmp_path / "data", prefix=command):
-        pass
-    assert caught.value.code == KILLED
-    calls = Counter(_LINE.findall(trace.read_text()))
-    assert max(calls.values()) == 3

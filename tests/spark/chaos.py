@@ -150,7 +150,6 @@ class Chaos:
     Args:
         directory: for everything.
         seed: every random choice is made from it.
-        sink: options of the queries that write to an exchange.
         broker: serves; None for one over a data directory.
         kinds: what is killed by itself.
     """
@@ -159,7 +158,6 @@ class Chaos:
         self,
         directory: Path,
         seed: int,
-        sink: dict[str, str] | None = None,
         broker: Brokers | None = None,
         kinds: Sequence[str] = VICTIMS,
     ) -> None:
@@ -170,7 +168,7 @@ class Chaos:
         self.inputs = Inputs(random.Random(seed))
         self._broker = OneBroker(directory) if broker is None else broker
         self._url = f"amqp://127.0.0.1:{self._broker.port}/%2F"
-        self._plan = Plan(self._url, CLUSTER, FLOWS, _BATCH, sink=sink or {})
+        self._plan = Plan(self._url, CLUSTER, FLOWS, _BATCH)
         self._driver: subprocess.Popen[bytes] | None = None
         self._drivers: list[subprocess.Popen[bytes]] = []
         # Executors have their directories in Spark's own, which is not the tests' to fill.
@@ -438,13 +436,12 @@ def chaos(
     directory: Path,
     seed: int,
     cycles: int,
-    sink: dict[str, str] | None = None,
     singly: int = len(VICTIMS),
     broker: Brokers | None = None,
     kinds: Sequence[str] = VICTIMS,
 ) -> Iterator[Chaos]:
     """A run that is over: everything was killed often, and everything is processed."""
-    run = Chaos(directory, seed, sink, broker, kinds)
+    run = Chaos(directory, seed, broker, kinds)
     try:
         run.start_driver()
         for number in range(cycles):

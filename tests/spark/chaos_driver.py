@@ -16,7 +16,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +64,6 @@ class Plan:
         flows: the queries.
         rows: of a micro-batch at most.
         drain: whether it ends when everything is processed.
-        sink: options of those that write to an exchange.
     """
 
     url: str
@@ -72,7 +71,6 @@ class Plan:
     flows: list[Flow]
     rows: int
     drain: bool = False
-    sink: dict[str, str] = field(default_factory=dict)
 
     def write(self, directory: Path) -> None:
         """Into the driver's directory."""
@@ -112,7 +110,7 @@ def start(spark: SparkSession, plan: Plan, flow: Flow, directory: Path) -> Any:
     writer = writer.trigger(availableNow=True) if plan.drain else writer
     if flow.exchange is None:
         return writer.format("parquet").start(str(directory / flow.name / "lake"))
-    to = {"url": plan.url, "exchange": flow.exchange} | plan.sink
+    to = {"url": plan.url, "exchange": flow.exchange}
     return writer.format("harebell").options(**to).start()
 
 

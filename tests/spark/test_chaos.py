@@ -19,7 +19,6 @@ pytestmark = pytest.mark.spark
 CYCLES = 1
 SINGLY = 1
 SOAK_CYCLES = 30
-DOUBLING_CYCLES = 3
 OWNER_CYCLES = int(os.environ.get("HAREBELL_POSTGRESQL_CYCLES", "10"))
 _LOST = ("failOnDataLoss", "went back to the queue", "taken over")
 
@@ -51,22 +50,6 @@ def test_every_row_comes_out_once_after_many_kills(
     with chaos(tmp_path, seed, SOAK_CYCLES) as run:
         exact(run, seed)
         counted(f"{len(run.inputs)} rows through 4 queries; {run.counts}")
-
-
-@pytest.mark.soak
-@pytest.mark.timeout(2_400)
-def test_a_sink_that_only_confirms_is_found_to_double_rows(
-    tmp_path: Path, seed: int, counted: Callable[[str], None]
-) -> None:
-    with chaos(tmp_path, seed, DOUBLING_CYCLES, {"delivery": "at-least-once"}) as run:
-        verdicts = dict(run.verdicts())
-        for name in ("classic_out", "stream_out"):
-            assert verdicts[name].doubled, "the harness does not see what it is for"
-            assert not verdicts[name].lost
-        for name in ("classic_lake", "stream_lake"):
-            verdicts[name].check(f"HAREBELL_SEED={seed}, {name}")
-        doubled = sum(len(verdict.doubled) for verdict in verdicts.values())
-        counted(f"{doubled} doubled rows of {len(run.inputs)} were found; {run.counts}")
 
 
 @pytest.mark.soak
