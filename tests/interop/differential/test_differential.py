@@ -7,13 +7,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 
 import pytest
 
-from harebell.base.values import Long
 from harebell.wire.v09 import methods as m
-from harebell.wire.v09.content import BasicProperties, encode_properties
 from tests.interop.differential.operations import Maker, Operation
 from tests.interop.differential.pairs import Side
 from tests.interop.differential.replicated import QuorumMaker
@@ -21,7 +18,6 @@ from tests.interop.differential.reviewed import (
     came_back_in_another_order,
     sent_after_the_end,
     sent_in_another_turn,
-    shown,
 )
 from tests.interop.differential.richer import (
     LIMITED_PASSWORD,
@@ -179,38 +175,6 @@ _BY_CONSUMER = [
 ]
 
 
-def test_a_dead_letter_may_be_dated_otherwise_and_count_no_delivery() -> None:
-    def dead(second: int, **more: int) -> bytes:
-        moment = datetime(2013, 1, 1, second=second, tzinfo=UTC)
-        death = {"queue": "q", "reason": "rejected", "time": moment}
-        return encode_properties(BasicProperties(headers={"x-death": [death], **more}))
-
-    assert shown(dead(1)) == shown(dead(2, **{"x-delivery-count": 0}))
-    assert shown(dead(1)) != shown(dead(1, **{"x-delivery-count": 1}))
-    counted = encode_properties(BasicProperties(headers={"x-delivery-count": 0}))
-    assert shown(counted) == shown(encode_properties(BasicProperties()))
-
-
-def test_a_newer_broker_may_count_deliveries_twice() -> None:
-    def told(**headers: int) -> str:
-        return shown(encode_properties(BasicProperties(headers=headers)))
-
-    both = {"x-delivery-count": Long(1), "x-acquired-count": Long(1)}
-    assert told(**both) == told(**{"x-delivery-count": 1}) != told(**{"x-delivery-count": 2})
-
-
-def test_a_queue_is_asked_again_only_where_there_was_nothing_yet() -> None:
-    asked, nothing = Operation(0, 1, m.BasicGet(queue="q")), f"0.1 {m.BasicGetEmpty()}"
-    assert _found_nothing(asked, [nothing])
-    assert not _found_nothing(asked, [])
-    assert not _found_nothing(asked, [nothing, "0.1 ChannelClose(reply_code=406)"])
-    assert not _found_nothing(Operation(0, 1, m.QueuePurge(queue="q")), [nothing])
-
-
-def test_consumers_may_be_sent_what_they_got_in_another_turn() -> None:
-    assert sent_in_another_turn(_ONE_BY_ONE, _BY_CONSUMER)
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [("first", "third"), ("tag=7", "tag=8"), ("'t'", "'s'"), ("0.2", "1.2"), ("second", "fifth")],
@@ -227,25 +191,12 @@ def test_nothing_else_may_differ_then(before: str, after: str) -> None:
 _CLOSE = "0.1 ChannelClose(reply_code=406)"
 
 
-def test_a_delivery_on_a_channel_that_is_closed_is_meant() -> None:
-    others = "0.2 BasicCancel(consumer_tag='u')"
-    late = _BY_CONSUMER[0].replace("0.2", "0.1")
-    assert sent_after_the_end([_CLOSE, others], [_CLOSE, late, others])
-
-
 def test_no_other_delivery_is_left_out() -> None:
     late = _BY_CONSUMER[0].replace("0.2", "0.1")
     assert not sent_after_the_end([_CLOSE], [late, _CLOSE])
     assert not sent_after_the_end([_CLOSE], [_CLOSE, _BY_CONSUMER[0]])
     assert not sent_after_the_end([_CLOSE, late], [_CLOSE])
     assert not sent_after_the_end([_CLOSE], [_CLOSE])
-
-
-def test_messages_requeued_by_an_ended_channel_may_come_in_another_order() -> None:
-    back = [_ONE_BY_ONE[0], _ONE_BY_ONE[2].replace("tag=7", "tag=6")]
-    other = [back[0].replace("first", "third"), back[1].replace("third", "first")]
-    assert came_back_in_another_order([*back, _CLOSE], [*other, _CLOSE])
-    assert not came_back_in_another_order(back, other)
 
 
 @pytest.mark.parametrize(
