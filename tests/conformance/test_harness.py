@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from harebell.wire.v09.methods import BasicGet, QueueDeclareOk
+from harebell.wire.v09.methods import BasicGet, QueueDeclare, QueueDeclareOk
 from tests.conformance.frames import Reader, frame
+from tests.conformance.peers import peers_of, sites_in
 from tests.conformance.raw import Peer, encoded
+from tests.conformance.sites import MemorySite
 
 
 def test_an_unexpected_frame_breaks_the_silence(peer: Peer) -> None:
@@ -15,6 +19,26 @@ def test_an_unexpected_frame_breaks_the_silence(peer: Peer) -> None:
     with pytest.raises(AssertionError, match="BasicGetEmpty"):
         peer.expect_silence()
     peer.opened = False
+
+
+def test_a_failed_test_leaves_no_connection_open(memory: MemorySite) -> None:
+    finished: list[list[Peer]] = []
+    making = peers_of(memory, Peer, finished.append)
+    connect = next(making)
+    hasty, other = connect().open(), connect().open()
+    hasty.send(QueueDeclare(queue="q"))
+    with pytest.raises(AssertionError, match="QueueDeclareOk"):
+        next(making)
+    assert finished == [[hasty, other]]
+    assert not memory.registry.connections
+
+
+def test_a_failed_test_leaves_no_broker_running(tmp_path: Path) -> None:
+    starting = sites_in(tmp_path)
+    site = next(starting)()
+    assert site.process.poll() is None
+    next(starting, None)
+    assert site.process.poll() is not None
 
 
 @pytest.mark.parametrize(
