@@ -23,11 +23,11 @@ SPARK  := $(wildcard tests/spark tests/docs/test_examples.py)
 unexport PYTHONDONTWRITEBYTECODE
 
 # `make test` does all of these, says how long each took, and fails at the end if one of them did.
-# What computes runs beside what mostly waits. Spark runs beside what takes only the time that it
-# leaves over (`nice -n 19`).
-FIRST  := "lint types .test-native" ".test-rest"
-LAST   := ".test-python" ".test-spark"
-PARTS  := lint types .test-native .test-rest .test-python .test-spark
+# What starts processes and waits for them comes first, and Spark last. What only computes runs beside
+# both, from the beginning on, and takes the time that they leave over (`nice`).
+FIRST  := "&lint types .test-python" ".test-native" ".test-rest"
+LAST   := ".test-spark"
+PARTS  := lint types .test-python .test-native .test-rest .test-spark
 
 .DEFAULT_GOAL := help
 .PHONY: help run test demo bench bench-spark bench-fairness lint types coverage conformance interop soak docs docs-site deb wheels clean
@@ -116,7 +116,7 @@ clean:           ## Remove what was built (.venv stays: rm -r .venv)
 	HAREBELL_IMPL=native $(PYTEST) -n 3 --dist worksteal $(NATIVE) $(TWICE)
 
 .test-python:
-	HAREBELL_IMPL=python nice -n 19 $(PYTEST) -n 2 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%) $(SAME:%=--ignore=%)
+	HAREBELL_IMPL=python nice -n 10 $(PYTEST) -n 2 --timeout 3600 --dist worksteal $(TWICE) $(ONCE:%=--ignore=%) $(SAME:%=--ignore=%)
 
 .test-rest:
 	$(PYTEST) -n 6 --dist loadfile -m 'not (soak or spark)' tests $(NATIVE:%=--ignore=%) $(TWICE:%=--ignore=%)

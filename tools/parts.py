@@ -3,12 +3,13 @@
     parts.py make "lint types .test-native .test-python" "" ".test-rest" ...
 
 An argument is a line of targets that run one after the other; lines run beside each other, and an
-empty argument between two of them waits for everything before it:
+empty argument between two of them waits for everything before it, but for lines that begin with &:
 
-    parts.py make  "compute compute"  "wait"   ""   "alone"
+    parts.py make  "&left over"  "compute compute"  "wait"   ""   "alone"
 
+                   |left |over                              |
                    |compute|compute|
-                   |wait         |             |alone|
+                   |wait         |           |alone|
 
 Of lines beside each other the last one prints as it goes. What a part of another one says is kept
 and printed when that part is over, so that no two are mixed.
@@ -31,6 +32,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import IO
 
+_BEHIND = "&"
+"""Begins a line that other lines do not wait for."""
 _FAILURES = (" FAILURES ", " ERRORS ")
 """In the lines that pytest draws over what failed."""
 _LOOK_SECONDS = 0.05
@@ -53,15 +56,26 @@ class Run:
     make: list[str]
     seconds: dict[str, float | None] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
+    _behind: list[threading.Thread] = field(default_factory=list)
 
-    def lines(self, lines: list[list[str]]) -> None:
-        """Run lines of parts beside each other."""
-        self.seconds.update((part, None) for line in lines for part in line)
-        beside = [threading.Thread(target=self._line, args=(line, True)) for line in lines[:-1]]
-        for thread in beside:
+    def lines(self, lines: list[str]) -> None:
+        """Run lines of parts beside each other, and wait for those that do not begin with &."""
+        beside: list[threading.Thread] = []
+        for line in lines:
+            parts = line.lstrip(_BEHIND).split()
+            self.seconds.update(dict.fromkeys(parts))
+            if line is lines[-1]:
+                self._line(parts, kept=False)
+                continue
+            thread = threading.Thread(target=self._line, args=(parts, True))
             thread.start()
-        self._line(lines[-1], kept=False)
+            (self._behind if line.startswith(_BEHIND) else beside).append(thread)
         for thread in beside:
+            thread.join()
+
+    def wait(self) -> None:
+        """Wait for the lines that begin with &."""
+        for thread in self._behind:
             thread.join()
 
     def _line(self, parts: list[str], kept: bool) -> None:
@@ -122,11 +136,11 @@ def _show(output: IO[bytes], begin: int) -> int:
     return len(data)
 
 
-def together(arguments: list[str]) -> Iterator[list[list[str]]]:
+def together(arguments: list[str]) -> Iterator[list[str]]:
     """The lines of parts that run beside each other."""
     for present, lines in groupby(arguments, key=bool):
         if present:
-            yield [line.split() for line in lines]
+            yield list(lines)
 
 
 def main(arguments: list[str]) -> int:
@@ -134,6 +148,7 @@ def main(arguments: list[str]) -> int:
     run = Run(shlex.split(arguments[0]))
     for lines in together(arguments[1:]):
         run.lines(lines)
+    run.wait()
     for line in run.failures():
         print(line, flush=True)
     print("\n".join(run.report()), file=sys.stderr)

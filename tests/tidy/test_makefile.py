@@ -164,15 +164,15 @@ def test_make_test_runs_every_part_and_fails_if_one_of_them_did(tmp_path: Path) 
     )
     called = log.read_text().splitlines()
     assert Counter(line.split()[0] for line in called) == {"ruff": 1, "mypy": 1, "python": 4}
+    ran = [line for line in called if line.startswith("python")]
+    before = ran[: next(at for at, line in enumerate(ran) if "-m spark and not soak" in line)]
     # Beside Spark there is only what leaves it the machine.
-    parts = [" ".join(shlex.split(line)[1:]) for line in called if line.startswith("python")]
-    assert all("spark and not soak" not in words for words in parts[:2])
-    beside = make("--dry-run", ".test-python").splitlines()
-    assert any("nice -n 19" in line for line in beside)
+    assert {"tests/fuzz", "--ignore=tests/fuzz"} <= {line.split()[-1] for line in before}
+    assert "nice -n 10" in make("--dry-run", ".test-python")
     assert done.returncode != 0
     # The last lines say how long each part took and which failed, where a reader of the log looks.
     assert re.findall(r"^(\S+): \d+ s(, failed)?$", done.stderr, re.M) == [
         ("lint", ", failed"),
         ("types", ", failed"),
-        *((f".test-{part}", "") for part in ("native", "rest", "python", "spark")),
+        *((f".test-{part}", "") for part in ("python", "native", "rest", "spark")),
     ]
