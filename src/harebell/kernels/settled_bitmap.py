@@ -108,6 +108,12 @@ class SettledBitmap:
             self._front = self.count
             self._bits.clear()
             return done
+        if not self._bits and position <= self.first + self._front < end:
+            # In order, and nothing behind the front is settled.
+            done = end - self.first - self._front
+            self.live -= done
+            self._front += done
+            return done
         done = 0
         while position < end:
             done += self.settle(position)

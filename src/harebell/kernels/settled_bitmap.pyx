@@ -133,6 +133,12 @@ cdef class SettledBitmap:
             self._bits = NULL
             self._mapped = 0
             return done
+        if self._bits == NULL and position <= self.first + self._front < end:
+            # In order, and nothing behind the front is settled.
+            done = end - self.first - self._front
+            self.live -= done
+            self._front += done
+            return done
         while position < end:
             done += self.settle(position)
             position += 1

@@ -45,7 +45,10 @@ cdef class DurableLog(SegmentedLog):
     cdef int _stage(self) except -1
     @cython.locals(segment=Segment)
     cpdef int settle(self, long long position) except -1
+    @cython.locals(near=Segment, segment=Segment, low="long long", high="long long")
     cpdef int settle_range(self, long long first, long long end) except -1
+    @cython.locals(done="long long")
+    cdef int _settle_in(self, Segment segment, long long first, long long end) except -1
     cpdef int see(self, long long position) except -1
     cpdef long long seen(self) except -1
     cpdef int set_count(self, long long position, int count) except -1

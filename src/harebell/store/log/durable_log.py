@@ -209,18 +209,30 @@ class DurableLog(SegmentedLog):
 
     def settle_range(self, first: int, end: int) -> int:
         """Settle all records from `first` up to, not including, `end`."""
-        for segment in list(self.segments):
-            if segment.first >= end or segment.positions.end() <= first:
-                continue
-            done = segment.positions.settle_range(first, end)
-            self._live -= done
-            if done:
-                low, high = max(first, segment.first), min(end, segment.positions.end())
-                self._settlements.settled(low, high)
-                self._touch()
-            if done and segment.positions.live == 0:
-                self._emptied(segment)
+        near = self._find(first)
+        # Mostly they are few, and a log has any number of segments.
+        if near is not None and end <= near.positions.end():
+            self._settle_in(near, first, end)
+            return self._forget_counts(first, end)
+        for segment in self.segments[self._index(first) :]:
+            if segment.first >= end:
+                break
+            low, high = max(first, segment.first), min(end, segment.positions.end())
+            if low < high:
+                self._settle_in(segment, low, high)
         return self._forget_counts(first, end)
+
+    def _settle_in(self, segment: Segment, first: int, end: int) -> int:
+        """Settle the records of a segment from `first` up to, not including, `end`."""
+        done = segment.positions.settle_range(first, end)
+        if done:
+            self._live -= done
+            self._settlements.settled(first, end)
+            if not self.dirty:
+                self._touch()
+            if segment.positions.live == 0:
+                self._emptied(segment)
+        return 0
 
     def seen(self) -> int:
         """Return the position below which records may have been delivered before the start."""

@@ -44,9 +44,11 @@ cdef class TransientLog(SegmentedLog):
     cdef bint _append_one_to(
         self, Segment segment, long long position, BatchBuilder builder
     ) except -1
-    @cython.locals(segment=Segment, low="long long", high="long long",
-                   position="long long")
+    @cython.locals(near=Segment, segment=Segment, low="long long", high="long long")
     cpdef int settle_range(self, long long first, long long end) except -1
+    @cython.locals(messages=list, message=Message, index=Py_ssize_t, byte_count=Py_ssize_t,
+                   done="long long")
+    cdef int _settle_in(self, Segment segment, long long first, long long end) except -1
     cpdef long long seen(self) except -1
     cpdef int set_count(self, long long position, int count) except -1
     @cython.locals(segment=Segment)

@@ -205,18 +205,37 @@ class TransientLog(SegmentedLog):
 
     def settle_range(self, first: int, end: int) -> int:
         """Settle every message from `first` up to, not including, `end`."""
-        for segment in list(self.segments):
+        near = self._find(first)
+        # Mostly they are few, and a log has any number of segments.
+        if near is not None and end <= near.positions.end():
+            self._settle_in(near, first, end)
+            return self._forget_counts(first, end)
+        for segment in self.segments[self._index(first) :]:
+            if segment.first >= end:
+                break
             low, high = max(first, segment.first), min(end, segment.positions.end())
-            if low >= high or not segment.positions.live:
-                continue
-            if segment.messages is not None:
-                for position in range(low, high):
-                    if not segment.positions.settled(position):
-                        self._release(segment, position)
-            self._live -= segment.positions.settle_range(low, high)
-            if segment.positions.live == 0:
-                self._emptied(segment)
+            if low < high and segment.positions.live:
+                self._settle_in(segment, low, high)
         return self._forget_counts(first, end)
+
+    def _settle_in(self, segment: Segment, first: int, end: int) -> int:
+        """Settle the messages of a segment from `first` up to, not including, `end`."""
+        messages = segment.messages
+        if messages is not None:
+            byte_count = 0
+            for index in range(first - segment.first, end - segment.first):
+                prefetch_after(messages, index)
+                message = messages[index]
+                if message is not None:
+                    messages[index] = None
+                    byte_count += self._gauge.release(message)
+            segment.held -= byte_count
+            self._held -= byte_count
+        done = segment.positions.settle_range(first, end)
+        self._live -= done
+        if done and segment.positions.live == 0:
+            self._emptied(segment)
+        return 0
 
     def seen(self) -> int:
         """Return 0: no message is older than the process."""
