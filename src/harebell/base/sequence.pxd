@@ -26,6 +26,9 @@ cdef class Sequence:
     cpdef object get(self, long long number)
     @cython.locals(index="long long", chunk=Chunk, offset=int)
     cpdef object take(self, long long number)
+    @cython.locals(begin="long long", index="long long", chunk=Chunk, items=list, offset=int,
+                   stop=int, before=int, same=bint)
+    cpdef long long take_run(self, long long number, long long last) except -1
     cpdef long long first(self) except -1
     @cython.locals(chunk=Chunk, missing=int)
     cpdef long long next_from(self, long long number) except -1

@@ -114,6 +114,47 @@ class Sequence:
             self._drop(chunk)
         return member
 
+    def take_run(self, number: int, last: int) -> int:
+        """Remove the member of a number, and those behind it that are the same object.
+
+        Args:
+            number: the first number.
+            last: the last number that may be removed.
+
+        Returns:
+            How many members were removed; 0 if the number has none.
+        """
+        member = Sequence.get(self, number)
+        if member is None:
+            return 0
+        begin = number
+        same = True
+        while same and number <= last:
+            index = number >> CHUNK_SHIFT
+            chunk = self._recent
+            if chunk is None or chunk.index != index:
+                chunk = self._chunks.get(index)
+                if chunk is None:
+                    break
+                self._recent = chunk
+            items = chunk.items
+            offset = number & CHUNK_MASK
+            stop = min(CHUNK_SIZE, offset + last - number + 1)
+            before = offset
+            while offset < stop and items[offset] is member:
+                items[offset] = None
+                offset += 1
+            same = offset == CHUNK_SIZE
+            number += offset - before
+            chunk.live -= offset - before
+            self.count -= offset - before
+            if chunk.live == 0:
+                self._drop(chunk)
+        if begin <= self._first:
+            # Nothing is left before `number`: `first` need not look at it again.
+            self._first = number
+        return number - begin
+
     def first(self) -> int:
         """Return the smallest number with a member; `next` if there is none."""
         self._first = self.next_from(self._first)

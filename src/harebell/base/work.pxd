@@ -1,5 +1,9 @@
+cimport cython
+
 cdef long long _CHECK_UNITS
 cdef long long _FRAME_UNITS
+
+cdef double _UNITS_PER_SECOND
 
 cdef class Work:
     cdef object _clock
@@ -8,6 +12,7 @@ cdef class Work:
     cdef long long _stop_at
     cdef public long long spent
     cdef public long long check_at
+    cdef public object ahead
     cdef public object later
 
     cpdef int begin(self, long long units) except -1
@@ -15,4 +20,5 @@ cdef class Work:
     cpdef bint charge(self, long long units) except -1
     cpdef bint frame(self) except -1
     cpdef bint check(self) except -1
+    @cython.locals(passed=double)
     cdef int _correct(self) except -1

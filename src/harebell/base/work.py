@@ -12,6 +12,7 @@ clock the estimate is corrected from time to time, for operations that charge to
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 from harebell.base.limits import WORK_FRAME_UNITS, WORK_LOOK_UNITS
 
@@ -40,6 +41,8 @@ class Work:
     Attributes:
         spent: units since the start.
         check_at: the number of units at which `check` is called.
+        ahead: a queue with consumers to which more was published lately than they take; None
+            without one.
         later: runs the rest of a long operation in later turns, charged to the current user; at
             once if there are no turns.
     """
@@ -51,6 +54,7 @@ class Work:
         self._stop_at = NO_LIMIT
         self.spent = 0
         self.check_at = NO_LIMIT
+        self.ahead: Any = None
         self.later: Callable[[Step], None] = _at_once
 
     def begin(self, units: int) -> int:
@@ -86,7 +90,7 @@ class Work:
 
     def _correct(self) -> int:
         if self._clock is not None:
-            passed = self._begun + int((self._clock() - self._since) * _UNITS_PER_SECOND)
-            if passed > self.spent:
-                self.spent = passed
+            passed = (self._clock() - self._since) * _UNITS_PER_SECOND
+            if passed > self.spent - self._begun:
+                self.spent = self._begun + int(passed)
         return 0

@@ -21,5 +21,6 @@ cdef class Consumer:
     cpdef bint ready(self) except -1
     cpdef bint fits(self, Message message) except -1
     cpdef int released(self) except -1
+    cpdef int released_some(self, long long count) except -1
     cpdef int again(self) except -1
     cpdef int deliver(self, Message message, long long position, bint redelivered) except -1

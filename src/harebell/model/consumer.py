@@ -98,6 +98,12 @@ class Consumer:
         self.unacked -= 1
         return 0
 
+    def released_some(self, count: int) -> int:
+        """Give back the credit of several deliveries."""
+        for _ in range(count):
+            self.released()
+        return 0
+
     def again(self) -> int:
         """Have the queue drained again in a later turn."""
         return 0

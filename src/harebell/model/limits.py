@@ -198,3 +198,6 @@ STAGE_LEFT_SECONDS = 300
 """Time that it waits if no connection stages for its publisher: five minutes."""
 STAGE_LEFT_LOW_SECONDS = 30
 """The same while disk space is low."""
+AHEAD_MESSAGES = 4_096
+"""Ready messages of a queue with consumers from which a publisher may be slowed down for them: more
+than they take in a few turns, and so few that the caches of the processor hold them."""

@@ -57,6 +57,27 @@ class SequenceAgainstDict(RuleBasedStateMachine):
         self.sequence.put(number, "again")
         self.members[number] = "again"
 
+    @rule(count=st.sampled_from([2, CHUNK_SIZE, 3 * CHUNK_SIZE]))
+    def put_runs(self, count: int) -> None:
+        """One object under many numbers, and another one behind them."""
+        for member in (f"run of {self.next}", f"run behind {self.next}"):
+            for _ in range(count):
+                self.sequence.append(member)
+                self.members[self.next] = member
+                self.next += 1
+
+    @rule(data=st.data())
+    def take_run(self, data: st.DataObject) -> None:
+        number = data.draw(st.integers(0, self.next + 1))
+        last = data.draw(st.integers(number - 1, self.next + 1))
+        member = self.members.get(number)
+        end = number
+        while member is not None and end <= last and self.members.get(end) is member:
+            del self.members[end]
+            self.taken.append(end)
+            end += 1
+        assert self.sequence.take_run(number, last) == end - number
+
     @rule()
     def clear(self) -> None:
         self.sequence.clear()

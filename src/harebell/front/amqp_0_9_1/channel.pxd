@@ -1,11 +1,10 @@
 cimport cython
 from harebell.base.message cimport Message, Properties
-from harebell.base.sequence cimport Sequence
 from harebell.front.amqp_0_9_1.confirm cimport Confirms
 from harebell.front.amqp_0_9_1.connection cimport Connection
 from harebell.front.operations.publishing_channel cimport PublishingChannel
 from harebell.front.operations.returns cimport unroutable
-from harebell.front.common.unacked cimport Unacked
+from harebell.front.common.unacked cimport Unacked, UnackedDeliveries
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
 
@@ -15,7 +14,7 @@ cdef Py_ssize_t _OUTPUT_HIGH
 
 cdef class Channel(PublishingChannel):
     cdef public Connection connection
-    cdef readonly Sequence unacked
+    cdef readonly UnackedDeliveries unacked
     cdef public unsigned long long next_tag
     cdef public dict consumers
     cdef public bint cancelled
@@ -36,8 +35,11 @@ cdef class Channel(PublishingChannel):
                       bytes body) except -1
     @cython.locals(result=int, queue=Queue)
     cpdef int accept(self, Message message, tuple queues, int flags) except -1
-    @cython.locals(entry=Unacked, queue=Queue)
+    @cython.locals(member=Unacked, queue=Queue, last="unsigned long long")
     cpdef int ack(self, unsigned long long tag, bint multiple) except -1
+    @cython.locals(unacked=UnackedDeliveries, member=Unacked, queue=Queue, consumer=Consumer,
+                   number="unsigned long long", count="long long")
+    cdef int _settle_up_to(self, unsigned long long last) except -1
     @cython.locals(entry=Unacked, number="unsigned long long", last="unsigned long long",
                    entries=list)
     cpdef list take(self, unsigned long long tag, bint multiple, int method_id)

@@ -16,7 +16,6 @@ from harebell.auth.permissions import READ
 from harebell.base.counters import Counters
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
-from harebell.base.sequence import Sequence
 from harebell.front.amqp_0_9_1.open_channel import ChannelConfirms, ChannelPublisher
 from harebell.front.amqp_0_9_1.settling import requeue_all, settle_all
 from harebell.front.amqp_0_9_1.tx import ChannelTransaction
@@ -26,7 +25,7 @@ from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.common.requeue_order import by_consumer
-from harebell.front.common.unacked import Unacked
+from harebell.front.common.unacked import Unacked, UnackedDeliveries
 from harebell.front.limits import OUTPUT_HIGH_BYTES, REMOVED_CONSUMER_UNITS, SETTLED_AT_ONCE
 from harebell.front.operations.publish import is_internal, too_large
 from harebell.front.operations.publishing_channel import PublishingChannel
@@ -92,7 +91,7 @@ class Channel(PublishingChannel):
         assert connection.vhost is not None, "channels are opened on open connections"
         super().__init__(number, connection.vhost)
         self.connection = connection
-        self.unacked = Sequence(1)
+        self.unacked = UnackedDeliveries()
         self.next_tag = 1
         self.consumers: dict[str, Consumer] | None = None
         self.cancelled = False
@@ -222,35 +221,54 @@ class Channel(PublishingChannel):
             return 0
         # The fast path: no list, and one queue with the consumer that has credit again.
         if not multiple:
-            entry = self.unacked.take(tag)
-            if entry is None:
+            member = self.unacked.take_member(tag)
+            if member is None:
                 raise self._unknown_tag(tag, 80)
             self.counters.ack += 1
-            entry.settle()
+            member.settle_some(tag, 1)
             if self.waiting is not None:
                 # Consumers that waited for the channel's prefetch come before the one of the ack.
                 self.share_prefetch()
-            entry.queue.serve(entry.consumer)
+            member.queue.serve(member.consumer)
             return 0
         last = tag if tag else self.next_tag - 1
         # The second condition: a low tag may select few of very many deliveries.
         if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
             settle_all(self, self.last_of(tag, 80), ACCEPT)
             return 0
-        entries = self.take(tag, True, 80)
         if self.waiting is not None:
-            self.settle(entries)
+            self.settle(self.take(tag, True, 80))
             return 0
+        if tag and self.unacked.member(tag) is None:
+            raise self._unknown_tag(tag, 80)
+        self._settle_up_to(last)
+        return 0
+
+    def _settle_up_to(self, last: int) -> int:
+        """Acknowledge the deliveries up to a tag, run by run, and serve their queues."""
+        unacked = self.unacked
+        number = unacked.first()
         queue: Queue | None = None
-        self.counters.ack += len(entries)
-        # Deliveries of one queue mostly follow each other: it is served once for all of them.
-        for entry in entries:
-            entry.settle()
-            if entry.queue is not queue:
+        consumer: Consumer | None = None
+        while number <= last and unacked.count:
+            member = unacked.member(number)
+            if member is None:
+                number = unacked.next_from(number)
+                continue
+            count = unacked.take_run(number, last)
+            self.counters.ack += count
+            member.settle_some(number, count)
+            number += count
+            # Deliveries of one queue mostly follow each other: it is served once for all of them.
+            if member.queue is not queue:
                 if queue is not None:
                     queue.drain()
-                queue = entry.queue
-        if queue is not None:
+                queue, consumer = member.queue, member.consumer
+            elif member.consumer is not consumer:
+                consumer = None
+        if consumer is not None:
+            consumer.queue.serve(consumer)
+        elif queue is not None:
             queue.drain()
         return 0
 

@@ -2,7 +2,6 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.front.amqp_0_9_1.channel cimport Channel
 from harebell.front.amqp_0_9_1.connection cimport Connection
-from harebell.front.common.unacked cimport new_unacked
 from harebell.model.consumer cimport Consumer
 
 cdef Py_ssize_t _OUTPUT_HIGH
@@ -13,6 +12,7 @@ cdef class ChannelConsumer(Consumer):
     cdef bytes _tag_field
 
     cpdef int released(self) except -1
+    cpdef int released_some(self, long long count) except -1
     @cython.locals(connection=Connection)
     cpdef int again(self) except -1
 

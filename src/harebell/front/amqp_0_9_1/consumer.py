@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
-from harebell.front.common.unacked import new_unacked
 from harebell.front.convert.dispatch import converted
 from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.model.consumer import Consumer
@@ -80,7 +79,7 @@ class ChannelConsumer(Consumer):
         if not self.no_ack:
             self.unacked += 1
             channel.outstanding += 1
-            channel.unacked.put(tag, new_unacked(self.queue, self, position, tag))
+            channel.unacked.deliver(self, position, tag)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, redelivered)
         return 0
@@ -89,6 +88,12 @@ class ChannelConsumer(Consumer):
         """Stop counting a delivery that was settled or requeued."""
         self.unacked -= 1
         self._channel.outstanding -= 1
+        return 0
+
+    def released_some(self, count: int) -> int:
+        """Stop counting deliveries that were settled."""
+        self.unacked -= count
+        self._channel.outstanding -= count
         return 0
 
     def again(self) -> int:

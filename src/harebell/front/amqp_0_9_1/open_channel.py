@@ -9,14 +9,13 @@ from collections import deque
 from collections.abc import Sequence as Entries
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.front.common.unacked import Unacked
+from harebell.front.common.unacked import Unacked, UnackedDeliveries
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
     from harebell.base.counters import Counters
     from harebell.base.message import Message, Properties
-    from harebell.base.sequence import Sequence
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.common.channel_details import ChannelDetails
     from harebell.model.consumer import Consumer
@@ -112,7 +111,7 @@ class OpenChannel(Protocol):
         """The router of the vhost."""
 
     @property
-    def unacked(self) -> Sequence:
+    def unacked(self) -> UnackedDeliveries:
         """Deliveries not acknowledged yet, by delivery tag."""
 
     def return_message(self, message: Message, code: int = 312) -> None:

@@ -1,8 +1,20 @@
-"""A delivery that has not been acknowledged yet."""
+"""Deliveries that have not been acknowledged yet.
+
+Mostly a consumer gets messages one behind the other, and acknowledges many with one method. So
+deliveries in a row share one object, the run, which is in the map at the tag of each of them:
+
+    tag         7    8    9    10   11
+    position    40   41   42   60   61
+    map         run  run  run  run' run'
+
+A run has no end: which of its deliveries are open is in the map alone. Who needs a single delivery
+gets an entry of its own, made on demand.
+"""
 
 from __future__ import annotations
 
 from harebell.base.counters import Counters
+from harebell.base.sequence import Sequence
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -44,6 +56,19 @@ class Unacked:
             self.consumer.details.ack += 1
             self.consumer.released()
         return self.queue.settle(self.position)
+
+    def settle_some(self, tag: int, count: int) -> int:
+        """Acknowledge the deliveries of this member of the map from a tag on.
+
+        Args:
+            tag: the tag of the first.
+            count: how many; 1 unless this is a run.
+        """
+        return self.settle()
+
+    def entry(self, tag: int) -> Unacked:
+        """Return the delivery with a tag by itself."""
+        return self
 
     def reject(self) -> int:
         """Reject the message without requeue."""
@@ -104,3 +129,88 @@ def new_unacked(queue: Queue, consumer: Consumer | None, position: int, tag: int
     entry.position = position
     entry.tag = tag
     return entry
+
+
+class UnackedRun(Unacked):
+    """Deliveries in a row to one consumer: their tags rise by 1, their positions by `step`.
+
+    Args:
+        queue, consumer: as for `Unacked`.
+        position: the position of the first.
+        tag: the tag of the first.
+
+    Attributes:
+        step: the distance of positions that follow each other in the queue.
+    """
+
+    __slots__ = ("step",)
+
+    def __init__(self, queue: Queue, consumer: Consumer, position: int, tag: int) -> None:
+        Unacked.__init__(self, queue, consumer, position, tag)
+        self.step = queue.step
+
+    def settle_some(self, tag: int, count: int) -> int:
+        """Acknowledge deliveries of the run, as `settle` one after the other would."""
+        consumer, queue = self.consumer, self.queue
+        assert consumer is not None, "as it was made"
+        queue.counters.ack += count
+        consumer.details.ack += count
+        consumer.released_some(count)
+        return queue.settle_some(self.position + (tag - self.tag) * self.step, count)
+
+    def entry(self, tag: int) -> Unacked:
+        """Return the delivery with a tag by itself."""
+        position = self.position + (tag - self.tag) * self.step
+        return new_unacked(self.queue, self.consumer, position, tag)
+
+
+class UnackedDeliveries(Sequence):
+    """The unacknowledged deliveries of a channel, by delivery tag."""
+
+    __slots__ = ("_run",)
+
+    def __init__(self) -> None:
+        Sequence.__init__(self, 1)
+        # The run that the next delivery may continue.
+        self._run: UnackedRun | None = None
+
+    def deliver(self, consumer: Consumer, position: int, tag: int) -> int:
+        """Add the delivery of a message of the queue of a consumer."""
+        run = self._run
+        if (
+            run is None
+            or run.consumer is not consumer
+            or position != run.position + (tag - run.tag) * run.step
+        ):
+            run = self._run = UnackedRun(consumer.queue, consumer, position, tag)
+        return self.put(tag, run)
+
+    def get(self, number: int) -> Unacked | None:
+        """Return the delivery with a tag; None if there is none."""
+        member: Unacked | None = Sequence.get(self, number)
+        return None if member is None else member.entry(number)
+
+    def member(self, number: int) -> Unacked | None:
+        """Return the run of a tag, or its only delivery; None if there is none."""
+        member: Unacked | None = Sequence.get(self, number)
+        return member
+
+    def take(self, number: int) -> Unacked | None:
+        """Remove and return the delivery with a tag; None if there is none."""
+        member = self.take_member(number)
+        return None if member is None else member.entry(number)
+
+    def take_member(self, number: int) -> Unacked | None:
+        """Remove the delivery with a tag; return as `member` does."""
+        member: Unacked | None = Sequence.take(self, number)
+        if self.count == 0:
+            # Otherwise the run would keep the consumer of a closed channel in a cycle.
+            self._run = None
+        return member
+
+    def take_run(self, number: int, last: int) -> int:
+        """Remove the deliveries of a run from a tag on; return how many."""
+        count = Sequence.take_run(self, number, last)
+        if self.count == 0:
+            self._run = None
+        return count

@@ -18,6 +18,7 @@ cdef class Queue:
     cdef public Consumers consumers
     cdef public object browsers
     cdef public bint had_consumers
+    cdef readonly long long step
     cdef public long long unacked
     cdef public long long leased
     cdef public object leases
@@ -50,6 +51,8 @@ cdef class Queue:
     cpdef bint withhold(self, long long position) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
+    @cython.locals(index="long long")
+    cpdef int settle_some(self, long long position, long long count) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int requeue_returned(self, long long position) except -1
     cpdef int time_out(self, long long position) except -1

@@ -65,6 +65,7 @@ class Queue:
         consumers: its consumers and their round robin.
         browsers: consumers that see messages and do not take them.
         had_consumers: whether there ever was a consumer (auto-delete waits for the first).
+        step: by how much the positions of messages that are delivered one behind the other differ.
         unacked: messages that are delivered and not settled.
         leased: messages that lease groups have claimed, see `harebell.model.lease.leases`.
         leases: the lease groups; None while there is none.
@@ -101,6 +102,7 @@ class Queue:
         self.consumers = Consumers()
         self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
+        self.step = 1
         self.unacked = 0
         self.leased = 0
         self.leases: Any = None
@@ -388,6 +390,17 @@ class Queue:
     def settle(self, position: int) -> int:
         """Remove a delivered message for good."""
         raise NotImplementedError
+
+    def settle_some(self, position: int, count: int) -> int:
+        """Remove delivered messages for good, whose positions are `step` apart.
+
+        Args:
+            position: the position of the first.
+            count: how many.
+        """
+        for index in range(count):
+            self.settle(position + index * self.step)
+        return 0
 
     def requeue(self, position: int) -> int:
         """Make a delivered message ready again, as redelivered."""

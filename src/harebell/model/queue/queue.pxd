@@ -19,6 +19,7 @@ cdef int _FULL
 cdef int _PERSISTENT
 cdef int _FILE
 cdef int _EXPIRED_PER_TURN
+cdef long long _AHEAD
 cdef int _TRIMMED
 cdef int _FAILURES
 cdef int _REJECTIONS_SHIFT
@@ -38,6 +39,7 @@ cdef class MessageQueue(QueueInternals):
     cdef object _alternate
     cdef bint _put_off
     cdef bint _fetching
+    cdef Consumer _credited
     cdef object _next_turn
     cdef bint _restored
 
@@ -93,6 +95,7 @@ cdef class MessageQueue(QueueInternals):
     cdef bint _go_on_later(self) except -1
     cdef bint _goes_on_later(self) except -1
     cpdef int drain(self) except -1
+    cpdef int serve(self, Consumer consumer) except -1
     @cython.locals(consumer=Consumer, order=MessageOrder)
     cdef int _deliver_ready(self) except -1
     cdef int _fetch_next(self) except -1
@@ -106,6 +109,7 @@ cdef class MessageQueue(QueueInternals):
     cpdef int prepare_take(self) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
+    cpdef int settle_some(self, long long position, long long count) except -1
     @cython.locals(count=int)
     cpdef int count_end(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1

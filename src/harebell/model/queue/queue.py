@@ -25,7 +25,12 @@ from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED
-from harebell.model.limits import COUNTED_PER_TURN, EXPIRED_PER_TURN, TRIMMED_PER_TURN
+from harebell.model.limits import (
+    AHEAD_MESSAGES,
+    COUNTED_PER_TURN,
+    EXPIRED_PER_TURN,
+    TRIMMED_PER_TURN,
+)
 from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.contract import REJECTED as FULL
@@ -63,6 +68,7 @@ _FULL = FULL
 _PERSISTENT = PERSISTENT
 _FILE = FAMILY_FILE
 _EXPIRED_PER_TURN = EXPIRED_PER_TURN
+_AHEAD = AHEAD_MESSAGES
 _TRIMMED = TRIMMED_PER_TURN
 _FAILURES = FAILURES
 _REJECTIONS_SHIFT = REJECTIONS_SHIFT
@@ -92,6 +98,7 @@ class MessageQueue(QueueInternals):
         **options: Any,
     ) -> None:
         super().__init__(name, vhost, order, **options)
+        self.step = 1 << order.level_bits
         self.kind = kind
         self._work = _NO_WORK
         self.quorum: Quorum | None = None if commit is None else Quorum(self, commit)
@@ -116,6 +123,8 @@ class MessageQueue(QueueInternals):
         if isinstance(alternate, str) and alternate:
             self._alternate = AlternateExchange(self, alternate)
         self._put_off = self._fetching = False
+        # The consumer that is served first in this drain, because it got credit.
+        self._credited: Consumer | None = None
         self._next_turn: Timer | None = None
         self._restored = order.count > 0
         # Files and packets may be among restored messages, which are not read here.
@@ -235,6 +244,8 @@ class MessageQueue(QueueInternals):
                 return self.outcome(message)
         self.note_kept(message)
         order.keep(message)
+        if order.count > _AHEAD and self.consumers.count:
+            self._work.ahead = self
         if limits is not None:
             self.spares = self.spares or message.family >= _FILE
             limits.byte_count += len(message.body)
@@ -507,6 +518,18 @@ class MessageQueue(QueueInternals):
             self._browsing.show_all()
         return 0
 
+    def serve(self, consumer: Consumer | None) -> int:
+        """Deliver ready messages to a consumer that got credit, then to others."""
+        # None of the others was ready before, so all may be asked after it, and not before each of
+        # its messages: there may be thousands. Its prefetch limits what it gets before them.
+        if consumer is not None and not self._put_off and self.consumers.may_begin_with(consumer):
+            self._credited = consumer
+        try:
+            self.drain()
+        finally:
+            self._credited = None
+        return 0
+
     def _deliver_ready(self) -> int:
         order = self.order
         while True:
@@ -518,7 +541,10 @@ class MessageQueue(QueueInternals):
                 # Reading it at once would stop the broker; the messages behind it have to wait.
                 self._fetch_next()
                 break
-            consumer = self.consumers.pick()
+            consumer = self._credited
+            if consumer is None or not consumer.ready():
+                self._credited = None
+                consumer = self.consumers.pick()
             if consumer is None:
                 break
             self._deliver_next(consumer)
@@ -702,6 +728,15 @@ class MessageQueue(QueueInternals):
                 self.count_end(position)
             self.unacked -= 1
             self.order.settle(position)
+        return 0
+
+    def settle_some(self, position: int, count: int) -> int:
+        """Remove delivered messages for good, whose positions are `step` apart."""
+        if self.keyed is not None or self._counts or self.step > 1:
+            return Queue.settle_some(self, position, count)
+        if not self.deleted:
+            self.unacked -= count
+            self.order.settle_range(position, position + count)
         return 0
 
     def count_end(self, position: int) -> int:

@@ -86,6 +86,7 @@ cdef class StreamQueue(Queue):
     cdef int _feed(self, Cursor cursor) except -1
     cdef bint _wants(self, Cursor cursor, Message message) except -1
     cpdef int settle(self, long long position) except -1
+    cpdef int settle_some(self, long long position, long long count) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int sync_soon(self) except -1

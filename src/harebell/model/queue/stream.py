@@ -126,6 +126,7 @@ class StreamQueue(Queue):
         **options: Any,
     ) -> None:
         super().__init__(name, vhost, **options)
+        self.step = 1 << _SHIFT
         self.kind = KIND
         self.ticks = True
         self._log = log
@@ -462,6 +463,13 @@ class StreamQueue(Queue):
             self.unacked -= 1
             if position & _TAG:
                 self._tracking.acknowledged(position & _TAG, position >> _SHIFT)
+        return 0
+
+    def settle_some(self, position: int, count: int) -> int:
+        """Give a consumer credit for several messages, and track the offset of the last."""
+        if not self.deleted:
+            self.unacked -= count - 1
+            self.settle(position + (count - 1) * self.step)
         return 0
 
     def reject(self, position: int) -> int:

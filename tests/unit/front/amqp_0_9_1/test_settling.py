@@ -142,3 +142,43 @@ def test_any_number_of_deliveries_without_acknowledgement_is_passed_over(closed:
     else:
         peer.send(m.BasicAck(delivery_tag=0, multiple=True))
         assert world.broker.vhosts["/"].queues["q"].unacked == 0
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum", "stream"])
+def test_an_acknowledgement_for_two_consumers_of_a_queue_serves_both(kind: str) -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare(queue="q", durable=True, arguments={"x-queue-type": kind}))
+    peer.give(b"".join(publish(b"%d" % number) for number in range(8)))
+    peer.ask(m.BasicQos(prefetch_count=2))
+    arguments = {"x-stream-offset": "first"} if kind == "stream" else {}
+    for tag in ("a", "b"):
+        peer.send(m.BasicConsume(queue="q", consumer_tag=tag, arguments=arguments))
+    first = peer.bodies()
+    peer.send(m.BasicAck(delivery_tag=4, multiple=True))
+    second = peer.bodies()
+    shared = [b"0", b"1", b"2", b"3"], [b"4", b"5", b"6", b"7"]
+    each = [b"0", b"1", b"0", b"1"], [b"2", b"3", b"2", b"3"]
+    assert (first, second) == (each if kind == "stream" else shared)
+
+
+def test_an_acknowledgement_of_several_runs_serves_their_queues_in_order() -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.BasicQos(prefetch_count=2))
+    for name in ("p", "q"):
+        fill(world, peer, name, 6)
+    for name in ("p", "q"):
+        peer.send(m.BasicConsume(queue=name, consumer_tag=name))
+    assert peer.bodies() == [b"0", b"1", b"0", b"1"]
+    peer.send(m.BasicAck(delivery_tag=2, multiple=False))
+    assert peer.bodies() == [b"2"]
+    # Of the tags 1 to 4 one is gone already; 5 stays.
+    peer.send(m.BasicAck(delivery_tag=4, multiple=True))
+    assert peer.bodies() == [b"3", b"2", b"3"]
+    peer.send(m.BasicNack(delivery_tag=5, multiple=False, requeue=True))
+    assert peer.bodies() == [b"2"]
+    peer.send(m.BasicAck(delivery_tag=0, multiple=True))
+    # Of p, q and p again: each is served when the next one begins.
+    assert peer.bodies() == [b"4", b"4", b"5", b"5"]
+    assert peer.connection.channels[1].unacked.count == 4

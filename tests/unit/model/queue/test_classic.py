@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
@@ -144,6 +145,55 @@ def test_consumers_of_one_priority_take_turns() -> None:
     for number in range(7):
         shared.publish(message(b"%d" % number))
     assert [taker.bodies for taker in takers] == [[b"0", b"3", b"6"], [b"1", b"4"], [b"2", b"5"]]
+
+
+class Asked(Taker):
+    """Counts how often consumers were asked whether they are ready."""
+
+    asked = 0
+
+    def ready(self) -> bool:
+        Asked.asked += 1
+        return super().ready()
+
+
+def test_a_consumer_with_new_credit_is_served_without_a_look_at_the_others_each_time() -> None:
+    shared = queue()
+    takers = [Asked(shared, str(number), credit=0, prefetch=50) for number in range(100)]
+    for taker in takers:
+        shared.add_consumer(taker)
+    for number in range(60):
+        shared.publish(message(b"%d" % number))
+    takers[7].credit, takers[3].credit = 50, 2
+    Asked.asked = 0
+    shared.serve(takers[7])
+    assert takers[7].bodies == [b"%d" % number for number in range(50)]
+    # Whoever else has credit gets what is left.
+    assert takers[3].bodies == [b"50", b"51"]
+    assert Asked.asked < 500
+    takers[7].credit = 1
+    shared.drain()
+    assert takers[7].bodies[50:] == [b"52"]
+
+
+@pytest.mark.parametrize("case", ["no prefetch", "lower priority", "removed"])
+def test_consumers_keep_their_turns_where_a_prefetch_does_not_limit_one(case: str) -> None:
+    shared = queue()
+    one = Taker(shared, "one", credit=0, prefetch=0 if case == "no prefetch" else 9)
+    other = Taker(shared, "other", credit=0, priority=1 if case == "lower priority" else 0)
+    for taker in (one, other):
+        shared.add_consumer(taker)
+    for number in range(4):
+        shared.publish(message(b"%d" % number))
+    one.credit = other.credit = 2
+    if case == "removed":
+        shared.remove_consumer(one)
+    shared.serve(one)
+    assert (one.bodies, other.bodies) == {
+        "no prefetch": ([b"0", b"2"], [b"1", b"3"]),
+        "lower priority": ([b"2", b"3"], [b"0", b"1"]),
+        "removed": ([], [b"0", b"1"]),
+    }[case]
 
 
 def test_a_consumer_without_credit_is_passed_over() -> None:

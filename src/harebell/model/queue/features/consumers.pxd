@@ -31,6 +31,7 @@ cdef class Consumers:
     cdef Rank _rank_of(self, Consumer consumer)
     @cython.locals(rank=Rank, consumer=Consumer)
     cpdef Consumer pick(self)
+    cpdef bint may_begin_with(self, Consumer consumer) except -1
     @cython.locals(rank=Rank, consumer=Consumer, best=Consumer)
     cpdef Consumer pick_least_busy(self)
     @cython.locals(rank=Rank)

@@ -186,6 +186,15 @@ class Consumers:
                 consumer = consumer.after
         return None
 
+    def may_begin_with(self, consumer: Consumer) -> bool:
+        """True if a consumer may be served out of its turn, up to its prefetch."""
+        return (
+            not self._single
+            and consumer.prefetch > 0
+            and consumer.after is not None
+            and len(self._ranks) == 1
+        )
+
     def any_ready(self) -> bool:
         """True if `pick` would return a consumer."""
         if self._single:

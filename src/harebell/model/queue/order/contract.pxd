@@ -41,6 +41,7 @@ cdef class MessageOrder:
     cpdef long long next_position(self, Message message) except -1
     cpdef Message read(self, long long position)
     cpdef int settle(self, long long position) except -1
+    cpdef int settle_range(self, long long first, long long end) except -1
     cpdef bint holds(self, long long position) except -1
     cpdef int delivery_count(self, long long position) except -1
     cpdef int set_delivery_count(self, long long position, int count) except -1

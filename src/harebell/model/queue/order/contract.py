@@ -204,6 +204,10 @@ class MessageOrder:
         """Remove a message."""
         return self.log.settle(position)
 
+    def settle_range(self, first: int, end: int) -> int:
+        """Remove the messages from `first` up to, not including, `end`; not with several logs."""
+        return self.log.settle_range(first, end)
+
     def holds(self, position: int) -> bool:
         """True if there is a message at a position, and it is not settled."""
         return position < self.log.end() and self.log.next(position) == position
