@@ -5,6 +5,7 @@ It is one of Harebell's own, so no rule of a specification says anything about i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ import pyarrow as pa
 import pytest
 
 from harebell.auth.permissions import Permissions
+from harebell.front.amqp_0_9_1 import bulk
 from harebell.front.limits import BULK_READS_WAITING, BULK_ROWS, OUTPUT_HIGH_BYTES
 from harebell.model.settings.policy import Policy
 from harebell.wire.arrow.columns import selection
@@ -21,6 +23,7 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.conformance.raw import Content, Peer
 from tests.conformance.sites import MemorySite
+from tests.unit.kernels.twins import twin
 
 Connect = Callable[[], Peer]
 KINDS = {
@@ -207,6 +210,24 @@ def test_an_impossible_request_closes_the_channel(
     columns = given.pop("columns").encode()
     two.send(m.BulkRead(queue="q", columns=columns, **given))
     two.expect_channel_close(406, f"PRECONDITION_FAILED - {text}", "bulk.read")
+
+
+def test_a_read_without_the_library_that_makes_batches_says_what_to_install(
+    connect_memory: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = connect_memory().open(channels=(1, 2))
+    # Compiled, the broker needs no library for it: then the refusal is that of the twin.
+    kinds_of = twin("arrays").kinds_of
+    monkeypatch.setattr(bulk, "BatchBuilder", lambda columns, fields, *_: kinds_of(columns, fields))
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    filled(two, count=1)
+    two.send(m.BulkRead(queue="q", columns=b"value", end=9))
+    two.expect_channel_close(
+        406,
+        "PRECONDITION_FAILED - record batches need pyarrow where Harebell runs without its "
+        "compiled parts: pip install pyarrow, or install Harebell with a C compiler",
+        "bulk.read",
+    )
 
 
 def test_a_queue_that_was_declared_again_has_another_generation(two: Peer) -> None:

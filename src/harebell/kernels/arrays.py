@@ -1,262 +1,149 @@
-"""Build Arrow arrays row by row; in pure Python, and in C in `arrays.pyx`."""
+"""Make Arrow arrays of Python values with pyarrow; `arrays.pyx` makes the same octets in C.
+
+A row is a dictionary: the value of each column. Only this half of the pair needs pyarrow, so an
+uncompiled broker without it does everything but answer reads of record batches.
+"""
 
 from __future__ import annotations
 
-from array import array
 from base64 import b64encode
-from collections.abc import Callable, Iterable
-from typing import Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import HarebellError
 from harebell.base.row_columns import PROPERTY_NAMES
 from harebell.kernels.limits import COLUMN_BYTES
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 Buffers = list[bytes | None]
 Nodes = list[tuple[int, int]]
+Kinds = dict[str, "pa.DataType"]
+Row = dict[str, Any]
+CountOf = Callable[[bytes, bool], int]
 HeadersOf = Callable[[bytes], Iterable[tuple[bytes, bytes | None]]]
 
 _FIRST_FLAG = 0x8000
-_HEADERS = PROPERTY_NAMES.index("headers")
-_OCTETS = (PROPERTY_NAMES.index("delivery_mode"), PROPERTY_NAMES.index("priority"))
-_TIME = PROPERTY_NAMES.index("timestamp")
+_COUNT_NAME = b"\x10x-delivery-count"
 _MICROS = 1_000_000
 _LAST_SECOND = (2**63 - 1) // _MICROS
 
 
-class Column(Protocol):
-    """A column that turns its rows into the buffers of an Arrow array."""
+def kinds_of(columns: Sequence[str], fields: Sequence[str]) -> Kinds:
+    """Return pyarrow's type of each column, in their order; times are numbers here.
 
-    def add(self, value: bytes) -> None:
-        """Append a row, from the octets of its value."""
+    Args:
+        columns: the names of the columns.
+        fields: those of the fields of `properties`.
 
-    def add_null(self) -> None:
-        """Append a row without a value."""
+    Raises:
+        ValueError: pyarrow is not installed; the text says what to do.
+    """
+    try:
+        import pyarrow as pa  # an optional library
+    except ImportError as error:
+        raise ValueError(
+            "record batches need pyarrow where Harebell runs without its compiled parts: pip "
+            "install pyarrow, or install Harebell with a C compiler"
+        ) from error
+    text, small, large = pa.string(), pa.int32(), pa.int64()
+    numbers = {"delivery_mode": small, "priority": small, "timestamp": large}
+    others = {
+        "value": pa.binary(),
+        "offset": large,
+        "timestamp": large,
+        "redelivered": pa.bool_(),
+        "delivery_count": small,
+        "properties": pa.struct([(name, numbers.get(name, text)) for name in fields]),
+        "headers": pa.map_(text, text),
+        "headers_raw": pa.binary(),
+    }
+    return {name: others.get(name, text) for name in columns}
 
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and start a new array."""
 
-    def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """Like `finish`, with nodes (rows, nulls) of the array and of the arrays within it."""
+def arrays_of(rows: list[Row], kinds: Kinds) -> list[pa.Array]:
+    """Return an array per column.
 
+    Raises:
+        HarebellError: a buffer is larger than offsets of 31 bits reach.
+    """
+    import pyarrow as pa
 
-def _bitmap(rows: list[bool]) -> bytes:
-    bits = bytearray((len(rows) + 7) // 8)
-    for number, row in enumerate(rows):
-        if row:
-            bits[number >> 3] |= 1 << (number & 7)
-    return bytes(bits)
-
-
-def _validity(rows: list[bool]) -> bytes | None:
-    return None if all(rows) else _bitmap(rows)
-
-
-class Text:
-    """A column of strings or octets, any of them null."""
-
-    def __init__(self) -> None:
-        self._begin()
-
-    def _begin(self) -> None:
-        self._valid: list[bool] = []
-        self._offsets = array("i", [0])
-        self._data = bytearray()
-
-    def add(self, value: bytes) -> None:
-        """Append a row."""
-        end = len(self._data) + len(value)
-        # Arrow's offsets are signed numbers of 32 bits.
-        if end > COLUMN_BYTES:
+    arrays = [pa.array([row[name] for row in rows], kind) for name, kind in kinds.items()]
+    for array in arrays:
+        # pyarrow divides an array whose octets have no offsets.
+        if isinstance(array, pa.ChunkedArray) or any(
+            buffer is not None and buffer.size > COLUMN_BYTES for buffer in array.buffers()
+        ):
             raise HarebellError(
-                f"one column of a record batch would hold {end} octets, and the most is "
+                f"one column of a record batch would hold {array.nbytes} octets, and the most is "
                 f"{COLUMN_BYTES}"
             )
-        self._data += value
-        self._offsets.append(end)
-        self._valid.append(True)
-
-    def add_null(self) -> None:
-        """Append a row without a value."""
-        self._offsets.append(len(self._data))
-        self._valid.append(False)
-
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and start a new array."""
-        into += (_validity(self._valid), self._offsets.tobytes(), bytes(self._data))
-        self._begin()
-
-    def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """Like `finish`, with a node: the number of rows and nulls."""
-        nodes.append((len(self._valid), self._valid.count(False)))
-        self.finish(buffers)
-
-    @property
-    def rows(self) -> int:
-        """Return the number of rows."""
-        return len(self._valid)
+    return arrays
 
 
-class Checked(Text):
-    """Strings of a peer: bytes that are no UTF-8 are shown in base64, as Arrow needs UTF-8."""
-
-    def add(self, value: bytes) -> None:
-        """Append a row."""
-        try:
-            value.decode()
-        except UnicodeDecodeError:
-            value = b"base64:" + b64encode(value)
-        super().add(value)
+def buffers_of(array: pa.Array) -> Buffers:
+    """Return the octets of an array and of those within it; None for a validity without nulls."""
+    return [None if buffer is None else buffer.to_pybytes() for buffer in array.buffers()]
 
 
-class Number:
-    """A column of numbers, any of them null."""
+def nodes_of(array: pa.Array) -> Nodes:
+    """Return (rows, nulls) of an array and of those within it; a map has an array of entries."""
+    import pyarrow as pa
 
-    def __init__(self, form: str) -> None:
-        self._form = form
-        self._valid: list[bool] = []
-        self._values = array(form)
-
-    def add(self, value: bytes) -> None:
-        """Append a row."""
-        self.add_number(int.from_bytes(value))
-
-    def add_number(self, value: int) -> None:
-        """Append a row."""
-        self._values.append(value)
-        self._valid.append(True)
-
-    def add_null(self) -> None:
-        """Append a row without a value."""
-        self._values.append(0)
-        self._valid.append(False)
-
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and start a new array."""
-        into += (_validity(self._valid), self._values.tobytes())
-        self._valid = []
-        self._values = array(self._form)
-
-    def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """Like `finish`, with a node: the number of rows and nulls."""
-        nodes.append((len(self._valid), self._valid.count(False)))
-        self.finish(buffers)
+    nodes, within = [(len(array), array.null_count)], []
+    if isinstance(array, pa.MapArray):
+        nodes.append((len(array.keys), 0))
+        within = [array.keys, array.items]
+    elif isinstance(array, pa.StructArray):
+        within = array.flatten()
+    return [*nodes, *(node for each in within for node in nodes_of(each))]
 
 
-class Time(Number):
-    """Seconds since 1970 as microseconds; null when those do not fit."""
-
-    def add_number(self, value: int) -> None:
-        """Append a row."""
-        if value > _LAST_SECOND:
-            self.add_null()
-        else:
-            super().add_number(value * _MICROS)
+def checked(text: bytes) -> bytes:
+    """Return a peer's text; what is no UTF-8 is shown in base64, as Arrow's strings are UTF-8."""
+    try:
+        text.decode()
+    except UnicodeDecodeError:
+        return b"base64:" + b64encode(text)
+    return text
 
 
-class Map:
-    """The headers: the columns of all keys and of all values."""
-
-    def __init__(self, headers_of: HeadersOf) -> None:
-        self._headers_of = headers_of
-        self._begin()
-
-    def _begin(self) -> None:
-        self._valid: list[bool] = []
-        self._offsets = array("i", [0])
-        self._keys = Text()
-        self._values = Text()
-
-    def add(self, value: bytes) -> None:
-        """Append a row."""
-        for key, text in self._headers_of(value):
-            self._keys.add(key)
-            if text is None:
-                self._values.add_null()
-            else:
-                self._values.add(text)
-        self._end_row(True)
-
-    def add_null(self) -> None:
-        """Append a row without a value."""
-        self._end_row(False)
-
-    def _end_row(self, valid: bool) -> None:
-        self._offsets.append(self._keys.rows)
-        self._valid.append(valid)
-
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and start a new array."""
-        into += (_validity(self._valid), self._offsets.tobytes())
-        self._keys.finish(into)
-        self._values.finish(into)
-        self._begin()
-
-    def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """Like `finish`, with nodes; the entries are an array between the map and its keys."""
-        nodes += ((len(self._valid), self._valid.count(False)), (self._keys.rows, 0))
-        buffers += (_validity(self._valid), self._offsets.tobytes(), None)
-        self._keys.end(nodes, buffers)
-        self._values.end(nodes, buffers)
-        self._begin()
+def count_in(table: bytes | None, count_of: CountOf, again: bool) -> int:
+    """Return the delivery count in a header table, or that of a message without one."""
+    # Searched first: decoding a table takes much longer, and few messages have the header.
+    return count_of(table, again) if table and _COUNT_NAME in table else int(again)
 
 
-class Flags:
-    """A column of booleans, none of them null."""
+def split_properties(raw: bytes) -> Row | None:
+    """Return the value of every property that is present; None for a list that is cut off.
 
-    def __init__(self) -> None:
-        self._values: list[bool] = []
-
-    def add(self, value: bytes) -> None:
-        """Append a row."""
-        self._values.append(value != b"\0")
-
-    def add_null(self) -> None:
-        """Append a row without a value."""
-        # Without a validity bitmap there are no nulls.
-        raise AssertionError("redelivered is never null")
-
-    def finish(self, into: Buffers) -> None:
-        """Append the buffers and start a new array."""
-        into += (None, _bitmap(self._values))
-        self._values = []
-
-    def end(self, nodes: Nodes, buffers: Buffers) -> None:
-        """Like `finish`, with a node: the number of rows."""
-        nodes.append((len(self._values), 0))
-        self.finish(buffers)
-
-
-def field_column(name: str) -> Column:
-    """Make the column of a field of `properties`."""
-    number = PROPERTY_NAMES.index(name)
-    if number in _OCTETS:
-        return Number("i")
-    return Time("q") if number == _TIME else Checked()
-
-
-def split_properties(raw: bytes) -> dict[str, bytes] | None:
-    """Return the octets of every property that is present, without their sizes; None if cut off."""
+    Texts and the header table are octets, times microseconds since 1970. Times beyond 63 bits are
+    left out.
+    """
     if len(raw) < 2:
         return None
     flags = int.from_bytes(raw[:2])
-    values: dict[str, bytes] = {}
+    values: Row = {}
     offset = 2
     for number, name in enumerate(PROPERTY_NAMES):
         if not flags & (_FIRST_FLAG >> number):
             continue
         if offset >= len(raw):
             return None
-        if number == _HEADERS:
-            start = offset + 4
-            size = int.from_bytes(raw[offset:start])
-        elif number in _OCTETS:
-            start, size = offset, 1
-        elif number == _TIME:
-            start, size = offset, 8
-        else:
-            start, size = offset + 1, raw[offset]
-        if start > len(raw) or start + size > len(raw):
+        # AMQP 0-9-1 4.2.5: a table has a size of four octets, a text of one.
+        width = {"headers": 4, "delivery_mode": 0, "priority": 0, "timestamp": 0}.get(name, 1)
+        start = offset + width
+        fixed = 8 if name == "timestamp" else 1
+        offset = start + (int.from_bytes(raw[offset:start]) if width else fixed)
+        if offset > len(raw):
             return None
-        values[name] = raw[start : start + size]
-        offset = start + size
+        value = raw[start:offset]
+        if width:
+            values[name] = value if name == "headers" else checked(value)
+        elif name != "timestamp":
+            values[name] = value[0]
+        elif int.from_bytes(value) <= _LAST_SECOND:
+            values[name] = int.from_bytes(value) * _MICROS
     return values

@@ -20,33 +20,30 @@ mistake and no reason to refuse the message: the columns that it should fill are
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Collection
 
 from harebell.base.errors import ProtocolError
 from harebell.base.message import FAMILY_09, Message
 from harebell.kernels.arrays import (
     Buffers,
-    Checked,
-    Column,
-    Flags,
+    CountOf,
     HeadersOf,
-    Map,
     Nodes,
-    Number,
-    Text,
-    field_column,
+    Row,
+    arrays_of,
+    buffers_of,
+    count_in,
+    kinds_of,
+    nodes_of,
     split_properties,
 )
 
-CountOf = Callable[[bytes, bool], int]
 Test = Callable[[bytes, bytes, bytes, bytes, int, int, int, bool], bool]
 
-_COUNT_NAME = b"\x10x-delivery-count"
+_OF_PROPERTIES = {"properties", "delivery_count", "headers", "headers_json", "headers_raw"}
 _ROW_BYTES = 32
 _MILLIS = 1000
 _LAST_MILLISECOND = (2**63 - 1) // _MILLIS
-_LONGLONG = struct.Struct(">q")
 
 
 class BatchBuilder:
@@ -60,6 +57,9 @@ class BatchBuilder:
         json_of: makes JSON of it.
         count_of: finds the delivery count in it; its second argument is `redelivered`.
         convert: makes a message of class basic of one of another protocol family.
+
+    Raises:
+        ValueError: pyarrow is missing, which only the uncompiled half needs.
 
     Attributes:
         rows: rows so far.
@@ -80,30 +80,14 @@ class BatchBuilder:
         count_of: CountOf,
         convert: Callable[[Message], Message],
     ) -> None:
-        self._columns = columns
-        self._queue = queue.encode()
+        self._kinds = kinds_of(columns, fields)
+        self._fields = fields
+        self._queue = queue
         self._headers_of = headers_of
         self._json_of = json_of
         self._count_of = count_of
         self._convert = convert
         self.skip = False
-        makers: dict[str, Callable[[], Column]] = {
-            "value": Text,
-            "routing_key": Checked,
-            "exchange": Checked,
-            "queue": Text,
-            "offset": lambda: Number("q"),
-            "timestamp": lambda: Number("q"),
-            "redelivered": Flags,
-            "delivery_count": lambda: Number("i"),
-            "headers": lambda: Map(headers_of),
-            "headers_json": Text,
-            "headers_raw": Text,
-        }
-        self._by_name = {name: makers[name]() for name in columns if name in makers}
-        self._fields = {name: field_column(name) for name in fields}
-        about = ("delivery_count", "headers", "headers_json", "headers_raw")
-        self._reads_properties = bool(fields) or any(name in columns for name in about)
         self.limit(1, 1, 1)
         self.filter(None, False, 0, 0)
         self.where(None)
@@ -112,6 +96,7 @@ class BatchBuilder:
         self._begin()
 
     def _begin(self) -> None:
+        self._rows: list[Row] = []
         self.rows = 0
         self.full = False
         self.count = 0
@@ -203,24 +188,21 @@ class BatchBuilder:
             exchange, key, raw, body, message.timestamp, offset, self.count, again
         ):
             return 0
-        values: dict[str, tuple[bytes | None, int]] = {
-            "value": (body, len(body)),
-            "routing_key": (key, len(key)),
-            "exchange": (exchange, len(exchange)),
-            "queue": (self._queue, 0),
-            "offset": (_LONGLONG.pack(offset), 0),
-            "timestamp": (_micros(message.timestamp), 0),
-            "redelivered": (b"\1" if again else b"\0", 0),
-        }
+        sized = {"value": body, "routing_key": key, "exchange": exchange}
+        time = message.timestamp
         self._byte_count += _ROW_BYTES
-        for name, column in self._by_name.items():
-            if name in values:
-                value, byte_count = values[name]
-                self._byte_count += byte_count
-                _add(column, value)
-        if self._reads_properties:
-            self._add_properties(raw, again)
+        self._byte_count += sum(len(sized[name]) for name in sized if name in self._kinds)
+        row: Row = {
+            **sized,
+            "queue": self._queue,
+            "offset": offset,
+            "timestamp": time * _MILLIS if 0 < time <= _LAST_MILLISECOND else None,
+            "redelivered": again,
+        }
+        if self._kinds.keys() & _OF_PROPERTIES:
             self._byte_count += len(raw)
+            row |= self._from_properties(raw, again)
+        self._rows.append(row)
         self.rows += 1
         if self.rows >= self._max_rows or self._byte_count >= self._max_bytes:
             self.full = True
@@ -256,70 +238,31 @@ class BatchBuilder:
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
-    def _add_properties(self, raw: bytes, again: bool) -> None:
+    def _from_properties(self, raw: bytes, again: bool) -> Row:
         values = split_properties(raw) or {}
-        for name, field in self._fields.items():
-            _add(field, values.get(name))
         table = values.get("headers")
-        by_name = self._by_name
-        if "headers" in by_name:
-            _add_readable(by_name["headers"], table)
-        if "headers_json" in by_name:
-            _add(by_name["headers_json"], self._made_json(table))
-        if "headers_raw" in by_name:
-            _add(by_name["headers_raw"], table)
-        counts = by_name.get("delivery_count")
-        if counts is not None:
-            assert isinstance(counts, Number), "made above"
-            counts.add_number(self._count_in(table, again))
-
-    def _made_json(self, table: bytes | None) -> bytes | None:
-        try:
-            return None if table is None else self._json_of(table)
-        except ProtocolError:
-            return None
-
-    def _count_in(self, table: bytes | None, again: bool) -> int:
-        if self.count > 0:
-            return self.count
-        if table is not None and _COUNT_NAME in table:
+        makers: dict[str, Callable[[], object]] = {
+            "properties": lambda: {name: values.get(name) for name in self._fields},
+            "delivery_count": lambda: self.count or count_in(table, self._count_of, again),
+            "headers": lambda: None if table is None else list(self._headers_of(table)),
+            "headers_json": lambda: None if table is None else self._json_of(table),
+            "headers_raw": lambda: table,
+        }
+        row: Row = {}
+        for name in self._kinds.keys() & _OF_PROPERTIES:
             try:
-                return self._count_of(table, again)
+                row[name] = makers[name]()
             except ProtocolError:
-                return int(again)
-        return int(again)
+                row[name] = int(again) if name == "delivery_count" else None
+        return row
 
     def finish(self) -> tuple[int, Nodes, Buffers]:
         """Return the batch so far (rows, nodes, buffers) and start a new one."""
-        rows = self.rows
         nodes: Nodes = []
         buffers: Buffers = []
-        for name in self._columns:
-            if name != "properties":
-                self._by_name[name].end(nodes, buffers)
-                continue
-            nodes.append((rows, 0))
-            buffers.append(None)
-            for field in self._fields.values():
-                field.end(nodes, buffers)
+        for array in arrays_of(self._rows, self._kinds):
+            nodes += nodes_of(array)
+            buffers += buffers_of(array)
+        rows = self.rows
         self._begin()
         return rows, nodes, buffers
-
-
-def _add(column: Column, value: bytes | None) -> None:
-    if value is None:
-        column.add_null()
-    else:
-        column.add(value)
-
-
-def _add_readable(column: Column, table: bytes | None) -> None:
-    try:
-        _add(column, table)
-    except ProtocolError:
-        column.add_null()
-
-
-def _micros(millis: int) -> bytes | None:
-    """Return a time as the column has it; None for no time, and for one beyond 64 bits."""
-    return _LONGLONG.pack(millis * _MILLIS) if 0 < millis <= _LAST_MILLISECOND else None

@@ -22,28 +22,22 @@ everything is little-endian, and the first row's bit is the lowest of its octet.
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Callable
-
 from harebell.base.errors import HarebellError, ProtocolError
 from harebell.base.message import Properties
 from harebell.kernels.arrays import (
     Buffers,
-    Column,
-    Flags,
+    CountOf,
     HeadersOf,
-    Map,
-    Number,
-    Text,
-    field_column,
+    Row,
+    arrays_of,
+    buffers_of,
+    count_in,
+    kinds_of,
     split_properties,
 )
 from harebell.kernels.frames import FrameSink
 
 Chunk = tuple[int, int, Buffers]
-CountOf = Callable[[bytes, bool], int]
-
-_COUNT_NAME = b"\x10x-delivery-count"
 
 
 class ColumnSink(FrameSink):
@@ -81,27 +75,17 @@ class ColumnSink(FrameSink):
         self.pending_rows = 0
         self.position = position
         self.last_tag = 0
-        self._queue = queue.encode()
+        self._queue = queue
         self._max_rows = max_rows
         self._max_bytes = max_bytes
-        self._bytes = 0
+        self._headers_of = headers_of
         self._count_of = count_of
-        self._closed: list[tuple[int, int, list[tuple[int, int]], Buffers, int]] = []
-        self._runs: list[tuple[int, int]] = []
-        self._columns = columns
-        makers: dict[str, Callable[[], Column]] = {
-            "value": Text,
-            "routing_key": Text,
-            "exchange": Text,
-            "queue": Text,
-            "offset": lambda: Number("q"),
-            "delivery_count": lambda: Number("i"),
-            "redelivered": Flags,
-            "headers": lambda: Map(headers_of),
-            "headers_raw": Text,
-        }
-        self._by_name = {name: makers[name]() for name in columns if name in makers}
-        self._fields = {name: field_column(name) for name in fields}
+        self._fields = fields
+        self._kinds = kinds_of(columns, fields)
+        self._closed: list[tuple[int, list[Row]]] = []
+        self._rows: list[Row] = []
+        self._unstamped: list[Row] = []
+        self._bytes = 0
 
     def deliver(
         self,
@@ -126,18 +110,27 @@ class ColumnSink(FrameSink):
                 f"delivery tag {tag} came after {self.last_tag}: deliveries of channel {channel} "
                 "went elsewhere, so they cannot be acknowledged together"
             )
-        values = {
+        values = split_properties(properties.raw)
+        if values is None:
+            raise ProtocolError(502, "malformed content header: properties run over the end", 60, 0)
+        table = values.get("headers")
+        row: Row = {
             "value": body,
-            "routing_key": routing_key.encode(),
-            "exchange": exchange.encode(),
+            "routing_key": routing_key,
+            "exchange": exchange,
             "queue": self._queue,
-            "offset": self.position.to_bytes(8),
-            "redelivered": b"\1" if redelivered else b"\0",
+            "offset": self.position,
+            "timestamp": None,
+            "redelivered": bool(redelivered),
+            "properties": {name: values.get(name) for name in self._fields},
+            "headers_raw": table,
         }
-        for name, column in self._by_name.items():
-            if name in values:
-                column.add(values[name])
-        self._add_properties(bool(redelivered), properties.raw)
+        if "headers" in self._kinds:
+            row["headers"] = None if table is None else list(self._headers_of(table))
+        if "delivery_count" in self._kinds:
+            row["delivery_count"] = count_in(table, self._count_of, redelivered)
+        self._rows.append(row)
+        self._unstamped.append(row)
         self.last_tag = tag
         self.position += 1
         self.rows += 1
@@ -147,37 +140,11 @@ class ColumnSink(FrameSink):
             self._close()
         return 0
 
-    def _add_properties(self, redelivered: bool, raw: bytes) -> None:
-        values = split_properties(raw)
-        if values is None:
-            raise _cut_off()
-        for name, field in self._fields.items():
-            value = values.get(name)
-            if value is None:
-                field.add_null()
-            else:
-                field.add(value)
-        table = values.get("headers")
-        for column in ("headers", "headers_raw"):
-            headers = self._by_name.get(column)
-            if headers is not None and table is None:
-                headers.add_null()
-            elif headers is not None and table is not None:
-                headers.add(table)
-        count = self._by_name.get("delivery_count")
-        if count is not None:
-            times = int(redelivered)
-            # Searched first: decoding a table takes much longer, and few messages have the header.
-            if table is not None and _COUNT_NAME in table:
-                times = self._count_of(table, redelivered)
-            assert isinstance(count, Number)
-            count.add_number(times)
-
     def stamp(self, micros: int) -> None:
         """Set the arrival time of the deliveries since the last call."""
-        for _, rows, runs, _, _ in self._closed:
-            _cover(runs, rows, micros)
-        _cover(self._runs, self.rows, micros)
+        for row in self._unstamped:
+            row["timestamp"] = micros
+        self._unstamped = []
 
     def take(self, everything: bool) -> list[Chunk]:
         """Return the finished chunks; with `everything` the unfinished one too."""
@@ -185,48 +152,27 @@ class ColumnSink(FrameSink):
             self._close()
         closed, self._closed = self._closed, []
         self.pending_rows = self.rows
-        chunks: list[Chunk] = []
-        for first, rows, runs, buffers, time_at in closed:
-            if time_at:
-                buffers[time_at] = _times(runs, rows)
-            chunks.append((first, rows, buffers))
-        return chunks
+        return [(first, len(rows), self._buffers(rows)) for first, rows in closed]
 
     def _close(self) -> None:
         """Finish the present chunk and begin a new one."""
-        buffers: Buffers = []
-        time_at = 0
-        for name in self._columns:
-            if name == "timestamp":
-                # Filled in when the chunk is taken: the times are not known yet.
-                buffers += (None, None)
-                time_at = len(buffers) - 1
-            elif name == "properties":
-                for field in self._fields.values():
-                    field.finish(buffers)
-            else:
-                self._by_name[name].finish(buffers)
-        first = self.position - self.rows
-        self._closed.append((first, self.rows, self._runs, buffers, time_at))
-        self._runs = []
+        self._closed.append((self.position - self.rows, self._rows))
+        self._rows = []
         self.rows = 0
         self._bytes = 0
 
-
-def _cover(runs: list[tuple[int, int]], rows: int, micros: int) -> None:
-    """Append a run of equal times up to a row, unless the runs reach it already."""
-    if rows and (not runs or runs[-1][0] < rows):
-        runs.append((rows, micros))
-
-
-def _times(runs: list[tuple[int, int]], rows: int) -> bytes:
-    times = array("q")
-    micros = 0
-    for end, micros in runs:
-        times.extend([micros] * (end - len(times)))
-    times.extend([micros] * (rows - len(times)))
-    return times.tobytes()
-
-
-def _cut_off() -> ProtocolError:
-    return ProtocolError(502, "malformed content header: properties run over the end", 60, 0)
+    def _buffers(self, rows: list[Row]) -> Buffers:
+        micros = 0
+        for row in rows:
+            # A row that was not stamped yet has the time of the one before.
+            micros = row["timestamp"] = micros if row["timestamp"] is None else row["timestamp"]
+        buffers: Buffers = []
+        for array, name in zip(arrays_of(rows, self._kinds), self._kinds, strict=True):
+            of_array = buffers_of(array)
+            # A struct is never null, and neither is an entry of a map: readers know it.
+            if name == "properties":
+                del of_array[0]
+            elif name == "headers":
+                del of_array[2]
+            buffers += of_array
+        return buffers

@@ -25,6 +25,8 @@ size; where it is not null it is used instead of `headers`.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from struct import unpack_from
+from typing import NamedTuple
 
 from harebell.base.errors import BatchError, ProtocolError
 from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
@@ -41,64 +43,46 @@ from harebell.kernels.properties import parse_properties
 from harebell.kernels.publishing import unnumbered
 
 _FIRST_FLAG = 0x8000
-_HEADERS = PROPERTY_NAMES.index("headers")
-_MODE = PROPERTY_NAMES.index("delivery_mode")
-_PRIORITY = PROPERTY_NAMES.index("priority")
-_TIME = PROPERTY_NAMES.index("timestamp")
+_NUMBERS = {"delivery_mode": "<i", "priority": "<i", "timestamp": "<q"}
+"""How the fields that are no texts stand in their buffer."""
 _MICROS = 1_000_000
 _OCTET_MAX = 255
+_NOTHING = memoryview(b"")
+_HEADER_BYTES = 12
+"""Of a content header before the property list: class, weight and body size (4.2.6)."""
 
 
-class _Column:
-    """The buffers of one column.
+class _Column(NamedTuple):
+    """The buffers of one column: `fixed` has its offsets, or its numbers."""
 
-    Args:
-        valid: the bits; empty when no row is null.
-        offsets: of texts; empty for numbers.
-        data: the octets.
-    """
-
-    def __init__(self, valid: memoryview, offsets: memoryview, data: memoryview) -> None:
-        self.valid = valid
-        self.offsets = offsets
-        self.data = data
+    name: str
+    valid: memoryview
+    fixed: memoryview = _NOTHING
+    octets: memoryview = _NOTHING
 
     def null(self, row: int) -> bool:
         """True if a row has no value."""
         return bool(self.valid) and not self.valid[row >> 3] & (1 << (row & 7))
 
-    def range(self, row: int, limit: int, name: str, at: int) -> tuple[int, int]:
-        """Return where the bytes, or the entries, of a row begin and end."""
-        first = int.from_bytes(self.offsets[row * 4 : row * 4 + 4], "little", signed=True)
-        end = int.from_bytes(self.offsets[row * 4 + 4 : row * 4 + 8], "little", signed=True)
+    def range(self, row: int, limit: int, at: int) -> tuple[int, int]:
+        """Return where the octets, or the entries, of a row begin and end."""
+        first, end = unpack_from("<ii", self.fixed, row * 4)
         # Arrow demands growing offsets; those of a peer are checked for each row.
         if first < 0 or end < first or end > limit:
-            raise BatchError(f"row {at}: the offsets of {name} run over its octets")
+            raise BatchError(f"row {at}: the offsets of {self.name} run over its octets")
         return first, end
 
-    def text(self, row: int, name: str, at: int) -> memoryview | None:
-        """Return the bytes of a row; None when it is null.
-
-        Args:
-            row: of this column.
-            name: of the column, for errors.
-            at: the row of the batch, for errors.
-        """
+    def text(self, row: int, at: int) -> bytes | None:
+        """Return the octets of a row, which an error calls row `at`; None when it is null."""
         if self.null(row):
             return None
-        first, end = self.range(row, len(self.data), name, at)
-        return self.data[first:end]
+        first, end = self.range(row, len(self.octets), at)
+        return bytes(self.octets[first:end])
 
-    def number(self, row: int, width: int) -> int | None:
-        """Return the integer of a row; None when it is null."""
-        if self.null(row):
-            return None
-        return int.from_bytes(self.data[row * width : (row + 1) * width], "little", signed=True)
-
-
-_NOTHING = memoryview(b"")
-_HEADER_BYTES = 12
-"""Of a content header before the property list: class, weight and body size (4.2.6)."""
+    def short(self, row: int) -> bytes | None:
+        """Return the octets of a row, of which a short string has at most 255."""
+        text = self.text(row, row)
+        return None if text is None else _short(text, self.name, row)
 
 
 class Rows:
@@ -141,11 +125,9 @@ class Rows:
         self._key = default_name(routing_key, "routing_key")
         self._mode = delivery_mode
         self._data = _NOTHING
-        self._spans: Sequence[int] = ()
+        self._spans: list[int] = []
         self._entries = 0
-        self._at = 0
         self._loaded: dict[str, _Column] = {}
-        self._loaded_fields: dict[str, _Column] = {}
 
     def load(self, data: bytes, rows: int, entries: int, spans: Sequence[int]) -> int:
         """Set the batch, which replaces the one before.
@@ -160,76 +142,56 @@ class Rows:
             BatchError: a buffer is too small or missing.
         """
         self.rows = 0
-        self._data, self._spans, self._at = memoryview(data), spans, 0
-        self._loaded, self._loaded_fields = {}, {}
+        self._data, self._spans = memoryview(data), list(spans)
+        self._loaded = {}
         self._entries = entries
         if rows < 0 or entries < 0:
             raise BatchError("the batch has less than no rows")
         for name in self._columns:
             if name == "properties":
-                valid = self._validity(rows, name)
-                self._loaded[name] = _Column(valid, _NOTHING, _NOTHING)
+                self._loaded[name] = _Column(name, self._validity(rows, name))
                 for field in self._fields:
-                    self._loaded_fields[field] = self._field(field, rows)
+                    self._loaded[field] = self._column(rows, field)
             elif name == "headers":
                 valid = self._validity(rows, name)
-                self._loaded[name] = _Column(valid, self._offsets(rows, name), _NOTHING)
+                self._loaded[name] = _Column(name, valid, self._offsets(rows, name))
                 # Arrow's map is a list of structs, and a struct has validity bits of its own.
                 # Entries are never null: the bits are only passed over.
                 self._validity(entries, name)
-                self._loaded["keys"] = self._text_column(entries, name)
-                self._loaded["values"] = self._text_column(entries, name)
+                self._loaded["keys"] = self._column(entries, name)
+                self._loaded["values"] = self._column(entries, name)
             else:
-                self._loaded[name] = self._text_column(rows, name)
+                self._loaded[name] = self._column(rows, name)
         # A buffer too many: the columns are not those that were declared, and the buffers were
         # taken for other columns.
-        if self._at != len(spans):
-            raise BatchError(f"the batch has {len(spans) // 2} buffers, not {self._at // 2}")
+        if self._spans:
+            taken = (len(spans) - len(self._spans)) // 2
+            raise BatchError(f"the batch has {len(spans) // 2} buffers, not {taken}")
         self.rows = rows
         return 0
 
     def _span(self, name: str) -> memoryview:
-        if self._at + 2 > len(self._spans):
+        if len(self._spans) < 2:
             raise BatchError(f"the batch has no buffer for {name}")
-        start, size = self._spans[self._at], self._spans[self._at + 1]
-        self._at += 2
-        # As in C, where `start + size` of a peer's numbers could overflow.
-        if start < 0 or size < 0 or start > len(self._data) or size > len(self._data) - start:
+        start, size = self._spans[:2]
+        del self._spans[:2]
+        if start < 0 or size < 0 or start + size > len(self._data):
             raise BatchError(f"a buffer of {name} runs over the end of the batch")
         return self._data[start : start + size]
 
-    def _sized(self, name: str, what: str, minimum: int) -> memoryview:
-        span = self._span(name)
-        if len(span) < minimum:
-            raise BatchError(
-                f"the {what} of {name} have {len(span)} octets, and {minimum} are needed"
-            )
-        return span
-
     def _validity(self, rows: int, name: str) -> memoryview:
         span = self._span(name)
-        if span and len(span) < (rows + 7) >> 3:
-            raise BatchError(
-                f"the validity bits of {name} have {len(span)} octets, and {(rows + 7) >> 3} are "
-                "needed"
-            )
-        return span
+        return _sized(span, name, "validity bits", (rows + 7) >> 3) if span else span
 
     def _offsets(self, rows: int, name: str) -> memoryview:
-        return self._sized(name, "offsets", (rows + 1) * 4 if rows else 0)
+        return _sized(self._span(name), name, "offsets", (rows + 1) * 4 if rows else 0)
 
-    def _text_column(self, rows: int, name: str) -> _Column:
+    def _column(self, rows: int, name: str) -> _Column:
         valid = self._validity(rows, name)
-        offsets = self._offsets(rows, name)
-        return _Column(valid, offsets, self._span(name))
-
-    def _field(self, name: str, rows: int) -> _Column:
-        number = PROPERTY_NAMES.index(name)
-        if number not in (_MODE, _PRIORITY, _TIME):
-            return self._text_column(rows, name)
-        valid = self._validity(rows, name)
-        width = 8 if number == _TIME else 4
-        return _Column(valid, _NOTHING, self._sized(name, "values", rows * width))
+        if name in _NUMBERS:
+            size = rows * (8 if name == "timestamp" else 4)
+            return _Column(name, valid, _sized(self._span(name), name, "values", size))
+        return _Column(name, valid, self._offsets(rows, name), self._span(name))
 
     # --- rows -----------------------------------------------------------------------------------
 
@@ -247,7 +209,7 @@ class Rows:
                 self.properties = parse_properties(raw)
             except ProtocolError as error:
                 raise BatchError(f"row {row}: {error.text}") from None
-        return new_message(exchange, key, self.properties, bytes(body))
+        return new_message(exchange, key, self.properties, body)
 
     def same_until(self, first: int, end: int) -> int:
         """Return where the rows end that differ from one in their bodies only.
@@ -297,15 +259,15 @@ class Rows:
         for row in range(first, end):
             exchange, key, raw, body = self._row(row)
             _check_frame(raw, row, frame_max)
-            message = new_message(exchange, key, Properties(raw), bytes(body))
+            message = new_message(exchange, key, Properties(raw), body)
             buffer.publish(channel, flags, message, frame_max)
         out.raw(buffer.take())
         return max(end - first, 0)
 
-    def _row(self, row: int) -> tuple[str, str, bytes, memoryview]:
+    def _row(self, row: int) -> tuple[str, str, bytes, bytes]:
         if not 0 <= row < self.rows:
             raise BatchError(f"row {row}: the batch has {self.rows} rows")
-        body = self._loaded["value"].text(row, "value", row)
+        body = self._loaded["value"].text(row, row)
         if body is None:
             raise BatchError(f"row {row}: value is null, and a message needs a body")
         exchange = self._name("exchange", row, self._exchange)
@@ -313,39 +275,51 @@ class Rows:
         return exchange, key, self._property_list(row), body
 
     def _name(self, name: str, row: int, default: str) -> str:
-        column = self._loaded.get(name)
-        text = None if column is None else column.text(row, name, row)
-        if text is None:
-            return default
+        text = self._loaded[name].short(row) if name in self._loaded else None
         try:
-            return _short(text, name, row).decode()
+            return default if text is None else text.decode()
         except UnicodeDecodeError:
             raise BatchError(f"row {row}: {name} is not UTF-8") from None
 
     def _property_list(self, row: int) -> bytes:
         flags = 0
-        values = bytearray()
+        values = b""
         struct = self._loaded.get("properties")
         there = struct is not None and not struct.null(row)
         for number, name in enumerate(PROPERTY_NAMES):
-            column = self._loaded_fields.get(name) if there else None
-            if number == _HEADERS:
+            if name == "headers":
                 value = self._header_table(row)
-            elif column is None:
-                value = None
             else:
-                value = _property(column, number, name, row)
-            if value is None and number == _MODE and self._mode:
+                value = self._property(name, row) if there and name in self._loaded else None
+            if value is None and name == "delivery_mode" and self._mode:
                 value = bytes((self._mode,))
             if value is not None:
                 flags |= _FIRST_FLAG >> number
                 values += value
-        return flags.to_bytes(2) + bytes(values)
+        return flags.to_bytes(2) + values
+
+    def _property(self, name: str, row: int) -> bytes | None:
+        """Return the encoded value of a property; None when it is null."""
+        column = self._loaded[name]
+        if name not in _NUMBERS:
+            text = column.short(row)
+            return None if text is None else bytes((len(text),)) + text
+        if column.null(row):
+            return None
+        (number,) = unpack_from(
+            _NUMBERS[name], column.fixed, row * (8 if name == "timestamp" else 4)
+        )
+        if name == "timestamp":
+            if number < 0:
+                raise BatchError(f"row {row}: {name} is before 1970")
+            return bytes((number // _MICROS).to_bytes(8))
+        if not 0 <= number <= _OCTET_MAX:
+            raise BatchError(f"row {row}: {name} is {number}, and it is 0 to 255")
+        return bytes((number,))
 
     def _header_table(self, row: int) -> bytes | None:
-        table = self._raw_headers(row)
-        if table is None:
-            table = self._mapped_headers(row)
+        raw = self._loaded["headers_raw"].text(row, row) if "headers_raw" in self._loaded else None
+        table = self._mapped_headers(row) if raw is None else _checked_table(raw, row)
         if self.number_from >= 0:
             entry = bytes((len(PUBLISHING_ID),)) + PUBLISHING_ID + b"l"
             # A number of another publisher, in rows that were read from its queue, would count
@@ -353,32 +327,26 @@ class Rows:
             table = unnumbered(table or b"") + entry + (self.number_from + row).to_bytes(8)
         return None if table is None else len(table).to_bytes(4) + table
 
-    def _raw_headers(self, row: int) -> bytes | None:
-        column = self._loaded.get("headers_raw")
-        text = None if column is None else column.text(row, "headers_raw", row)
-        if text is None:
-            return None
-        try:
-            parse_properties(b"\x20\x00" + len(text).to_bytes(4) + text)
-        except ProtocolError:
-            raise BatchError(f"row {row}: headers_raw is no field table") from None
-        return bytes(text)
-
     def _mapped_headers(self, row: int) -> bytes | None:
         column = self._loaded.get("headers")
         if column is None or column.null(row):
             return None
-        table = bytearray()
-        first, end = column.range(row, self._entries, "headers", row)
-        for entry in range(first, end):
-            key = self._loaded["keys"].text(entry, "headers", row)
+        table = b""
+        for entry in range(*column.range(row, self._entries, row)):
+            key = self._loaded["keys"].text(entry, row)
             if key is None:
                 raise BatchError(f"row {row}: a header has no name")
             name = _short(key, "the name of a header", row)
-            value = self._loaded["values"].text(entry, "headers", row)
+            value = self._loaded["values"].text(entry, row)
             table += bytes((len(name),)) + name
-            table += b"V" if value is None else b"S" + len(value).to_bytes(4) + bytes(value)
-        return bytes(table)
+            table += b"V" if value is None else b"S" + len(value).to_bytes(4) + value
+        return table
+
+
+def _sized(span: memoryview, name: str, what: str, minimum: int) -> memoryview:
+    if len(span) < minimum:
+        raise BatchError(f"the {what} of {name} have {len(span)} octets, and {minimum} are needed")
+    return span
 
 
 def _check_frame(raw: bytes, row: int, frame_max: int) -> None:
@@ -390,25 +358,15 @@ def _check_frame(raw: bytes, row: int, frame_max: int) -> None:
         )
 
 
-def _property(column: _Column, number: int, name: str, row: int) -> bytes | None:
-    """Return the encoded value of a property; None when it is null."""
-    if number in (_MODE, _PRIORITY):
-        octet = column.number(row, 4)
-        if octet is not None and not 0 <= octet <= _OCTET_MAX:
-            raise BatchError(f"row {row}: {name} is {octet}, and it is 0 to 255")
-        return None if octet is None else bytes((octet,))
-    if number == _TIME:
-        micros = column.number(row, 8)
-        if micros is not None and micros < 0:
-            raise BatchError(f"row {row}: {name} is before 1970")
-        return None if micros is None else (micros // _MICROS).to_bytes(8)
-    text = column.text(row, name, row)
-    if text is None:
-        return None
-    return bytes((len(_short(text, name, row)),)) + bytes(text)
+def _checked_table(table: bytes, row: int) -> bytes:
+    try:
+        parse_properties(b"\x20\x00" + len(table).to_bytes(4) + table)
+    except ProtocolError:
+        raise BatchError(f"row {row}: headers_raw is no field table") from None
+    return table
 
 
-def _short(text: memoryview, name: str, row: int) -> bytes:
+def _short(text: bytes, name: str, row: int) -> bytes:
     if len(text) > NAME_BYTES:
         raise BatchError(f"row {row}: {name} has {len(text)} octets, and the most is {NAME_BYTES}")
-    return bytes(text)
+    return text

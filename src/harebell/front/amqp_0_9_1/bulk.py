@@ -157,11 +157,11 @@ def _answer(channel: Channel, method: BulkRead) -> None:
     try:
         selected = _selection(method.columns)
         compress = compressor(method.compression)
+        builder = BatchBuilder(
+            selected.columns, selected.fields, queue.name, headers_of, json_of, count_of, _basic
+        )
     except ValueError as error:
         raise precondition(str(error)) from error
-    builder = BatchBuilder(
-        selected.columns, selected.fields, queue.name, headers_of, json_of, count_of, _basic
-    )
     builder.skip = method.skip_lost
     builder.limit(
         min(method.rows or BULK_ROWS, BULK_ROWS),
