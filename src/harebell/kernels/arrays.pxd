@@ -10,6 +10,7 @@ cdef extern from "Python.h":
 
 cdef enum:
     PROPERTIES = 14         # properties of class basic, in the order of their flags
+    SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
     HEADERS = 2             # their numbers, counted from the highest flag (AMQP 0-9-1 4.2.6.1)
     MODE = 3
     PRIORITY = 4
@@ -24,7 +25,24 @@ cdef struct Buffer:
     Py_ssize_t room
 
 
-cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept
+# Where the properties of a list are, without their sizes; a size of -1 stands for none.
+cdef struct Spans:
+    Py_ssize_t at[PROPERTIES]
+    Py_ssize_t size[PROPERTIES]
+
+
+# An entry of a header table whose value reads the same in JSON and as a text.
+cdef struct Header:
+    const unsigned char* name
+    Py_ssize_t name_size
+    unsigned char tag           # of the value, see `simple_headers`
+    const unsigned char* text
+    Py_ssize_t size
+    char digits[24]             # of an integer: 20, a sign, and the end that snprintf writes
+
+
+cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept
+cdef int simple_headers(const unsigned char* p, Py_ssize_t n, Header* headers) noexcept
 cdef int choose_fields(tuple fields, list texts, list numbers, list kept) except -1
 cdef int reserve(Buffer* buffer, Py_ssize_t more) except -1
 cdef bint is_utf8(const unsigned char* p, Py_ssize_t n) except -1
@@ -64,6 +82,7 @@ cdef class Bits:
     cdef Py_ssize_t zeros
 
     cdef inline int add(self, bint value) except -1:
+        # True while all rows are equal to the new one: then two numbers stand for the bitmap.
         if not self._bits.used and self.zeros == (0 if value else self.rows):
             self.rows += 1
             self.zeros += not value
@@ -148,6 +167,5 @@ cdef class Map:
     cdef int add(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int add_null(self) except -1
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1
-    cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int finish(self, list into) except -1
     cdef int end(self, list nodes, list buffers) except -1

@@ -25,7 +25,6 @@ cdef extern from "Python.h":
     char* octets_of "PyBytes_AS_STRING"(PyObject* data)
 
 cdef enum:
-    SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
     LEAST_ROOM = 64
 
 cdef Py_ssize_t MAX = COLUMN_BYTES
@@ -161,6 +160,7 @@ cdef class Text:
     cdef int _begin(self) except -1:
         cdef int32_t zero = 0
         self.rows = 0
+        # Arrow's variable-size layout has one offset more than rows; the first is 0.
         put(&self._offsets, &zero, 4)
         return 0
 
@@ -224,6 +224,7 @@ cdef class Text:
         reserve(&self._data, size * more)
         data = self._data.data
         for row in range(more):
+            # From the row just written: source and target touch, and never overlap.
             if size:
                 memcpy(data + end, data + end - size, size)
             end += size
@@ -250,6 +251,8 @@ cdef class Text:
         """Drop the rows from a number on."""
         self.rows = rows
         self._offsets.used = (rows + 1) * 4
+        # The last offset that is left is the end of the data. Memory of a bytes object is aligned
+        # for 32-bit numbers.
         self._data.used = (<int32_t*>self._offsets.data)[rows]
         self.valid.cut(rows)
         return 0
@@ -348,6 +351,8 @@ cdef class Number:
         if more <= 0:
             return 0
         reserve(&self._data, more * self._width)
+        # Arrow leaves the values of nulls undefined: zeros compress well, and old memory of the
+        # process must not be sent.
         memset(self._data.data + self._data.used, 0, more * self._width)
         self._data.used += more * self._width
         return self.valid.add_more(False, more)
@@ -382,6 +387,7 @@ cdef class Map:
         return 0
 
     cdef int _end_row(self, bint valid) except -1:
+        # A null and an empty map both end where they begin: only the validity bit differs.
         cdef int32_t end = <int32_t>self.keys.rows
         put(&self._offsets, &end, 4)
         self.valid.add(valid)
@@ -415,58 +421,21 @@ cdef class Map:
 
     cdef bint _add_simple(self, const unsigned char* p, Py_ssize_t n) except -1:
         """Decode a simple table; on False the caller cuts off what was added."""
-        cdef const unsigned char* names[SIMPLE_HEADERS]
-        cdef Py_ssize_t at = 0, used, size
-        cdef int count = 0, other
-        while at < n:
-            size = p[at]
-            if count == SIMPLE_HEADERS or at + 1 + size >= n or not is_utf8(p + at + 1, size):
+        cdef Header headers[SIMPLE_HEADERS]
+        cdef Header* one
+        cdef int count = simple_headers(p, n, headers), number
+        for number in range(count):
+            one = &headers[number]
+            if not is_utf8(one.name, one.name_size):
                 return False
-            for other in range(count):
-                # A name that occurs twice is for Python: Arrow's maps have each key once.
-                if names[other][0] == size and memcmp(names[other] + 1, p + at + 1, size) == 0:
-                    return False
-            names[count] = p + at
-            count += 1
-            self.keys.add(p + at + 1, size)
-            at += 1 + size
-            used = self._add_value(p + at, n - at)
-            if used == 0:
+            if one.tag == c'S' and not is_utf8(one.text, one.size):
                 return False
-            at += used
-        return True
-
-    cdef Py_ssize_t _add_value(self, const unsigned char* p, Py_ssize_t n) except -1:
-        """Return the bytes used by a plain value with its type; 0 for another value."""
-        cdef char digits[24]
-        cdef long long number
-        cdef Py_ssize_t size
-        cdef unsigned char tag = p[0]
-        if tag == c'S':
-            if n < 5:
-                return 0
-            size = u32(p + 1)
-            if size > n - 5 or not is_utf8(p + 5, size):
-                return 0
-            self.values.add(p + 5, size)
-            return 5 + size
-        if tag == c'V':
-            self.values.add_null()
-            return 1
-        if tag == c't':
-            if n < 2:
-                return 0
-            if p[1]:
-                self.values.add(b"true", 4)
+            self.keys.add(one.name, one.name_size)
+            if one.tag == c'V':
+                self.values.add_null()
             else:
-                self.values.add(b"false", 5)
-            return 2
-        # Other values (floats, decimals, times, tables, arrays) are formatted in Python, in one
-        # place.
-        size = plain_integer(p, n, &number)
-        if size:
-            self.values.add(digits, snprintf(digits, sizeof(digits), b"%lld", number))
-        return size
+                self.values.add(one.text, one.size)
+        return count >= 0
 
     cdef int finish(self, list into) except -1:
         into.append(self.valid.finish(True))
@@ -488,40 +457,137 @@ cdef class Map:
         return self._begin()
 
 
+cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
+    """Find each property of a list; False for a truncated list."""
+    cdef unsigned int flags
+    cdef Py_ssize_t at = 2, size
+    cdef int number
+    if n < 2:
+        return False
+    # The highest bit is the first property; bit 0 would announce a second word of flags, which
+    # class basic does not have (AMQP 0-9-1 4.2.6.1).
+    flags = u16(raw)
+    for number in range(PROPERTIES):
+        spans.size[number] = -1
+        if not flags & (0x8000 >> number):
+            continue
+        if at >= n:
+            return False
+        # Sizes: tables have four octets, short strings one (AMQP 0-9-1 4.2.5.3, 4.2.5.5).
+        if number == HEADERS:
+            if at + 4 > n:
+                return False
+            size = u32(raw + at)
+            at += 4
+        elif number == MODE or number == PRIORITY:
+            size = 1
+        elif number == TIME:
+            size = 8
+        else:
+            size = raw[at]
+            at += 1
+        # Not `at + size > n`: a size of 32 bits of a peer is only compared.
+        if size > n - at:
+            return False
+        spans.at[number] = at
+        spans.size[number] = size
+        at += size
+    return True
+
+
+cdef int simple_headers(const unsigned char* p, Py_ssize_t n, Header* headers) noexcept:
+    """Find the entries of a table of plain ones; return how many, -1 for another table.
+
+    Plain are texts (tag S), void (V), booleans (t) and integers. Other values (floats, decimals,
+    times, tables, arrays) are formatted in Python, in one place.
+    """
+    cdef Py_ssize_t at = 0, size
+    cdef int count = 0, other
+    cdef Header* one
+    cdef Header* before
+    while at < n:
+        size = p[at]
+        # At least the tag of the value is behind the name.
+        if count == SIMPLE_HEADERS or at + 1 + size >= n:
+            return -1
+        one = &headers[count]
+        one.name = p + at + 1
+        one.name_size = size
+        for other in range(count):
+            # A name that occurs twice is for Python: maps and objects have each name once.
+            before = &headers[other]
+            if before.name_size == size and memcmp(before.name, one.name, size) == 0:
+                return -1
+        at += 1 + size
+        size = simple_value(p + at, n - at, one)
+        if size == 0:
+            return -1
+        at += size
+        count += 1
+    return count
+
+
+cdef Py_ssize_t simple_value(const unsigned char* p, Py_ssize_t n, Header* into) noexcept:
+    """Find a plain value; return its bytes with its tag, 0 for another value."""
+    cdef long long number
+    cdef Py_ssize_t size
+    into.tag = p[0]
+    if into.tag == c'S':
+        if n < 5:
+            return 0
+        size = u32(p + 1)
+        into.text = p + 5
+        into.size = size
+        return 5 + size if size <= n - 5 else 0
+    if into.tag == c'V':
+        into.text = <const unsigned char*>b"null"
+        into.size = 4
+        return 1
+    if into.tag == c't':
+        if n < 2:
+            return 0
+        into.size = 4 if p[1] else 5
+        into.text = <const unsigned char*>b"true"
+        if not p[1]:
+            into.text = <const unsigned char*>b"false"
+        return 2
+    size = plain_integer(p, n, &number)
+    if size:
+        into.size = snprintf(into.digits, sizeof(into.digits), b"%lld", number)
+        into.text = <const unsigned char*>into.digits
+    return size
+
+
 cdef Py_ssize_t plain_integer(const unsigned char* p, Py_ssize_t n, long long* number) noexcept:
     """Return the bytes used by an integer with its type; 0 for anything else."""
     cdef unsigned char tag = p[0]
-    # One statement for each sign: a conditional expression would make both sides unsigned.
-    if n < 2:
+    cdef Py_ssize_t width = 0
+    if tag == c'b' or tag == c'B':
+        width = 1
+    elif tag == c's' or tag == c'u':
+        width = 2
+    elif tag == c'I' or tag == c'i':
+        width = 4
+    elif tag == c'l' or tag == c'L':
+        width = 8
+    if width == 0 or n < 1 + width:
         return 0
+    # One statement for each sign: a conditional expression would make both sides unsigned.
     if tag == c'b':
         number[0] = <signed char>p[1]
-        return 2
-    if tag == c'B':
+    elif tag == c'B':
         number[0] = p[1]
-        return 2
-    if n < 3:
-        return 0
-    if tag == c's':
+    elif tag == c's':
         number[0] = <short>u16(p + 1)
-        return 3
-    if tag == c'u':
+    elif tag == c'u':
         number[0] = u16(p + 1)
-        return 3
-    if n < 5:
-        return 0
-    if tag == c'I':
+    elif tag == c'I':
         number[0] = <int>u32(p + 1)
-        return 5
-    if tag == c'i':
+    elif tag == c'i':
         number[0] = u32(p + 1)
-        return 5
-    if tag == c'l' or tag == c'L':
-        if n < 9:
-            return 0
+    else:
         number[0] = <long long>u64(p + 1)
-        return 9
-    return 0
+    return 1 + width
 
 
 cdef int choose_fields(tuple fields, list texts, list numbers, list kept) except -1:

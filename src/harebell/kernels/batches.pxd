@@ -1,9 +1,5 @@
 from harebell.base.message cimport Message
-from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Text, Texts
-
-cdef struct Spans:
-    Py_ssize_t at[14]
-    Py_ssize_t size[14]
+from harebell.kernels.arrays cimport Bits, Buffer, Map, Number, Spans, Text, Texts
 
 cdef class BatchBuilder:
     cdef readonly Py_ssize_t rows

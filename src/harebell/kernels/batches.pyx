@@ -5,15 +5,14 @@ The pure Python twin, batches.py, has the description; both must agree byte for 
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from libc.stdint cimport int64_t
-from libc.stdio cimport snprintf
 from libc.string cimport memcmp
 
 from harebell.base.message cimport Message
 from harebell.kernels.arrays cimport (
-    HEADERS, MODE, PRIORITY, PROPERTIES, TIME, Bits, Buffer, Map, Number, Text, Texts,
-    choose_fields, plain_integer, put, release
+    HEADERS, PROPERTIES, SIMPLE_HEADERS, TIME, Bits, Buffer, Header, Map, Number, Text, Texts,
+    choose_fields, put, release, simple_headers, split
 )
-from harebell.kernels.octets cimport u16, u32, u64, utf8
+from harebell.kernels.octets cimport u64, utf8
 
 from harebell.base.errors import ProtocolError
 
@@ -22,8 +21,8 @@ cdef extern from "string.h":
 
 cdef enum:
     FAMILY = 9
-    SIMPLE_HEADERS = 16     # a longer table, or one with other values, is decoded in Python
     ROW_BYTES = 32         # overhead that is counted for a row
+    # A batch that stays small must not cost the memory of a full one.
     EXPECTED_ROWS = 16384   # for so many rows, and octets of them, memory is reserved at most
     EXPECTED_BYTES = 2097152
 
@@ -33,40 +32,6 @@ cdef int64_t LAST_MILLISECOND = 9223372036854775LL
 # The last second whose microseconds fit into 63 bits; later times of a peer are null.
 cdef unsigned long long _LAST_SECOND = 9223372036854ULL
 cdef bytes COUNT_NAME = b"\x10x-delivery-count"
-
-
-cdef bint split(const unsigned char* raw, Py_ssize_t n, Spans* spans) noexcept:
-    """Find each property, without its size; False for a truncated list."""
-    cdef unsigned int flags
-    cdef Py_ssize_t at = 2, size
-    cdef int number
-    if n < 2:
-        return False
-    flags = u16(raw)
-    for number in range(PROPERTIES):
-        spans.size[number] = -1
-        if not flags & (0x8000 >> number):
-            continue
-        if at >= n:
-            return False
-        if number == HEADERS:
-            if at + 4 > n:
-                return False
-            size = u32(raw + at)
-            at += 4
-        elif number == MODE or number == PRIORITY:
-            size = 1
-        elif number == TIME:
-            size = 8
-        else:
-            size = raw[at]
-            at += 1
-        if size > n - at:
-            return False
-        spans.at[number] = at
-        spans.size[number] = size
-        at += size
-    return True
 
 
 cdef class BatchBuilder:
@@ -207,6 +172,7 @@ cdef class BatchBuilder:
             time, position << self._shift | self._level, self.count, self._again(position)
         ):
             return 0
+        # Nothing of the row is added before this line: a test that raises leaves the columns equal.
         if self.rows == 0:
             self._expect(body_size)
         self._byte_count += ROW_BYTES
@@ -222,6 +188,7 @@ cdef class BatchBuilder:
         if self._offset is not None:
             self._offset.add(position << self._shift | self._level)
         if self._time is not None:
+            # Microseconds of a later time would not fit into 63 bits; 0 stands for no time.
             if 0 < time <= LAST_MILLISECOND:
                 self._time.add(time * MILLIS)
             else:
@@ -362,6 +329,8 @@ cdef class BatchBuilder:
         cdef Text column = self._json
         cdef Py_ssize_t begin = column._data.used
         cdef bytes made
+        # Written into the column itself, without a copy; what is left of a table that turns out
+        # not to be simple is cut off by setting the size back.
         if simple_json(p, n, &column._data):
             return column.end_row()
         column._data.used = begin
@@ -385,6 +354,7 @@ cdef class BatchBuilder:
             elif name == "exchange":
                 self._exchange.end(nodes, buffers)
             elif name == "queue":
+                # All rows have the same value: it is written now, and not with each row.
                 if rows:
                     self._queues.add(PyBytes_AS_STRING(self._queue), PyBytes_GET_SIZE(self._queue))
                     self._queues.repeat(rows - 1)
@@ -426,6 +396,8 @@ cdef bint plain(const unsigned char* p, Py_ssize_t n) noexcept:
     """True if text is ASCII without characters that JSON escapes."""
     cdef Py_ssize_t at
     for at in range(n):
+        # RFC 8259, 7: control characters, quotes and backslashes are escaped. Others than ASCII are
+        # left to Python, which checks that they are UTF-8.
         if p[at] < 0x20 or p[at] >= 0x80 or p[at] == c'"' or p[at] == c'\\':
             return False
     return True
@@ -433,61 +405,22 @@ cdef bint plain(const unsigned char* p, Py_ssize_t n) noexcept:
 
 cdef bint simple_json(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
     """Write a table of plain entries; False otherwise: the caller cuts off what was added."""
-    cdef const unsigned char* names[SIMPLE_HEADERS]
-    cdef Py_ssize_t at = 0, used, size
-    cdef int count = 0, other
+    cdef Header headers[SIMPLE_HEADERS]
+    cdef Header* one
+    cdef int count = simple_headers(p, n, headers), number
     put(into, b"{", 1)
-    while at < n:
-        size = p[at]
-        if count == SIMPLE_HEADERS or at + 1 + size >= n or not plain(p + at + 1, size):
+    for number in range(count):
+        one = &headers[number]
+        if not plain(one.name, one.name_size) or one.tag == c'S' and not plain(one.text, one.size):
             return False
-        for other in range(count):
-            if names[other][0] == size and memcmp(names[other] + 1, p + at + 1, size) == 0:
-                return False
-        names[count] = p + at
-        if count:
+        if number:
             put(into, b",", 1)
-        count += 1
         put(into, b'"', 1)
-        put(into, p + at + 1, size)
-        put(into, b'":', 2)
-        at += 1 + size
-        used = simple_value(p + at, n - at, into)
-        if used == 0:
-            return False
-        at += used
+        put(into, one.name, one.name_size)
+        # The third octet begins a text.
+        put(into, b'":"', 3 if one.tag == c'S' else 2)
+        put(into, one.text, one.size)
+        if one.tag == c'S':
+            put(into, b'"', 1)
     put(into, b"}", 1)
-    return True
-
-
-cdef Py_ssize_t simple_value(const unsigned char* p, Py_ssize_t n, Buffer* into) except -1:
-    """Return the bytes used by a plain value with its type; 0 for another value."""
-    cdef char digits[24]
-    cdef long long number
-    cdef Py_ssize_t size
-    cdef unsigned char tag = p[0]
-    if tag == c'S':
-        if n < 5:
-            return 0
-        size = u32(p + 1)
-        if size > n - 5 or not plain(p + 5, size):
-            return 0
-        put(into, b'"', 1)
-        put(into, p + 5, size)
-        put(into, b'"', 1)
-        return 5 + size
-    if tag == c'V':
-        put(into, b"null", 4)
-        return 1
-    if tag == c't':
-        if n < 2:
-            return 0
-        if p[1]:
-            put(into, b"true", 4)
-        else:
-            put(into, b"false", 5)
-        return 2
-    size = plain_integer(p, n, &number)
-    if size:
-        put(into, digits, snprintf(digits, sizeof(digits), b"%lld", number))
-    return size
+    return count >= 0

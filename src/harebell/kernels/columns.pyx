@@ -12,11 +12,11 @@ from libc.stdlib cimport free
 
 from harebell.base.message cimport Properties
 from harebell.kernels.arrays cimport (
-    HEADERS, MODE, PRIORITY, PROPERTIES, TIME, Bits, Buffer, Map, Number, Text, choose_fields, put,
-    release, taken
+    HEADERS, PROPERTIES, TIME, Bits, Buffer, Map, Number, Spans, Text, choose_fields, put, release,
+    split, taken
 )
 from harebell.kernels.frames cimport FrameSink
-from harebell.kernels.octets cimport u16, u32, u64
+from harebell.kernels.octets cimport u64
 
 from harebell.base.errors import HarebellError, ProtocolError
 
@@ -126,43 +126,28 @@ cdef class ColumnSink(FrameSink):
         cdef Number numbers
         cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
-        cdef unsigned int flags
-        cdef Py_ssize_t at = 2, size
+        cdef Spans spans
+        cdef Py_ssize_t at, size
         cdef int number
-        if n < 2:
-            raise _cut_off()
-        flags = u16(p)
+        # A peer's list: nothing is read before all sizes were compared with its end.
+        if not split(p, n, &spans):
+            raise ProtocolError(
+                502, "malformed content header: properties run over the end", 60, 0)
         for number in range(PROPERTIES):
-            if not flags & (0x8000 >> number):
+            at = spans.at[number]
+            size = spans.size[number]
+            text = self._texts[number]
+            numbers = self._numbers[number]
+            if size < 0:
                 self._add_absent(number, redelivered)
-                continue
-            if at >= n:
-                raise _cut_off()
-            # Decoded where it is found: its bytes need not be kept until all properties are read.
-            if number == HEADERS:
-                if at + 4 > n or u32(p + at) > n - at - 4:
-                    raise _cut_off()
-                size = u32(p + at)
-                self._add_table(p + at + 4, size, redelivered)
-                at += 4 + size
-            elif number == MODE or number == PRIORITY:
-                numbers = self._numbers[number]
-                if numbers is not None:
-                    numbers.add(p[at])
-                at += 1
+            elif number == HEADERS:
+                self._add_table(p + at, size, redelivered)
+            elif text is not None:
+                text.add_checked(p + at, size)
             elif number == TIME:
-                if at + 8 > n:
-                    raise _cut_off()
                 self._add_time(u64(p + at))
-                at += 8
-            else:
-                size = p[at]
-                if at + 1 + size > n:
-                    raise _cut_off()
-                text = self._texts[number]
-                if text is not None:
-                    text.add_checked(p + at + 1, size)
-                at += 1 + size
+            elif numbers is not None:
+                numbers.add(p[at])
         return 0
 
     cdef int _add_absent(self, int number, bint redelivered) except -1:
@@ -286,11 +271,8 @@ cdef class ColumnSink(FrameSink):
 
 cdef int _cover(list runs, Py_ssize_t rows, long long micros) except -1:
     """Append a run of equal times up to a row, unless the runs reach it already."""
+    # A run is (row behind its last, time).
     cdef Py_ssize_t last = len(runs) - 1
     if rows and (last < 0 or <Py_ssize_t>runs[last][0] < rows):
         runs.append((rows, micros))
     return 0
-
-
-cdef object _cut_off():
-    return ProtocolError(502, "malformed content header: properties run over the end", 60, 0)

@@ -24,7 +24,7 @@ from libc.string cimport memcmp, memcpy
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
 from harebell.kernels.octets cimport (
-    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, u16, u32, u64,
+    BASIC_PUBLISH, BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, u16, u32, u64,
 )
 from harebell.kernels.properties cimport read_properties
 
@@ -36,7 +36,6 @@ cdef enum:
     TICKET_SHIFT = 8            # an access ticket (0-8, 0-9) travels above the flags of a publish
     HEAD = 7                    # bytes of a frame before its payload
     # Class and method id, as the first four octets of a payload.
-    BASIC_PUBLISH = 0x003C0028
     BASIC_DELIVER = 0x003C003C
     BASIC_ACK = 0x003C0050
     ACK_SIZE = 13

@@ -28,6 +28,8 @@ cdef enum:
     END = 0xCE
     OVERHEAD = 8
     HEADER_FIXED = 12       # octets of a content header before its property list
+    BASIC_PUBLISH = 0x003C0028
+    PUBLISH_FIXED = 9       # octets of its payload beside the names
 
 
 cdef inline unsigned int u16(const unsigned char* p) noexcept:
@@ -70,6 +72,43 @@ cdef inline unsigned char* put_head(unsigned char* p, int kind, int channel,
 
 
 cdef inline unsigned char* put_name(unsigned char* p, const void* name, Py_ssize_t n) noexcept:
+    # The caller has checked that the size fits into one octet (AMQP 0-9-1 4.2.5.3).
     p[0] = <unsigned char>n
     memcpy(p + 1, name, n)
     return p + 1 + n
+
+
+cdef inline unsigned char* put_publish(unsigned char* p, int channel, int flags,
+                                       const void* exchange, Py_ssize_t n_exchange,
+                                       const void* key, Py_ssize_t n_key) noexcept:
+    """Write the frame of basic.publish; both names have at most 255 octets."""
+    p = put_head(p, METHOD, channel, PUBLISH_FIXED + n_exchange + n_key)
+    p = put32(p, BASIC_PUBLISH)
+    # The ticket, which 0-9-1 reserves.
+    p = put16(p, 0)
+    p = put_name(p, exchange, n_exchange)
+    p = put_name(p, key, n_key)
+    p[0] = flags
+    p[1] = END
+    return p + 2
+
+
+cdef inline Py_ssize_t framed_size(Py_ssize_t size, Py_ssize_t limit) noexcept:
+    """Return the size of a body in frames of at most `limit` octets of payload."""
+    return size + OVERHEAD * ((size + limit - 1) // limit)
+
+
+cdef inline unsigned char* put_body(unsigned char* p, int channel, const void* body,
+                                    Py_ssize_t left, Py_ssize_t limit) noexcept:
+    """Write the frames of a body. One without octets has no frame (AMQP 0-9-1 4.2.6.2)."""
+    cdef const char* octets = <const char*>body
+    cdef Py_ssize_t part
+    while left > 0:
+        part = min(left, limit)
+        p = put_head(p, BODY, channel, part)
+        memcpy(p, octets, part)
+        p[part] = END
+        p += part + 1
+        octets += part
+        left -= part
+    return p

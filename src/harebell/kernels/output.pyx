@@ -12,8 +12,8 @@ from harebell.base.body_frames import BodyFrames, encoded
 from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport (
-    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name, u32,
-    utf8,
+    END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, PUBLISH_FIXED, framed_size, put16, put32, put64,
+    put_body, put_head, put_name, put_publish, u32, utf8,
 )
 
 cdef extern from "Python.h":
@@ -192,16 +192,9 @@ cdef class OutBuffer:
         cdef unsigned char* p
         if n_exchange > 255 or n_key > 255:
             raise ValueError("an exchange name or routing key has more than 255 octets")
-        n = 4 + 2 + 2 + n_exchange + n_key + 1
-        p = self._room(n + OVERHEAD)
-        p = put_head(p, METHOD, channel, n)
-        p = put32(p, 0x003C0028)
-        p = put16(p, 0)
-        p = put_name(p, exchange, n_exchange)
-        p = put_name(p, key, n_key)
-        p[0] = flags
-        p[1] = END
-        self.size += n + OVERHEAD
+        n = PUBLISH_FIXED + n_exchange + n_key + OVERHEAD
+        put_publish(self._room(n), channel, flags, exchange, n_exchange, key, n_key)
+        self.size += n
         self._content_frames(channel, message, frame_max, BASIC)
         return 0
 
@@ -209,7 +202,7 @@ cdef class OutBuffer:
                                     Py_ssize_t frame_max, unsigned int kind) except -1:
         cdef bytes raw = message.raw
         cdef Py_ssize_t n = PyBytes_GET_SIZE(raw)
-        cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), payload_max, part
+        cdef Py_ssize_t left = PyBytes_GET_SIZE(message.body), payload_max
         cdef const char* body = PyBytes_AS_STRING(message.body)
         cdef const unsigned char* properties = <const unsigned char*>PyBytes_AS_STRING(raw)
         cdef Py_ssize_t more = 0, at = -1, end = 0, size = n
@@ -227,8 +220,8 @@ cdef class OutBuffer:
         cdef bint later = self.postpones and left >= LONG_BODY
         # Room for all frames at once: nothing below can fail, so no part of a content is left
         # behind.
-        start = p = self._room(HEADER_FIXED + size + OVERHEAD + (0 if later else left
-                               + OVERHEAD * ((left + payload_max - 1) // payload_max)))
+        start = p = self._room(HEADER_FIXED + size + OVERHEAD
+                               + (0 if later else framed_size(left, payload_max)))
         p = put_head(p, HEADER, channel, HEADER_FIXED + size)
         p = put32(p, kind << 16)
         p = put64(p, left)
@@ -243,15 +236,7 @@ cdef class OutBuffer:
             self.size += p - start
             self.postpone(BodyFrames(channel, message.body, payload_max))
             return 0
-        while left > 0:
-            part = min(left, payload_max)
-            p = put_head(p, BODY, channel, part)
-            memcpy(p, body, part)
-            p[part] = END
-            p += part + 1
-            body += part
-            left -= part
-        self.size += p - start
+        self.size += put_body(p, channel, body, left, payload_max) - start
         return 0
 
     cpdef int postpone(self, object frames) except -1:

@@ -477,26 +477,45 @@ cdef str _text(const char* p, Py_ssize_t n, str last):
     return PyUnicode_DecodeUTF8(p, n, NULL)
 
 
+cdef struct Sizes:
+    # Octets of the parts of a message's record, in their order.
+    Py_ssize_t fixed
+    Py_ssize_t exchange
+    Py_ssize_t key
+    Py_ssize_t raw
+    Py_ssize_t body
+
+
+cdef inline bint measure(const unsigned char* base, Py_ssize_t n, Py_ssize_t at,
+                         Sizes* of) noexcept:
+    """Find the parts of a message; False if it does not fit or is another record."""
+    cdef const unsigned char* p = base + at
+    cdef Py_ssize_t size = get32(p)
+    if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
+        return False
+    of.fixed = HEAD + DUE_OCTETS if p[25] & DUE else HEAD
+    of.exchange = p[28]
+    of.key = p[29]
+    of.raw = get32(p + 32)
+    # The body is what is left. A record that was read without its checksum may leave less than
+    # nothing.
+    of.body = size - of.fixed - of.exchange - of.key - of.raw
+    return of.body >= 0
+
+
 cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     """Decode a message; None if it does not fit or is another record."""
     global _last_exchange, _last_key
     cdef const unsigned char* p = base + at
-    cdef Py_ssize_t size = get32(p)
-    cdef Py_ssize_t fixed, exchange, key, raw
+    cdef Sizes of
     cdef Message message
-    if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
-        return None
-    fixed = HEAD + DUE_OCTETS if p[25] & DUE else HEAD
-    exchange = p[28]
-    key = p[29]
-    raw = get32(p + 32)
-    if fixed + exchange + key + raw > size:
+    if not measure(base, n, at, &of):
         return None
     # `__new__` runs no `__init__` of Python: every field is set below.
     message = Message.__new__(Message)
     try:
-        _last_exchange = _text(<const char*>p + fixed, exchange, _last_exchange)
-        _last_key = _text(<const char*>p + fixed + exchange, key, _last_key)
+        _last_exchange = _text(<const char*>p + of.fixed, of.exchange, _last_exchange)
+        _last_key = _text(<const char*>p + of.fixed + of.exchange, of.key, _last_key)
     except UnicodeDecodeError:
         return None
     message.exchange = _last_exchange
@@ -509,10 +528,9 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     message.offset = -1
     message.deliveries = 0
     message.due = <long long>get64(p + HEAD) if p[25] & DUE else 0
-    p += fixed + exchange + key
-    message.raw = PyBytes_FromStringAndSize(<const char*>p, raw)
-    message.body = PyBytes_FromStringAndSize(<const char*>p + raw,
-                                             size - fixed - exchange - key - raw)
+    p += of.fixed + of.exchange + of.key
+    message.raw = PyBytes_FromStringAndSize(<const char*>p, of.raw)
+    message.body = PyBytes_FromStringAndSize(<const char*>p + of.raw, of.body)
     return message
 
 
@@ -540,17 +558,10 @@ cdef bint append_record_to(const unsigned char* base, Py_ssize_t n, Py_ssize_t a
                            long long position, BatchBuilder into) except -1:
     """Add a message to a batch as a row; False if it does not fit or is another record."""
     cdef const unsigned char* p = base + at
-    cdef Py_ssize_t size = get32(p)
-    cdef Py_ssize_t fixed, exchange, key, raw
+    cdef Sizes of
     cdef long long time
     cdef Message message
-    if size < HEAD or at + size > n or p[24] != KIND_MESSAGE:
-        return False
-    fixed = HEAD + DUE_OCTETS if p[25] & DUE else HEAD
-    exchange = p[28]
-    key = p[29]
-    raw = get32(p + 32)
-    if fixed + exchange + key + raw > size:
+    if not measure(base, n, at, &of):
         return False
     if (p[30] | p[31] << 8) != FAMILY:
         # Another protocol family: decode the message, so that its properties can be converted.
@@ -560,9 +571,10 @@ cdef bint append_record_to(const unsigned char* base, Py_ssize_t n, Py_ssize_t a
         into.message(message, position)
         return True
     time = <long long>get64(p + 16)
-    p += fixed
-    into.row(position, time, p, exchange, p + exchange, key, p + exchange + key, raw,
-             p + exchange + key + raw, size - fixed - exchange - key - raw)
+    cdef const unsigned char* exchange = p + of.fixed
+    cdef const unsigned char* key = exchange + of.exchange
+    cdef const unsigned char* raw = key + of.key
+    into.row(position, time, exchange, of.exchange, key, of.key, raw, of.raw, raw + of.raw, of.body)
     return True
 
 

@@ -58,7 +58,7 @@ class _Column(NamedTuple):
     name: str
     valid: memoryview
     fixed: memoryview = _NOTHING
-    octets: memoryview = _NOTHING
+    data: memoryview = _NOTHING
 
     def null(self, row: int) -> bool:
         """True if a row has no value."""
@@ -76,8 +76,8 @@ class _Column(NamedTuple):
         """Return the octets of a row, which an error calls row `at`; None when it is null."""
         if self.null(row):
             return None
-        first, end = self.range(row, len(self.octets), at)
-        return bytes(self.octets[first:end])
+        first, end = self.range(row, len(self.data), at)
+        return bytes(self.data[first:end])
 
     def short(self, row: int) -> bytes | None:
         """Return the octets of a row, of which a short string has at most 255."""

@@ -13,7 +13,8 @@ from libc.string cimport memcmp, memcpy
 from harebell.base.message cimport Message, Properties, new_message
 from harebell.kernels.arrays cimport Buffer, is_utf8, put, release
 from harebell.kernels.octets cimport (
-    BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, put16, put32, put64, put_head, put_name,
+    END, HEADER, HEADER_FIXED, OVERHEAD, PUBLISH_FIXED, framed_size, put16, put32, put64, put_body,
+    put_head, put_publish,
 )
 from harebell.kernels.output cimport OutBuffer
 from harebell.kernels.properties cimport read_properties, table_fits
@@ -31,7 +32,6 @@ cdef enum:
     PRIORITY = 4
     TIME = 9
     MICROS = 1000000
-    BASIC_PUBLISH = 0x003C0028
     BASIC_CONTENT = 0x003C0000
 
 cdef Py_ssize_t MAX_NAME = NAME_BYTES
@@ -310,7 +310,7 @@ cdef class Rows:
         cdef const unsigned char* body = NULL
         cdef const unsigned char* exchange = NULL
         cdef const unsigned char* key = NULL
-        cdef Py_ssize_t left = 0, n_exchange = 0, n_key = 0, n, part
+        cdef Py_ssize_t left = 0, n_exchange = 0, n_key = 0
         cdef Py_ssize_t limit = frame_max - OVERHEAD
         cdef unsigned char* p
         cdef unsigned char* start
@@ -324,33 +324,17 @@ cdef class Rows:
             n_key = PyBytes_GET_SIZE(self._key_octets)
         self._build(row)
         self._check_frame(row, frame_max)
-        n = 4 + 2 + 2 + n_exchange + n_key + 1
-        start = p = out._room(n + OVERHEAD + HEADER_FIXED + self._raw_list.used + OVERHEAD + left
-                              + OVERHEAD * ((left + limit - 1) // limit))
-        p = put_head(p, METHOD, channel, n)
-        p = put32(p, BASIC_PUBLISH)
-        p = put16(p, 0)
-        p = put_name(p, exchange, n_exchange)
-        p = put_name(p, key, n_key)
-        p[0] = flags
-        p[1] = END
-        p = put_head(p + 2, HEADER, channel, HEADER_FIXED + self._raw_list.used)
+        start = p = out._room(PUBLISH_FIXED + n_exchange + n_key + OVERHEAD
+                              + HEADER_FIXED + self._raw_list.used + OVERHEAD
+                              + framed_size(left, limit))
+        p = put_publish(p, channel, flags, exchange, n_exchange, key, n_key)
+        p = put_head(p, HEADER, channel, HEADER_FIXED + self._raw_list.used)
         p = put32(p, BASIC_CONTENT)
         p = put64(p, left)
         memcpy(p, self._raw_list.data, self._raw_list.used)
         p += self._raw_list.used
         p[0] = END
-        p += 1
-        # An empty body has no frame at all (AMQP 0-9-1 4.2.6.2).
-        while left > 0:
-            part = min(left, limit)
-            p = put_head(p, BODY, channel, part)
-            memcpy(p, body, part)
-            p[part] = END
-            p += part + 1
-            body += part
-            left -= part
-        out.size += p - start
+        out.size += put_body(p + 1, channel, body, left, limit) - start
         return 0
 
     # --- one row --------------------------------------------------------------------------------
