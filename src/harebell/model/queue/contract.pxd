@@ -1,6 +1,7 @@
 cimport cython
 from harebell.base.counters cimport Counters
 from harebell.base.message cimport Message
+from harebell.base.work cimport Work
 from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.features.consumers cimport Consumers
@@ -31,6 +32,8 @@ cdef class Queue:
     cdef public bint staging
     cdef public str kind
     cdef public bint ticks
+    cdef public Work work
+    cdef bint _put_off
 
     cpdef int publish(self, Message message) except -1
     cdef int publish_once(self, Message message) except -1
@@ -58,5 +61,6 @@ cdef class Queue:
     cpdef int time_out(self, long long position) except -1
     cpdef int reject(self, long long position) except -1
     cpdef int drain(self) except -1
+    cpdef int drain_later(self) except -1
     cpdef int serve(self, Consumer consumer) except -1
     cpdef int sync_soon(self) except -1

@@ -13,6 +13,7 @@ from harebell.base.counters import Counters
 from harebell.base.histogram import Histogram
 from harebell.base.message import Message
 from harebell.base.ports import Log
+from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
@@ -25,6 +26,8 @@ from harebell.model.resource import precondition, rendered
 if TYPE_CHECKING:
     from harebell.model.queue.browse import BrowseCursor, Start
     from harebell.model.queue.features.limits import Incoming
+
+_NO_WORK = Work()
 
 ACCEPTED = 0
 """The queue took the message."""
@@ -77,6 +80,7 @@ class Queue:
         source: the exchange of the message that arrived last; None before the first.
         kind: the name of its type, as in the definitions.
         ticks: whether `tick` has work to do.
+        work: the work of a turn; without a limit before the queue joins its vhost.
     """
 
     def __init__(
@@ -116,6 +120,9 @@ class Queue:
         self.staging = False
         self.kind = ""
         self.ticks = False
+        self.work = _NO_WORK
+        # Whether `drain` goes on in a later turn.
+        self._put_off = False
 
     def publish(self, message: Message) -> int:
         """Deliver a message to a ready consumer, or append it to the log.
@@ -442,6 +449,19 @@ class Queue:
     def drain(self) -> int:
         """Deliver ready messages to ready consumers until either is used up."""
         raise NotImplementedError
+
+    def drain_later(self) -> int:
+        """Drain in the next turn: the work budget of this one is used up."""
+        if not self._put_off:
+            self._put_off = True
+            self.work.later(self._drain_again)
+        return 0
+
+    def _drain_again(self) -> bool:
+        self._put_off = False
+        if not self.deleted:
+            self.drain()
+        return True
 
     def serve(self, consumer: Consumer | None) -> int:
         """Deliver to consumers, after one of them got credit.

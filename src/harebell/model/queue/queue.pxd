@@ -1,14 +1,16 @@
 cimport cython
-from harebell.base.message cimport Message, copy_message
-from harebell.base.work cimport Work
+from harebell.base.message cimport Message
 from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.features.browse cimport Browsing
 from harebell.model.queue.features.expiry cimport Expiry
+from harebell.model.queue.features.head_expiry cimport check_head, expire_heads, kept_until
+from harebell.model.queue.features.limit_enforcement cimport check_limits, refuse_if_full
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.key_dispatch cimport KeyDispatch
 from harebell.model.queue.features.queue_internals cimport QueueInternals
 from harebell.model.queue.features.quorum cimport Quorum
+from harebell.model.queue.features.ready_bytes cimport add_ready_bytes_at, subtract_ready_bytes
 from harebell.model.queue.features.staging cimport OpenBatch
 from harebell.model.queue.order.contract cimport MessageOrder
 
@@ -18,18 +20,10 @@ cdef int _PENDING
 cdef int _FULL
 cdef int _PERSISTENT
 cdef int _FILE
-cdef int _EXPIRED_PER_TURN
 cdef long long _AHEAD
-cdef int _TRIMMED
-cdef int _FAILURES
-cdef int _REJECTIONS_SHIFT
 
 cdef class MessageQueue(QueueInternals):
-    cdef Work _work
     cdef bint _keeps_all
-    cdef bint _counts
-    cdef long long _at_first
-    cdef object _failed
     cdef KeyDispatch _dispatch
     cdef Browsing _browsing
     cdef OpenBatch _batch
@@ -37,10 +31,8 @@ cdef class MessageQueue(QueueInternals):
     cdef object _expires
     cdef object _linger
     cdef object _alternate
-    cdef bint _put_off
     cdef bint _fetching
     cdef Consumer _credited
-    cdef object _next_turn
     cdef bint _restored
 
     @cython.locals(
@@ -64,54 +56,19 @@ cdef class MessageQueue(QueueInternals):
     cpdef int roll_back_batch(self) except -1
     @cython.locals(batch=OpenBatch)
     cdef int _end_batch(self, bint roll_back) except -1
-    @cython.locals(limits=Limits)
-    cdef bint refuse_if_full(
-        self, Message message, long long ready, long long byte_count
-    ) except -1
-    @cython.locals(limits=Limits)
-    cdef int check_limits(self) except -1
-    @cython.locals(
-        limits=Limits,
-        order=MessageOrder,
-        message=Message,
-        position="long long",
-        dropped=int,
-        limit=int,
-        in_turns=bint,
-        unread=bint,
-    )
-    cdef int _trim(self) except -1
-    cdef Message _take_victim(self)
-    @cython.locals(limits=Limits)
-    cpdef int subtract_ready_bytes(self, Message message) except -1
-    @cython.locals(limits=Limits)
-    cpdef int add_ready_bytes(self, long long position, Message message) except -1
-    @cython.locals(message=Message)
-    cpdef int add_ready_bytes_at(self, long long position) except -1
-    @cython.locals(limits=Limits)
-    cpdef int begin_count(self) except -1
-    @cython.locals(limits=Limits)
-    cdef int _go_on_counting(self) except -1
-    cdef bint _go_on_later(self) except -1
-    cdef bint _goes_on_later(self) except -1
     cpdef int drain(self) except -1
     cpdef int serve(self, Consumer consumer) except -1
     @cython.locals(consumer=Consumer, order=MessageOrder)
     cdef int _deliver_ready(self) except -1
     cdef int _fetch_next(self) except -1
-    cdef int _drain_later(self) except -1
     @cython.locals(
         order=MessageOrder, position="long long", message=Message, redelivered=bint
     )
     cdef int _deliver_next(self, Consumer consumer) except -1
-    @cython.locals(count=int)
-    cpdef Message with_count(self, Message message)
     cpdef int prepare_take(self) except -1
     cpdef long long ready_count(self) except -1
     cpdef int settle(self, long long position) except -1
     cpdef int settle_some(self, long long position, long long count) except -1
-    @cython.locals(count=int)
-    cpdef int count_end(self, long long position) except -1
     cpdef int requeue(self, long long position) except -1
     cpdef int requeue_returned(self, long long position) except -1
     @cython.locals(quorum=Quorum)
@@ -122,14 +79,6 @@ cdef class MessageQueue(QueueInternals):
     cpdef int time_out(self, long long position) except -1
     cpdef int pause(self, long long position) except -1
     cpdef int sync_soon(self) except -1
-    @cython.locals(expiry=Expiry)
-    cdef int _kept_until(self, long long due) except -1
-    @cython.locals(earliest="long long", due="long long", head=int)
-    cdef long long _expire_heads(self, long long now) except -1
-    @cython.locals(order=MessageOrder, message=Message)
-    cdef long long _expire_head(self, int head, long long now) except -1
-    @cython.locals(expiry=Expiry)
-    cdef int check_head(self) except -1
     @cython.locals(message=Message, quorum=Quorum)
     cpdef int dead_letter(self, long long position, str reason) except -1
     @cython.locals(limits=Limits)

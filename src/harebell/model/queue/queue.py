@@ -16,39 +16,37 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.histogram import DELIVERY_COUNTS, Histogram
-from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, copy_message
+from harebell.base.histogram import Histogram
+from harebell.base.message import FAMILY_FILE, PERSISTENT, Message
 from harebell.base.ports import Commit, Log
-from harebell.base.timers import NEVER, Timer
-from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
-from harebell.model.dead_letter import EXPIRED, MAXLEN, REJECTED
-from harebell.model.limits import (
-    AHEAD_MESSAGES,
-    COUNTED_PER_TURN,
-    EXPIRED_PER_TURN,
-    TRIMMED_PER_TURN,
-)
+from harebell.model.dead_letter import EXPIRED, REJECTED
+from harebell.model.limits import AHEAD_MESSAGES
 from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.contract import REJECTED as FULL
 from harebell.model.queue.features.alternate_exchange import ALTERNATE, AlternateExchange
 from harebell.model.queue.features.browse import Browsing, ready_messages
-from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
 from harebell.model.queue.features.consumers import Consumers, dismiss
 from harebell.model.queue.features.deduplication import QueueDeduplication
-from harebell.model.queue.features.drop_policy import take_victim
 from harebell.model.queue.features.expiry import FOR_EVER, Expiry
+from harebell.model.queue.features.failure_counts import FailureCounts
+from harebell.model.queue.features.head_expiry import check_head, expire_heads, kept_until
 from harebell.model.queue.features.key_dispatch import KeyDispatch
 from harebell.model.queue.features.lease import Claims
-from harebell.model.queue.features.limits import Incoming, limits_of
+from harebell.model.queue.features.limit_enforcement import (
+    change_limits,
+    check_limits,
+    refuse_if_full,
+)
 from harebell.model.queue.features.no_local import NoLocal
 from harebell.model.queue.features.queue_expiry import QueueExpiry
 from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.quorum import Quorum
-from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT, Retry, Rules
+from harebell.model.queue.features.ready_bytes import add_ready_bytes_at, subtract_ready_bytes
+from harebell.model.queue.features.retry_delays import Retry, Rules
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.position_range import MessageRange
@@ -67,12 +65,7 @@ _PENDING = PENDING
 _FULL = FULL
 _PERSISTENT = PERSISTENT
 _FILE = FAMILY_FILE
-_EXPIRED_PER_TURN = EXPIRED_PER_TURN
 _AHEAD = AHEAD_MESSAGES
-_TRIMMED = TRIMMED_PER_TURN
-_FAILURES = FAILURES
-_REJECTIONS_SHIFT = REJECTIONS_SHIFT
-_NO_WORK = Work()
 _MS = 1000
 
 
@@ -100,16 +93,11 @@ class MessageQueue(QueueInternals):
         super().__init__(name, vhost, order, **options)
         self.step = 1 << order.level_bits
         self.kind = kind
-        self._work = _NO_WORK
         self.quorum: Quorum | None = None if commit is None else Quorum(self, commit)
         self.ticks = commit is not None
         # Whether all messages of a durable queue are stored, or persistent ones only.
         self._keeps_all = commit is not None
-        # Whether failed deliveries are counted.
-        self._counts = commit is not None
-        # Messages that left without a failed delivery, and the counts of the others.
-        self._at_first = 0
-        self._failed: Histogram | None = None
+        self.failures = None if commit is None else FailureCounts(order)
         # In a quorum queue a consumer of higher priority takes over from the single active one.
         self.consumers = Consumers(self.single, commit is not None)
         self._dispatch = None if self.keyed is None else KeyDispatch(self, self.keyed)
@@ -122,10 +110,9 @@ class MessageQueue(QueueInternals):
         self._alternate: AlternateExchange | None = None
         if isinstance(alternate, str) and alternate:
             self._alternate = AlternateExchange(self, alternate)
-        self._put_off = self._fetching = False
+        self._fetching = False
         # The consumer that is served first in this drain, because it got credit.
         self._credited: Consumer | None = None
-        self._next_turn: Timer | None = None
         self._restored = order.count > 0
         # Files and packets may be among restored messages, which are not read here.
         self.spares = self._restored
@@ -139,7 +126,7 @@ class MessageQueue(QueueInternals):
         """Take the clock, the timers and the editor of the vhost."""
         self.context = context
         self.clock = context.clock
-        self._work = context.timers.work
+        self.work = context.timers.work
         if self.keyed is not None:
             self.keyed.use_editor(context.editor)
         if self.arguments.get(DEDUPLICATION) is True:
@@ -164,17 +151,7 @@ class MessageQueue(QueueInternals):
             if self.expiry is not None and self.expiry.active:
                 # Not now: the dead-letter exchange may not be restored yet.
                 self.expiry.wake_at(self.clock.steady)
-        before = self.limits
-        limits = self.limits = limits_of(settings, quorum=self.quorum is not None)
-        if limits is not None:
-            if limits.counts:
-                # The bytes that are ready do not depend on the limit, so their count goes on.
-                if before is not None and before.counts:
-                    limits.byte_count = before.byte_count
-                    limits.counting = before.counting
-                else:
-                    self.begin_count()
-            self.check_limits()
+        change_limits(self, settings)
         if self.quorum is not None:
             self.quorum.configure(settings)
 
@@ -182,7 +159,7 @@ class MessageQueue(QueueInternals):
         context = self.context
         if self.retry is None and rules and context is not None:
             self.retry = Retry(self, context.timers)
-            self._counts = True
+            self.failures = self.failures or FailureCounts(self.order)
         if self.retry is not None:
             self.retry.rules = rules
             if self._restored:
@@ -212,7 +189,7 @@ class MessageQueue(QueueInternals):
         limits = self.limits
         order = self.order
         # As in RabbitMQ, a full queue refuses also what a ready consumer would take.
-        if limits is not None and self.refuse_if_full(message, order.count, len(message.body)):
+        if limits is not None and refuse_if_full(self, message, order.count, len(message.body)):
             return _FULL
         # Mostly the same object: `is` saves a comparison, and `arrives_from` compares the names.
         if message.exchange is not self.source:
@@ -250,9 +227,9 @@ class MessageQueue(QueueInternals):
             self.spares = self.spares or message.family >= _FILE
             limits.byte_count += len(message.body)
             # With x-max-length 0 this drops the message itself, as in RabbitMQ.
-            self.check_limits()
+            check_limits(self)
         if message.due:
-            self._kept_until(message.due)
+            kept_until(self, message.due)
         if self._dispatch is not None and self.consumers.count:
             self._dispatch.deal()
         if self._browsing is not None:
@@ -293,7 +270,7 @@ class MessageQueue(QueueInternals):
         if self.limits is not None:
             self.limits.byte_count += len(message.body)
         if message.due:
-            self._kept_until(message.due)
+            kept_until(self, message.due)
         self.drain()
         return self.outcome(message)
 
@@ -338,170 +315,6 @@ class MessageQueue(QueueInternals):
         self._batch = None
         return batch.end(roll_back)
 
-    # --- limits ---------------------------------------------------------------------------------
-
-    def refuse_if_full(self, message: Message, ready: int, byte_count: int) -> bool:
-        """True if a message is refused; called before it is known whether it becomes ready."""
-        limits = self.limits
-        if limits is None or not limits.refuses(ready, byte_count):
-            return False
-        if limits.letters and self.dead_letters is not None:
-            self.dead_letters.send_later(message, MAXLEN)
-        return True
-
-    @property
-    def letters_refused(self) -> bool:
-        """Whether the messages that it refuses are dead-lettered."""
-        limits = self.limits
-        return limits is not None and limits.letters and self.dead_letters is not None
-
-    @property
-    def refuses(self) -> bool:
-        """Whether messages are refused when the queue is full."""
-        return self.limits is not None and not self.limits.drops
-
-    def may_refuse(self) -> bool:
-        """True if the queue may refuse messages."""
-        return self.refuses
-
-    def takes(self, byte_count: int) -> bool:
-        """True if a message of that size would be taken without dropping another one."""
-        limits = self.limits
-        if limits is None or not (limits.refusing or limits.full(self.order.count, byte_count)):
-            return True
-        return not self.order.count and any(consumer.ready() for consumer in self.consumers)
-
-    def has_room(self, incoming: Incoming) -> bool:
-        """True if all these messages would be taken if no consumer were ready."""
-        limits = self.limits
-        return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
-
-    def check_limits(self) -> int:
-        """Drop the oldest messages above the limits, or refuse new ones."""
-        limits = self.limits
-        if limits is not None and limits.over(self.order.count):
-            if limits.drops:
-                self._trim()
-            elif limits.takes_one_more:
-                limits.refusing = True
-        return 0
-
-    def _trim(self) -> int:
-        """Drop the oldest messages until the limits are met; in several turns if they are many."""
-        limits = self.limits
-        order = self.order
-        limit = _TRIMMED
-        in_turns = self._goes_on_later()
-        if self.dead_letters is not None:
-            limit = self.dead_letters.room(in_turns=in_turns)
-        dropped = 0
-        # Neither body nor size is needed, so large messages are skipped without reading them.
-        unread = self.dead_letters is None and limits is not None and not limits.counts
-        # With priorities the dropped message need not be the oldest of all.
-        unread = unread and order.heads == 1 and not self.spares
-        while limits is not None and limits.over(order.count):
-            if dropped >= limit and self._go_on_later():
-                break
-            if unread and order.spilled_head() >= 0:
-                dropped += 1
-                order.skip_spilled()
-                order.settle(order.position)
-                continue
-            message = self._take_victim() if order.count > 0 else None
-            if message is None:
-                # All messages that are left must not be dropped, or none is left: then the bytes
-                # are those of messages that could not be read, and were never subtracted.
-                limits.byte_count = limits.byte_count if order.count > 0 else 0
-                return 0
-            dropped += 1
-            self.subtract_ready_bytes(message)
-            # Its dead letter may come back to this queue, which changes `order.position`.
-            position = order.position
-            if self.dead_letters is not None:
-                self.dead_letters.send_later(message, MAXLEN)
-                if not in_turns and self._goes_on_later():
-                    # The dead letter came back to this queue; continue in the next turn.
-                    limit = dropped
-            order.settle(position)
-        self.check_head()
-        return 0
-
-    def _take_victim(self) -> Message | None:
-        if self.spares:
-            return take_victim(self.order)
-        return self.order.take_victim()
-
-    def subtract_ready_bytes(self, message: Message) -> int:
-        """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
-        limits = self.limits
-        if limits is None:
-            return 0
-        if limits.counting is None or limits.counting.has(self.order.position):
-            limits.byte_count -= len(message.body)
-        if self.ready_count() == 0:
-            # Messages that could not be read were never subtracted.
-            limits.byte_count = 0
-            limits.counting = None
-        # RabbitMQ's quorum queues take messages again only when they are well below the limit:
-        # otherwise publishers would be refused and admitted in turns.
-        if limits.refusing and limits.low(self.order.count):
-            limits.refusing = False
-        return 0
-
-    def add_ready_bytes(self, position: int, message: Message) -> int:
-        """Add a message that is ready again, unless the count of a backlog will still reach it."""
-        limits = self.limits
-        if limits is not None and (limits.counting is None or limits.counting.has(position)):
-            limits.byte_count += len(message.body)
-        return 0
-
-    def add_ready_bytes_at(self, position: int) -> int:
-        """Add the bytes of the message at a position that is ready again, if bytes are counted."""
-        if self.limits is not None and self.limits.counts:
-            message = self.order.read(position)
-            if message is not None:
-                self.add_ready_bytes(position, message)
-        return 0
-
-    def begin_count(self) -> int:
-        """Count the bytes of the ready messages, in several turns if they are many."""
-        limits = self.limits
-        if limits is not None:
-            limits.byte_count = 0
-            limits.counting = ByteAccount(self.order)
-            self._go_on_counting()
-        return 0
-
-    def _go_on_counting(self) -> int:
-        limits = self.limits
-        if limits is None or limits.counting is None:
-            return 0
-        # Without timers there is no later turn.
-        limit = BEHIND if self.context is None else COUNTED_PER_TURN
-        if limits.counting.count(limits, limit):
-            limits.counting = None
-        else:
-            self._go_on_later()
-        return 0
-
-    def _go_on_later(self) -> bool:
-        """Continue to count and drop in the next turn; False if there is none."""
-        if self.context is None:
-            return False
-        if self._next_turn is None:
-            self._next_turn = self.context.timers.timer(self.go_on)
-        self._next_turn.set_earlier(self.clock.steady)
-        return True
-
-    def _goes_on_later(self) -> bool:
-        return self._next_turn is not None and self._next_turn.due != NEVER
-
-    def go_on(self) -> None:
-        """Continue to count and drop."""
-        if not self.deleted:
-            self._go_on_counting()
-            self.check_limits()
-
     # --- deliver --------------------------------------------------------------------------------
 
     def drain(self) -> int:
@@ -511,9 +324,9 @@ class MessageQueue(QueueInternals):
         else:
             self._deliver_ready()
         if self.limits is not None:
-            self.check_limits()
+            check_limits(self)
         if self.expiry is not None:
-            self.check_head()
+            check_head(self)
         if self._browsing is not None:
             self._browsing.show_all()
         return 0
@@ -548,9 +361,9 @@ class MessageQueue(QueueInternals):
             if consumer is None:
                 break
             self._deliver_next(consumer)
-            self._work.spent += 1
-            if self._work.spent >= self._work.check_at and self._work.check():
-                self._drain_later()
+            self.work.spent += 1
+            if self.work.spent >= self.work.check_at and self.work.check():
+                self.drain_later()
                 break
         return 0
 
@@ -567,19 +380,6 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             self.drain()
 
-    def _drain_later(self) -> int:
-        """Continue in the next turn: the work budget is used up."""
-        if not self._put_off:
-            self._put_off = True
-            self._work.later(self._drain_again)
-        return 0
-
-    def _drain_again(self) -> bool:
-        self._put_off = False
-        if not self.deleted:
-            self.drain()
-        return True
-
     def _deliver_next(self, consumer: Consumer) -> int:
         """Deliver the next ready message to the next ready consumer."""
         order = self.order
@@ -587,15 +387,15 @@ class MessageQueue(QueueInternals):
         if message is None:
             return 0
         if self.limits is not None:
-            self.subtract_ready_bytes(message)
+            subtract_ready_bytes(self, message)
         position = order.position
         redelivered = order.redelivered
         # The timer may be late, but an expired message is never delivered.
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
             return 0
-        if redelivered and self._counts:
-            message = self.with_count(message)
+        if redelivered and self.failures is not None:
+            message = self.failures.shown(message)
         if self.no_local is not None:
             taker = self.no_local.taker(consumer, position)
             if taker is None:
@@ -611,19 +411,6 @@ class MessageQueue(QueueInternals):
             self.unacked += 1
             consumer.deliver(message, position, redelivered)
         return 0
-
-    def with_count(self, message: Message) -> Message:
-        """Return the message that was just taken with its delivery count."""
-        if not self._counts or not self.order.redelivered:
-            return message
-        count = self.order.delivery_count(self.order.position)
-        # x-delivery-count has failures of both kinds, see `features.retry_delays`.
-        count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
-        if message.deliveries != count:
-            # Other queues may hold the same object, so it is copied.
-            message = copy_message(message, message.exchange, message.routing_key)
-            message.deliveries = count
-        return message
 
     def prepare_take(self) -> int:
         """Remove expired messages before the next message is read."""
@@ -657,11 +444,11 @@ class MessageQueue(QueueInternals):
             message = self.with_count(message)
         position, redelivered = order.position, order.redelivered
         self.unacked += 1
-        self.subtract_ready_bytes(message)
+        subtract_ready_bytes(self, message)
         if self.no_local is not None:
             redelivered = self.no_local.redelivered(position, redelivered)
         if self.expiry is not None:
-            self.check_head()
+            check_head(self)
         return message, position, redelivered
 
     def head(self) -> Message | None:
@@ -693,7 +480,7 @@ class MessageQueue(QueueInternals):
             return False
         # `subtract_ready_bytes` reads it.
         self.order.position = position
-        self.subtract_ready_bytes(message)
+        subtract_ready_bytes(self, message)
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
             return False
@@ -723,42 +510,24 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             if self.keyed is not None:
                 self.keyed.keys.release(position)
-            if self._counts:
-                # Before the log forgets the count.
-                self.count_end(position)
+            if self.failures is not None:
+                self.failures.end(position)
             self.unacked -= 1
             self.order.settle(position)
         return 0
 
     def settle_some(self, position: int, count: int) -> int:
         """Remove delivered messages for good, whose positions are `step` apart."""
-        if self.keyed is not None or self._counts or self.step > 1:
+        if self.keyed is not None or self.failures is not None or self.step > 1:
             return Queue.settle_some(self, position, count)
         if not self.deleted:
             self.unacked -= count
             self.order.settle_range(position, position + count)
         return 0
 
-    def count_end(self, position: int) -> int:
-        """Count the failed deliveries of a message that leaves the queue."""
-        count = self.order.delivery_count(position)
-        if count == 0:
-            self._at_first += 1
-        else:
-            if self._failed is None:
-                self._failed = Histogram(DELIVERY_COUNTS)
-            self._failed.observe((count & _FAILURES) + (count >> _REJECTIONS_SHIFT))
-        return 0
-
     def delivery_counts(self) -> Histogram | None:
         """Return the failed deliveries of messages that have left; None if they are not counted."""
-        if not self._counts:
-            return None
-        delivery_counts = Histogram(DELIVERY_COUNTS)
-        delivery_counts.counts[0] = self._at_first
-        if self._failed is not None:
-            delivery_counts.add(self._failed)
-        return delivery_counts
+        return None if self.failures is None else self.failures.histogram()
 
     def requeue(self, position: int) -> int:
         """Requeue a message whose delivery failed; the caller drains afterwards."""
@@ -789,7 +558,7 @@ class MessageQueue(QueueInternals):
         self.unacked -= 1
         self.restore(position, redelivered)
         # Limits do not count deliveries, so the queue may be over them now.
-        return self.check_limits()
+        return check_limits(self)
 
     def restore(self, position: int, redelivered: bool) -> int:
         """Make a message ready again in its place: requeued, after its retry delay, or put aside.
@@ -803,7 +572,7 @@ class MessageQueue(QueueInternals):
         """
         if not self.deleted:
             self.order.restore(position, redelivered)
-            self.add_ready_bytes_at(position)
+            add_ready_bytes_at(self, position)
         return 0
 
     def reject(self, position: int) -> int:
@@ -822,8 +591,8 @@ class MessageQueue(QueueInternals):
                 self._alternate.send(message)
             self.order.settle(position)
         elif retry is None or not retry.rejected(position):
-            if self._counts:
-                self.count_end(position)
+            if self.failures is not None:
+                self.failures.end(position)
             self.dead_letter(position, REJECTED)
         return 0
 
@@ -857,65 +626,9 @@ class MessageQueue(QueueInternals):
 
     # --- expire, dead-letter --------------------------------------------------------------------
 
-    def _kept_until(self, due: int) -> int:
-        """Note that a message with an expiry was kept; only the head of the queue matters."""
-        expiry = self.with_expiry()
-        expiry.active = True
-        # With several logs the message may be the head of its own, though not of the queue.
-        if self.order.count == 1 or self.order.heads > 1:
-            if due <= self.clock.steady:
-                self.expire()
-            else:
-                expiry.wake_at(due)
-        return 0
-
     def expire(self) -> None:
         """Remove expired messages at the head, and set the timer for the new head."""
-        if self.deleted:
-            return
-        due = self._expire_heads(self.clock.steady)
-        if due:
-            self.with_expiry().wake_at(due)
-
-    def _expire_heads(self, now: int) -> int:
-        """Remove expired messages at the head; return when the next one expires, 0 for never."""
-        earliest = 0
-        for head in range(self.order.heads):
-            due = self._expire_head(head, now)
-            if due and (earliest == 0 or due < earliest):
-                earliest = due
-        return earliest
-
-    def _expire_head(self, head: int, now: int) -> int:
-        order = self.order
-        for _ in range(_EXPIRED_PER_TURN):
-            message = order.peek_head(head)
-            if message is None:
-                return 0
-            if message.due == 0 or message.due > now:
-                return message.due
-            message = order.take_head(head)
-            if message is not None:
-                self.subtract_ready_bytes(message)
-                self.dead_letter(order.position, EXPIRED)
-            if self._work.charge(1):
-                break
-        # The next head may have expired, too: the timer continues in the next turn.
-        return now
-
-    def check_head(self) -> int:
-        """Check the expiry of a new head, if messages may expire."""
-        expiry = self.expiry
-        if expiry is None or not expiry.active:
-            return 0
-        if self.order.count == 0:
-            # Delivered messages may be requeued, and claims released.
-            expiry.active = self.unacked > 0 or self.leased > 0
-        else:
-            # Also if the timer is set for later: messages keep the expiry that they were published
-            # with, so a newer one may expire first.
-            self.expire()
-        return 0
+        expire_heads(self)
 
     def dead_letter(self, position: int, reason: str) -> int:
         """Remove a message for a reason that dead-lettering knows."""
@@ -994,8 +707,8 @@ class MessageQueue(QueueInternals):
         if self.deleted or not self.order.discard(position):
             return False
         self.order.position = position
-        self.subtract_ready_bytes(message)
-        self.check_head()
+        subtract_ready_bytes(self, message)
+        check_head(self)
         return True
 
     # --- purge, delete --------------------------------------------------------------------------
@@ -1046,7 +759,7 @@ class MessageQueue(QueueInternals):
             self.retry.clear()
         if self.quorum is not None:
             self.quorum.clear()
-        dismiss(self.consumers.take_all(), self._work)
+        dismiss(self.consumers.take_all(), self.work)
         self.order.delete()
         self.unacked = 0
         self.itself = ()

@@ -1,7 +1,6 @@
 cimport cython
 from harebell.base.message cimport Message, copy_message
 from harebell.base.ports cimport Commit, Log
-from harebell.base.work cimport Work
 from harebell.kernels.rows cimport Rows
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.contract cimport Queue
@@ -46,8 +45,6 @@ cdef class StreamQueue(Queue):
     cdef int _locals
     cdef dict _cursor_of
     cdef Py_ssize_t _next
-    cdef bint _put_off
-    cdef Work _work
     cdef list _recent
     cdef object _context
     cdef object _editor
@@ -78,7 +75,6 @@ cdef class StreamQueue(Queue):
     cpdef long long ready_count(self) except -1
     @cython.locals(cursor=Cursor, visible="long long", count=Py_ssize_t)
     cpdef int drain(self) except -1
-    cdef int _drain_later(self) except -1
     @cython.locals(cursor=Cursor)
     cpdef int serve(self, Consumer consumer) except -1
     @cython.locals(consumer=Consumer, position="long long", visible="long long", passed=int,

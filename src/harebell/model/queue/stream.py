@@ -22,7 +22,6 @@ from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Commit, Log
-from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
@@ -57,7 +56,6 @@ if TYPE_CHECKING:
     from harebell.model.queue.browse import BrowseCursor, Start
 
 KIND = "stream"
-_NO_WORK = Work()
 _SHIFT = 16
 _TAG = (1 << _SHIFT) - 1
 _SCAN = STREAM_SCAN_MESSAGES
@@ -148,8 +146,6 @@ class StreamQueue(Queue):
         self._cursors: list[Cursor] = []
         self._cursor_of: dict[Consumer, Cursor] = {}
         self._next = 0
-        self._put_off = False
-        self._work = _NO_WORK
         self._shared = False
         self._locals = 0
         self._recent: list[Message | None] = []
@@ -163,7 +159,7 @@ class StreamQueue(Queue):
         self._context = context
         self._editor = context.editor
         self._clock = context.clock
-        self._work = context.timers.work
+        self.work = context.timers.work
         unused_ms = self.arguments.get(STREAM_EXPIRES)
         if unused_ms is not None:
             self._expires = QueueExpiry(self, context.timers, context.drop_queue)
@@ -374,23 +370,10 @@ class StreamQueue(Queue):
             self._next += 1
             if cursor.position < visible:
                 self._feed(cursor)
-                if self._work.spent >= self._work.check_at and self._work.check():
-                    self._drain_later()
+                if self.work.spent >= self.work.check_at and self.work.check():
+                    self.drain_later()
                     break
         return 0
-
-    def _drain_later(self) -> int:
-        """Continue in the next turn: the work budget of this one is used up."""
-        if not self._put_off:
-            self._put_off = True
-            self._work.later(self._drain_again)
-        return 0
-
-    def _drain_again(self) -> bool:
-        """Continue with the consumers that still have credit."""
-        self._put_off = False
-        self.drain()
-        return True
 
     def serve(self, consumer: Consumer | None) -> int:
         """Deliver to one consumer that got credit; the others are not affected."""
@@ -415,7 +398,7 @@ class StreamQueue(Queue):
             if message is None or message.offset != position:
                 if self._log.has_large and self._log.is_spilled(position):
                     # Reading it at once would stop the broker. Only this consumer waits.
-                    self._log.load_spilled(position, self._drain_later)
+                    self._log.load_spilled(position, self.drain_later)
                     break
                 message = self._log.read(position)
                 if message is None:
@@ -431,14 +414,14 @@ class StreamQueue(Queue):
             if cursor.values is not None and not self._wants(cursor, message):
                 position += 1
                 passed += 1
-                self._work.spent += 1
+                self.work.spent += 1
                 if passed >= _SCAN:
                     # A filter that lets nothing through would read the whole log in one turn.
                     consumer.again()
                     break
                 continue
             self.unacked += 1
-            self._work.spent += 1
+            self.work.spent += 1
             # Move the cursor first: `deliver` may come back here and read it.
             cursor.position = position + 1
             self.count_delivery(consumer, False)
@@ -623,7 +606,7 @@ class StreamQueue(Queue):
         self._cursors = []
         self._cursor_of = {}
         self._share()
-        dismiss(self.consumers.take_all(), self._work)
+        dismiss(self.consumers.take_all(), self.work)
         self._log.delete()
         if self._expires is not None:
             self._expires.stop()

@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.model.consumer cimport Consumer
 from harebell.model.queue.features.queue_internals cimport QueueInternals
+from harebell.model.queue.features.ready_bytes cimport subtract_ready_bytes
 from harebell.model.queue.order.keyed cimport KeyedOrder
 
 cdef int _SCAN_MAX

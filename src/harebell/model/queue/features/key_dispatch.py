@@ -12,6 +12,7 @@ from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.limits import GROUP_SCAN_MESSAGES
+from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
@@ -80,7 +81,7 @@ class KeyDispatch:
         """
         queue, order = self._queue, self._order
         position = order.position
-        queue.subtract_ready_bytes(message)
+        subtract_ready_bytes(queue, message)
         # The timer watches the oldest message only, whatever its key.
         if message.due and queue.expired(message):
             queue.dead_letter(position, EXPIRED)

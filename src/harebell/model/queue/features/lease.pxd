@@ -1,8 +1,13 @@
 cimport cython
 from harebell.base.message cimport Message
 from harebell.base.ports cimport Log
+from harebell.model.queue.features.head_expiry cimport check_head, expire_heads
+from harebell.model.queue.features.limit_enforcement cimport begin_count, check_limits
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.queue_internals cimport QueueInternals
+from harebell.model.queue.features.ready_bytes cimport (
+    add_ready_bytes, add_ready_bytes_at, subtract_ready_bytes
+)
 from harebell.model.queue.order.contract cimport MessageOrder
 from harebell.model.queue.order.fifo cimport FifoOrder
 from harebell.model.queue.order.keyed cimport KeyedOrder

@@ -24,6 +24,13 @@ from harebell.model.limits import (
     LEASE_KEYED_MESSAGES,
     LEASE_SINGLE_MESSAGES,
 )
+from harebell.model.queue.features.head_expiry import check_head, expire_heads
+from harebell.model.queue.features.limit_enforcement import begin_count, check_limits
+from harebell.model.queue.features.ready_bytes import (
+    add_ready_bytes,
+    add_ready_bytes_at,
+    subtract_ready_bytes,
+)
 from harebell.model.queue.position_range import (
     LogRange,
     PickedPositions,
@@ -115,7 +122,7 @@ class Claims:
         limits = queue.limits
         if limits is not None and limits.refusing and limits.low(order.count):
             limits.refusing = False
-        queue.check_head()
+        check_head(queue)
         orders = dict(order.levels())
         levels = sorted({run.level for run in taken.runs})
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
@@ -152,7 +159,7 @@ class Claims:
             if message is None:
                 break
             position, redelivered = order.position, order.redelivered
-            queue.subtract_ready_bytes(message)
+            subtract_ready_bytes(queue, message)
             if message.due and queue.expired(message):
                 queue.dead_letter(position, EXPIRED)
                 continue
@@ -162,7 +169,7 @@ class Claims:
             # The first message is claimed whatever its size, or no claim could ever pass it.
             if count and byte_count >= 0 and size + message_bytes > byte_count:
                 order.untake(position, redelivered)
-                queue.add_ready_bytes(position, message)
+                add_ready_bytes(queue, position, message)
                 break
             if redelivered:
                 # Rows of a claim are marked by position only, so all below count as redelivered.
@@ -214,7 +221,7 @@ class Claims:
             ):
                 order.untake(position, order.redelivered)
                 break
-            queue.subtract_ready_bytes(message)
+            subtract_ready_bytes(queue, message)
             if expired:
                 queue.dead_letter(position, EXPIRED)
                 continue
@@ -264,14 +271,14 @@ class Claims:
             # A quorum queue handles each message by itself: some are dead-lettered.
             if messages > COUNTED_PER_TURN:
                 # Reading all of them now would stop the broker: count the queue again, in turns.
-                queue.begin_count()
+                begin_count(queue)
             else:
                 for position in self._positions(runs):
-                    queue.add_ready_bytes_at(position)
+                    add_ready_bytes_at(queue, position)
         # Neither limits nor expiry applied to leased messages; both do again.
-        queue.check_limits()
+        check_limits(queue)
         if queue.expiry is not None and queue.expiry.active:
-            queue.expire()
+            expire_heads(queue)
         return 0
 
     def _release_singly(self, runs: Sequence[LeasedRange]) -> int:

@@ -17,6 +17,7 @@ cdef class Limits:
     cdef readonly bint takes_one_more
     cdef public long long byte_count
     cdef public object counting
+    cdef public object turn
     cdef public bint refusing
     cdef public bint reserved
 

@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from harebell.base.timers import Timer
     from harebell.model.queue.features.byte_accounting import ByteAccount
 
 DROP_HEAD = "drop-head"
@@ -73,6 +74,7 @@ class Limits:
         counts: whether bytes are counted.
         byte_count: bytes of the ready bodies, if they are counted.
         counting: progress of the count while a backlog from before the limit is counted.
+        turn: the timer of the turn in which counting and dropping go on; None before the first.
         refusing: with `takes_one_more`: whether messages are refused now.
         reserved: whether room is reserved for the next message (distributed transactions).
     """
@@ -88,6 +90,7 @@ class Limits:
         "refusing",
         "reserved",
         "takes_one_more",
+        "turn",
     )
 
     def __init__(
@@ -101,6 +104,7 @@ class Limits:
         self.takes_one_more = takes_one_more
         self.byte_count = 0
         self.counting: ByteAccount | None = None
+        self.turn: Timer | None = None
         self.refusing = False
         self.reserved = False
 

@@ -2,6 +2,7 @@ from harebell.base.clock cimport Clock
 from harebell.base.message cimport Message
 from harebell.model.queue.contract cimport Queue
 from harebell.model.queue.features.expiry cimport Expiry
+from harebell.model.queue.features.failure_counts cimport FailureCounts
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.order.contract cimport MessageOrder
 from harebell.model.queue.order.keyed cimport KeyedOrder
@@ -19,24 +20,15 @@ cdef class QueueInternals(Queue):
     cdef public object no_local
     cdef public object retry
     cdef public object deduplication
+    cdef public FailureCounts failures
     cdef public bint spares
 
-    cdef bint refuse_if_full(
-        self, Message message, long long ready, long long byte_count
-    ) except -1
     cdef int note_kept(self, Message message) except -1
     cdef int outcome(self, Message message) except -1
     cdef Expiry with_expiry(self)
-    cdef int check_limits(self) except -1
-    cpdef int begin_count(self) except -1
-    cpdef int subtract_ready_bytes(self, Message message) except -1
-    cpdef int add_ready_bytes(self, long long position, Message message) except -1
-    cpdef int add_ready_bytes_at(self, long long position) except -1
     cpdef int prepare_take(self) except -1
     cpdef Message with_count(self, Message message)
     cpdef int restore(self, long long position, bint redelivered) except -1
     cpdef int pause(self, long long position) except -1
-    cpdef int count_end(self, long long position) except -1
     cpdef bint expired(self, Message message) except -1
-    cdef int check_head(self) except -1
     cpdef int dead_letter(self, long long position, str reason) except -1

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from harebell.model.dead_letter import DeadLetters
     from harebell.model.queue.features.deduplication import QueueDeduplication
     from harebell.model.queue.features.expiry import Expiry
-    from harebell.model.queue.features.limits import Limits
+    from harebell.model.queue.features.failure_counts import FailureCounts
+    from harebell.model.queue.features.limits import Incoming, Limits
     from harebell.model.queue_context import QueueContext
 
 _NO_CLOCK = Clock()
@@ -47,6 +48,7 @@ class QueueInternals(Queue):
         no_local: the part for no-local consumers; None without such consumers.
         retry: the part for delayed retries; None without retry delays.
         deduplication: the part that drops duplicates; None in queues that take them.
+        failures: the part that counts failed deliveries; None in queues that do not.
         spares: whether there may be messages that a full queue must not drop, see `drop_policy`.
     """
 
@@ -65,19 +67,10 @@ class QueueInternals(Queue):
         self.no_local: Any = None
         self.retry: Any = None
         self.deduplication: QueueDeduplication | None = None
+        self.failures: FailureCounts | None = None
         self.spares = False
 
     # --- a message that arrives -----------------------------------------------------------------
-
-    def refuse_if_full(self, message: Message, ready: int, byte_count: int) -> bool:
-        """True if a message is refused, which may dead-letter it.
-
-        Args:
-            message: the one that was published.
-            ready: how many are ready, or hidden by an open batch.
-            byte_count: bytes of its body, and of those that an open batch hides.
-        """
-        raise NotImplementedError
 
     def note_kept(self, message: Message) -> int:
         """Note a message that the order appends next."""
@@ -98,25 +91,32 @@ class QueueInternals(Queue):
         """Whether the bytes of ready messages are counted."""
         return self.limits is not None and self.limits.counts
 
-    def check_limits(self) -> int:
-        """Drop the oldest messages above the limits, or refuse new ones."""
-        raise NotImplementedError
+    @property
+    def letters_refused(self) -> bool:
+        """Whether the messages that it refuses are dead-lettered."""
+        limits = self.limits
+        return limits is not None and limits.letters and self.dead_letters is not None
 
-    def begin_count(self) -> int:
-        """Count the bytes of the ready messages, in several turns if they are many."""
-        raise NotImplementedError
+    @property
+    def refuses(self) -> bool:
+        """Whether messages are refused when the queue is full."""
+        return self.limits is not None and not self.limits.drops
 
-    def subtract_ready_bytes(self, message: Message) -> int:
-        """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
-        raise NotImplementedError
+    def may_refuse(self) -> bool:
+        """True if the queue may refuse messages."""
+        return self.refuses
 
-    def add_ready_bytes(self, position: int, message: Message) -> int:
-        """Add a message that is ready again, unless the count of a backlog will still reach it."""
-        raise NotImplementedError
+    def takes(self, byte_count: int) -> bool:
+        """True if a message of that size would be taken without dropping another one."""
+        limits = self.limits
+        if limits is None or not (limits.refusing or limits.full(self.order.count, byte_count)):
+            return True
+        return not self.order.count and any(consumer.ready() for consumer in self.consumers)
 
-    def add_ready_bytes_at(self, position: int) -> int:
-        """Add the bytes of the message at a position that is ready again, if bytes are counted."""
-        raise NotImplementedError
+    def has_room(self, incoming: Incoming) -> bool:
+        """True if all these messages would be taken if no consumer were ready."""
+        limits = self.limits
+        return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
 
     # --- a message that is taken, or ready again ------------------------------------------------
 
@@ -125,8 +125,8 @@ class QueueInternals(Queue):
         raise NotImplementedError
 
     def with_count(self, message: Message) -> Message:
-        """Return the message that was just taken with its delivery count."""
-        raise NotImplementedError
+        """Return the message that was just taken with its delivery count, if it is counted."""
+        return message if self.failures is None else self.failures.shown(message)
 
     def restore(self, position: int, redelivered: bool) -> int:
         """Make a message ready again in its place: requeued, after its retry delay, or put aside.
@@ -139,10 +139,6 @@ class QueueInternals(Queue):
 
     def pause(self, position: int) -> int:
         """Block the ordering key of a message that waits for its retry."""
-        raise NotImplementedError
-
-    def count_end(self, position: int) -> int:
-        """Count the failed deliveries of a message that leaves the queue."""
         raise NotImplementedError
 
     # --- expiry ---------------------------------------------------------------------------------
@@ -158,10 +154,6 @@ class QueueInternals(Queue):
 
     def expire(self) -> None:
         """Remove expired messages at the head, and set the timer for the new head."""
-        raise NotImplementedError
-
-    def check_head(self) -> int:
-        """Check the expiry of a new head, if messages may expire."""
         raise NotImplementedError
 
     def dead_letter(self, position: int, reason: str) -> int:

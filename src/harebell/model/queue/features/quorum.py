@@ -74,7 +74,8 @@ class Quorum:
             if queue.keyed is not None:
                 queue.keyed.keys.release(position)
             # Before the log forgets the count.
-            queue.count_end(position)
+            if queue.failures is not None:
+                queue.failures.end(position)
             self.dead_letter(position, OVER_THE_LIMIT)
             return 0
         if failures:

@@ -2,6 +2,9 @@ cimport cython
 from harebell.base.message cimport Message
 from harebell.kernels.rows cimport Rows
 from harebell.model.queue.features.expiry cimport Expiry
+from harebell.model.queue.features.limit_enforcement cimport (
+    begin_count, check_limits, refuse_if_full
+)
 from harebell.model.queue.features.limits cimport Limits
 from harebell.model.queue.features.queue_internals cimport QueueInternals
 from harebell.model.queue.order.contract cimport MessageOrder

@@ -17,6 +17,11 @@ from typing import TYPE_CHECKING
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.kernels.rows import Rows
 from harebell.model.queue.contract import REJECTED as FULL
+from harebell.model.queue.features.limit_enforcement import (
+    begin_count,
+    check_limits,
+    refuse_if_full,
+)
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
@@ -53,7 +58,7 @@ class OpenBatch:
         if queue.limits is not None:
             # Messages that are hidden already count here: all of them become ready together.
             byte_count = self.byte_count + len(message.body)
-            if queue.refuse_if_full(message, self._order.count + self.count, byte_count):
+            if refuse_if_full(queue, message, self._order.count + self.count, byte_count):
                 return _FULL
         message = self._hide(message)
         self._order.keep(message)
@@ -117,11 +122,11 @@ class OpenBatch:
         if limits is not None:
             if roll_back and limits.counts:
                 # `byte_count` includes rows, which are gone; it is not known how many bytes.
-                queue.begin_count()
+                begin_count(queue)
             else:
                 limits.byte_count += self.byte_count
         if self._expires:
             queue.with_expiry().active = True
-        queue.check_limits()
+        check_limits(queue)
         queue.drain()
         return 0

@@ -1,0 +1,66 @@
+"""Failed deliveries of the messages of one queue: shown to consumers, and counted at the end.
+
+    order.delivery_count    failures | rejections << REJECTIONS_SHIFT, see `retry_delays`
+    x-delivery-count        failures of both kinds
+    histogram               messages that have left, by their failures
+
+A quorum queue has this part, and a queue with retry delays.
+"""
+
+from __future__ import annotations
+
+from harebell.base.histogram import DELIVERY_COUNTS, Histogram
+from harebell.base.message import Message, copy_message
+from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT
+from harebell.model.queue.order.contract import MessageOrder
+
+_FAILURES = FAILURES
+_REJECTIONS_SHIFT = REJECTIONS_SHIFT
+
+
+class FailureCounts:
+    """The failed deliveries in one queue.
+
+    Args:
+        order: the message order of the queue, which keeps the count of each message.
+    """
+
+    __slots__ = ("_at_first", "_failed", "_order")
+
+    def __init__(self, order: MessageOrder) -> None:
+        self._order = order
+        # Messages that left without a failed delivery, and the counts of the others.
+        self._at_first = 0
+        self._failed: Histogram | None = None
+
+    def shown(self, message: Message) -> Message:
+        """Return the message that was just taken with its delivery count."""
+        order = self._order
+        if not order.redelivered:
+            return message
+        count = order.delivery_count(order.position)
+        count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
+        if message.deliveries != count:
+            # Other queues may hold the same object, so it is copied.
+            message = copy_message(message, message.exchange, message.routing_key)
+            message.deliveries = count
+        return message
+
+    def end(self, position: int) -> int:
+        """Count the failed deliveries of a message that leaves, before the log forgets them."""
+        count = self._order.delivery_count(position)
+        if count == 0:
+            self._at_first += 1
+        else:
+            if self._failed is None:
+                self._failed = Histogram(DELIVERY_COUNTS)
+            self._failed.observe((count & _FAILURES) + (count >> _REJECTIONS_SHIFT))
+        return 0
+
+    def histogram(self) -> Histogram:
+        """Return the failed deliveries of messages that have left."""
+        counts = Histogram(DELIVERY_COUNTS)
+        counts.counts[0] = self._at_first
+        if self._failed is not None:
+            counts.add(self._failed)
+        return counts

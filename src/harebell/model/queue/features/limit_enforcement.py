@@ -1,0 +1,167 @@
+"""Enforce the length limits of a queue: refuse new messages, or drop the oldest.
+
+    publish      refuse_if_full --- check_limits: drop the oldest, or refuse from now on
+    requeue      check_limits
+    new policy   change_limits --- begin_count, in several turns if the backlog is large
+
+`limits` has the numbers, `ready_bytes` keeps the count of bytes. A queue without limits calls
+nothing here but `change_limits`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from harebell.base.message import Message
+from harebell.base.timers import NEVER
+from harebell.model.dead_letter import MAXLEN
+from harebell.model.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
+from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
+from harebell.model.queue.features.drop_policy import take_victim
+from harebell.model.queue.features.head_expiry import check_head
+from harebell.model.queue.features.limits import limits_of
+from harebell.model.queue.features.queue_internals import QueueInternals
+from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
+
+_TRIMMED = TRIMMED_PER_TURN
+
+
+def change_limits(queue: QueueInternals, settings: Mapping[str, Any]) -> None:
+    """Set the limits, and apply them.
+
+    Args:
+        queue: the queue, whose other parts are configured already.
+        settings: arguments and policies merged, by policy key.
+    """
+    before = queue.limits
+    limits = queue.limits = limits_of(settings, quorum=queue.quorum is not None)
+    if limits is None:
+        return
+    if before is not None:
+        limits.turn = before.turn
+    if limits.counts:
+        # The bytes that are ready do not depend on the limit, so their count goes on.
+        if before is not None and before.counts:
+            limits.byte_count = before.byte_count
+            limits.counting = before.counting
+        else:
+            begin_count(queue)
+    check_limits(queue)
+
+
+def refuse_if_full(queue: QueueInternals, message: Message, ready: int, byte_count: int) -> bool:
+    """True if a message is refused, before it is known whether it becomes ready.
+
+    Args:
+        queue: the queue, which has limits.
+        message: the one that was published; it may be dead-lettered.
+        ready: how many are ready, or hidden by an open batch.
+        byte_count: bytes of its body, and of those that an open batch hides.
+    """
+    limits = queue.limits
+    if limits is None or not limits.refuses(ready, byte_count):
+        return False
+    if limits.letters and queue.dead_letters is not None:
+        queue.dead_letters.send_later(message, MAXLEN)
+    return True
+
+
+def check_limits(queue: QueueInternals) -> int:
+    """Drop the oldest messages above the limits, or refuse new ones."""
+    limits = queue.limits
+    if limits is not None and limits.over(queue.order.count):
+        if limits.drops:
+            trim(queue)
+        elif limits.takes_one_more:
+            limits.refusing = True
+    return 0
+
+
+def trim(queue: QueueInternals) -> int:
+    """Drop the oldest messages until the limits are met; in several turns if they are many."""
+    limits = queue.limits
+    order = queue.order
+    limit = _TRIMMED
+    in_turns = _goes_on_later(queue)
+    if queue.dead_letters is not None:
+        limit = queue.dead_letters.room(in_turns=in_turns)
+    dropped = 0
+    # Neither body nor size is needed, so large messages are skipped without reading them.
+    unread = queue.dead_letters is None and limits is not None and not limits.counts
+    # With priorities the dropped message need not be the oldest of all.
+    unread = unread and order.heads == 1 and not queue.spares
+    while limits is not None and limits.over(order.count):
+        if dropped >= limit and _go_on_later(queue):
+            break
+        if unread and order.spilled_head() >= 0:
+            dropped += 1
+            order.skip_spilled()
+            order.settle(order.position)
+            continue
+        message = None
+        if order.count > 0:
+            message = take_victim(order) if queue.spares else order.take_victim()
+        if message is None:
+            # All messages that are left must not be dropped, or none is left: then the bytes
+            # are those of messages that could not be read, and were never subtracted.
+            limits.byte_count = limits.byte_count if order.count > 0 else 0
+            return 0
+        dropped += 1
+        subtract_ready_bytes(queue, message)
+        # Its dead letter may come back to this queue, which changes `order.position`.
+        position = order.position
+        if queue.dead_letters is not None:
+            queue.dead_letters.send_later(message, MAXLEN)
+            if not in_turns and _goes_on_later(queue):
+                # The dead letter came back to this queue; continue in the next turn.
+                limit = dropped
+        order.settle(position)
+    check_head(queue)
+    return 0
+
+
+def begin_count(queue: QueueInternals) -> int:
+    """Count the bytes of the ready messages, in several turns if they are many."""
+    limits = queue.limits
+    if limits is not None:
+        limits.byte_count = 0
+        limits.counting = ByteAccount(queue.order)
+        _go_on_counting(queue)
+    return 0
+
+
+def _go_on_counting(queue: QueueInternals) -> None:
+    limits = queue.limits
+    if limits is None or limits.counting is None:
+        return
+    # Without timers there is no later turn.
+    limit = BEHIND if queue.context is None else COUNTED_PER_TURN
+    if limits.counting.count(limits, limit):
+        limits.counting = None
+    else:
+        _go_on_later(queue)
+
+
+def _go_on_later(queue: QueueInternals) -> bool:
+    """Continue to count and drop in the next turn; False if there is none."""
+    limits = queue.limits
+    if queue.context is None or limits is None:
+        return False
+    if limits.turn is None:
+        limits.turn = queue.context.timers.timer(partial(_go_on, queue))
+    limits.turn.set_earlier(queue.clock.steady)
+    return True
+
+
+def _goes_on_later(queue: QueueInternals) -> bool:
+    limits = queue.limits
+    return limits is not None and limits.turn is not None and limits.turn.due != NEVER
+
+
+def _go_on(queue: QueueInternals) -> None:
+    """Continue to count and drop."""
+    if not queue.deleted:
+        _go_on_counting(queue)
+        check_limits(queue)
