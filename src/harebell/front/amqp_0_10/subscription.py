@@ -178,10 +178,7 @@ class Subscription(Consumer):
 
     def again(self) -> int:
         """Request another turn for subscriptions that were not fully served."""
-        connection = self._session.connection
-        connection.starved = True
-        connection.touch()
-        return 0
+        return self._session.connection.ask_for_turn()
 
     def queue_deleted(self) -> None:
         """End the session: the queue was deleted (AMQP 0-10: exception queue-deletion)."""

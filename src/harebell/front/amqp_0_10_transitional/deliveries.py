@@ -91,10 +91,7 @@ class TransferConsumer(Consumer):
 
     def again(self) -> int:
         """Request another turn for consumers that were not fully served."""
-        connection = self.channel.connection
-        connection.starved = True
-        connection.touch()
-        return 0
+        return self.channel.connection.ask_for_turn()
 
     def queue_deleted(self) -> None:
         """Remove the consumer: its queue was deleted."""

@@ -109,7 +109,7 @@ class Reads:
         if len(self._waiting) == 1:
             self.serve()
         else:
-            self._ask_for_turn()
+            self._connection.ask_for_turn()
 
     def serve(self) -> None:
         """Answer some reads, in order."""
@@ -131,12 +131,7 @@ class Reads:
                 # It has done the work of a turn.
                 break
         if self._waiting:
-            self._ask_for_turn()
-
-    def _ask_for_turn(self) -> None:
-        """Request another turn."""
-        self._connection.starved = True
-        self._connection.touch()
+            connection.ask_for_turn()
 
 
 def _answer(channel: Channel, method: BulkRead) -> None:

@@ -98,10 +98,7 @@ class ChannelConsumer(Consumer):
 
     def again(self) -> int:
         """Request another turn for consumers that were not fully served."""
-        connection = self._channel.connection
-        connection.starved = True
-        connection.touch()
-        return 0
+        return self._channel.connection.ask_for_turn()
 
     def queue_deleted(self) -> None:
         """Send basic.cancel to clients that support it."""

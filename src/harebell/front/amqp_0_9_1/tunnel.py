@@ -118,10 +118,7 @@ class TunnelConsumer(Consumer):
 
     def again(self) -> int:
         """Request another turn."""
-        connection = self._channel.connection
-        connection.starved = True
-        connection.touch()
-        return 0
+        return self._channel.connection.ask_for_turn()
 
     def queue_deleted(self) -> None:
         """Send basic.cancel to clients that support it."""

@@ -442,6 +442,11 @@ class BaseConnection(FrameSink):
             self.registry.dirty.append(self)
         return 0
 
+    def ask_for_turn(self) -> int:
+        """Request another turn: consumers were not fully served, or reads wait."""
+        self.starved = True
+        return self.touch()
+
     def take_parts(self, now: float) -> list[bytes | BodyFrames]:
         """Take the output that may be written now, in order; long bodies are not encoded yet."""
         if self.held is None:

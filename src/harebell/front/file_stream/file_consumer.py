@@ -48,10 +48,7 @@ class FileConsumer(Consumer):
 
     def again(self) -> int:
         """Request another turn."""
-        connection = self.lane.channel.connection
-        connection.starved = True
-        connection.touch()
-        return 0
+        return self.lane.channel.connection.ask_for_turn()
 
     def queue_deleted(self) -> None:
         """Send basic.cancel to clients that support it."""
