@@ -9,7 +9,7 @@ from harebell.front.common.unacked import Unacked
 from harebell.front.limits import FILE_DELIVERIES_COUNT
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
-from harebell.model.queue.features.retry_delays import FAILURES
+from harebell.model.queue.features.failure_counts import FAILURES
 from harebell.model.queue.queue import MessageQueue
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.ports import Log
 from harebell.model.queue.browse import READY, UNACKNOWLEDGED, BrowseCursor, Browsed, Start
-from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT
+from harebell.model.queue.features.failure_counts import FAILURES, REJECTIONS_SHIFT
 from harebell.model.queue.position_range import position_at
 
 if TYPE_CHECKING:

@@ -1,8 +1,8 @@
 """Failed deliveries of the messages of one queue: shown to consumers, and counted at the end.
 
-    order.delivery_count    failures | rejections << REJECTIONS_SHIFT, see `retry_delays`
-    x-delivery-count        failures of both kinds
-    histogram               messages that have left, by their failures
+    count of a position in the log   delayed rejections << 16 | failed deliveries
+    x-delivery-count                 the sum of both
+    histogram                        messages that have left, by that sum
 
 A quorum queue has this part, and a queue with retry delays.
 """
@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message, copy_message
-from harebell.model.queue.features.retry_delays import FAILURES, REJECTIONS_SHIFT
 from harebell.model.queue.order.contract import MessageOrder
 
+REJECTIONS_SHIFT = 16
+FAILURES = (1 << REJECTIONS_SHIFT) - 1
 _FAILURES = FAILURES
 _REJECTIONS_SHIFT = REJECTIONS_SHIFT
 

@@ -19,7 +19,7 @@ from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import GONE, NOWHERE
 from harebell.model.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
 from harebell.model.queue.contract import PENDING, REJECTED
-from harebell.model.queue.features.retry_delays import FAILURES
+from harebell.model.queue.features.failure_counts import FAILURES
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:

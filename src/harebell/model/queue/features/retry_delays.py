@@ -6,11 +6,8 @@
                                      ... and at most max, up to the delivery limit
 
 `harebell.model.queue.features.quorum` counts failed deliveries and compares them with the limit.
-The log stores the count of a message, rejections apart from other failures:
-
-    count of a position in the log   = delayed rejections << 16 | failed deliveries
-
-The log does not store when a delay began: after a restart the whole delay begins again.
+The log stores the count of a message, see `failure_counts`. It does not store when a delay began:
+after a restart the whole delay begins again.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from harebell.base.schedule import Schedule
 from harebell.base.timers import Timers
 from harebell.model.limits import RELEASED_PER_TURN
 from harebell.model.queue.arguments import delays_of
+from harebell.model.queue.features.failure_counts import FAILURES, REJECTIONS_SHIFT
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
@@ -32,8 +30,6 @@ TYPE_KEY, MIN_KEY, MAX_KEY = "delayed-retry-type", "delayed-retry-min", "delayed
 ALL, FAILED, RETURNED = "all", "failed", "returned"
 TYPES = ("disabled", ALL, FAILED, RETURNED)
 _NONE = -1
-REJECTIONS_SHIFT = 16
-FAILURES = (1 << REJECTIONS_SHIFT) - 1
 _ONE_REJECTION = 1 << REJECTIONS_SHIFT
 
 
