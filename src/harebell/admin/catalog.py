@@ -5,7 +5,7 @@ The command line imports this file to print the list of its verbs, and so it imp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, Unpack
 
@@ -27,9 +27,14 @@ class _Shared(TypedDict, total=False):
 
 class _More(_Shared, total=False):
     done: str | Sentence
-    row: type
+    row: type | Iterable[str]
     what: str
     hidden: bool
+
+
+def column_names(row: type | Iterable[str]) -> tuple[str, ...]:
+    """Return the names of the columns of a row."""
+    return tuple(row.__annotations__ if isinstance(row, type) else row)
 
 
 class Noun:
@@ -103,7 +108,7 @@ class Noun:
         what: str,
         *http: str,
         tag: str,
-        row: type,
+        row: type | Iterable[str],
         summary: str = "",
         **more: Unpack[_Shared],
     ) -> Callable[[F], F]:
@@ -113,13 +118,14 @@ class Noun:
             what: the plural of what it lists.
             *http: its routes.
             tag: which users may run it over HTTP.
-            row: a `TypedDict`: the columns. All may be chosen if only some are shown.
+            row: the columns: their names, or a `TypedDict`. All may be chosen if only some are
+                shown.
             summary: what the command line says of it, if that is not "List all ...".
             **more: as of other commands.
         """
         text = summary or f"List all {what}."
         if more.get("shown"):
-            text += f" Columns: {', '.join(row.__annotations__)}."
+            text += f" Columns: {', '.join(column_names(row))}."
         return self.command(*http, tag=tag, verb="list", summary=text, row=row, what=what, **more)
 
 

@@ -25,11 +25,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
 
+from harebell.admin.catalog import column_names
 from harebell.admin.long_text import LongText
 from harebell.admin.place import EVERYWHERE, HERE, ROWS, VHOST
 
@@ -134,7 +135,7 @@ class Command:
         tag: which users may run it over HTTP.
         http: its routes, each as "METHOD /api/path/{argument}", or with a sentence for this route:
             "METHOD /api/path: What the request does."
-        row: the type of the rows of its answer, for a list.
+        row: the columns of its answer, for a list: their names, or a `TypedDict`.
         shown: columns of a list that are shown unless others are asked for; () for all of them.
         done: the sentence for people when it is done: a template, or a function. Both get the
             arguments and the members of the answer.
@@ -154,7 +155,7 @@ class Command:
         summary: str,
         tag: str,
         http: tuple[str, ...],
-        row: type | None = None,
+        row: type | Iterable[str] = (),
         shown: tuple[str, ...] = (),
         done: str | Sentence = "",
         what: str = "",
@@ -169,7 +170,7 @@ class Command:
         self.summary = summary
         self.tag = tag
         self.http = http
-        self.columns = () if row is None else tuple(row.__annotations__)
+        self.columns = column_names(row)
         self.chooses = bool(shown and what)
         self.shown = shown or self.columns
         self.what = what

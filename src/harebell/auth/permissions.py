@@ -53,7 +53,32 @@ def compiled(pattern: str, action: str, *, stored: bool = False) -> Search:
 
 
 @dataclass(frozen=True, slots=True)
-class Permissions:
+class CheckedPatterns:
+    """Patterns for actions, and what they have allowed already; immutable.
+
+    Args:
+        stored: whether the patterns were taken once.
+    """
+
+    stored: bool = field(default=False, repr=False, compare=False, kw_only=True)
+    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
+    _known: dict[tuple[str, str], bool] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def allow(self, action: str, name: str) -> bool:
+        """True if an action on a name, or with a routing key, is allowed."""
+        known = self._known.get((action, name))
+        if known is None:
+            known = self._patterns[action](name)
+            if len(self._known) >= PERMISSION_CACHE_ENTRIES:
+                self._known.clear()
+            self._known[action, name] = known
+        return known
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions(CheckedPatterns):
     """The permissions of one user in one vhost; immutable.
 
     Args:
@@ -69,11 +94,6 @@ class Permissions:
     configure: str = ""
     write: str = ""
     read: str = ""
-    stored: bool = field(default=False, repr=False, compare=False)
-    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
-    _known: dict[tuple[str, str], bool] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
 
     def __post_init__(self) -> None:
         patterns = {
@@ -85,16 +105,6 @@ class Permissions:
     def allow_some(self, action: str) -> bool:
         """True if an action is allowed on some name: its pattern is not the one for no name."""
         return getattr(self, action) not in ("", _NOTHING)
-
-    def allow(self, action: str, name: str) -> bool:
-        """True if an action (configure, write, read) on a name is allowed."""
-        known = self._known.get((action, name))
-        if known is None:
-            known = self._patterns[action](name)
-            if len(self._known) >= PERMISSION_CACHE_ENTRIES:
-                self._known.clear()
-            self._known[action, name] = known
-        return known
 
 
 def everything() -> Permissions:

@@ -8,11 +8,10 @@ regular expressions.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol
 
-from harebell.auth.limits import PERMISSION_CACHE_ENTRIES
-from harebell.auth.permissions import READ, WRITE, compiled
+from harebell.auth.permissions import READ, WRITE, CheckedPatterns, compiled
 from harebell.base.patterns import Search
 
 TOPIC_ACTIONS = (WRITE, READ)
@@ -26,7 +25,7 @@ class TopicRule(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TopicPermission:
+class TopicPermission(CheckedPatterns):
     """The topic permissions of one user for one exchange; immutable.
 
     Args:
@@ -44,11 +43,6 @@ class TopicPermission:
     read: str
     username: str = ""
     vhost: str = ""
-    stored: bool = field(default=False, repr=False, compare=False)
-    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
-    _known: dict[tuple[str, str], bool] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
 
     def __post_init__(self) -> None:
         patterns = {action: self._expanded(action) for action in TOPIC_ACTIONS}
@@ -61,13 +55,3 @@ class TopicPermission:
         for name, value in (("{username}", self.username), ("{vhost}", self.vhost)):
             pattern = pattern.replace(name, re.escape(value))
         return compiled(pattern, action, stored=self.stored)
-
-    def allow(self, action: str, key: str) -> bool:
-        """True if an action (write, read) with a routing key is allowed."""
-        known = self._known.get((action, key))
-        if known is None:
-            known = self._patterns[action](key)
-            if len(self._known) >= PERMISSION_CACHE_ENTRIES:
-                self._known.clear()
-            self._known[action, key] = known
-        return known

@@ -84,11 +84,6 @@ class User:
     proof: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)
     expires: float = 0.0
 
-    @property
-    def vhosts(self) -> set[str]:
-        """Return the names of the vhosts that the user may open."""
-        return set(self.permissions)
-
     def opens(self, vhost: str) -> bool:
         """True if the user may open a vhost."""
         return vhost in self.permissions

@@ -74,6 +74,8 @@ RETRIED_FROM = "x-retried-from"
 _RETRIES_MAX = 2**63 - 1
 """The numbers that a header can carry: publishers may have written any number."""
 _DEATHS = ("x-death", "x-first-death-", "x-last-death-")
+_STATE = ("state", "messages", "examined", "selected", "done", "left", "problem")
+_SHOWN = (*_STATE, "started", "ended")
 _BOUND = ("source", "target", "who")
 _RECORD = Properties(b"", delivery_mode=PERSISTENT)
 
@@ -190,26 +192,8 @@ class Job:
 
     def row(self) -> dict[str, Any]:
         """Return the members that commands show."""
-        orders = self.orders
-        return {
-            "id": self.number,
-            "verb": orders.verb,
-            "vhost": orders.vhost,
-            "queue": orders.queue,
-            "where": orders.where,
-            "exchange": orders.exchange,
-            "routing_key": orders.routing_key,
-            "user": orders.user,
-            "state": self.state,
-            "messages": self.messages,
-            "examined": self.examined,
-            "selected": self.selected,
-            "done": self.done,
-            "left": self.left,
-            "problem": self.problem,
-            "started": self.started,
-            "ended": self.ended,
-        }
+        orders = self.orders._asdict()
+        return {"id": self.number, **orders, **{name: getattr(self, name) for name in _SHOWN}}
 
     def encode(self) -> bytes:
         """Return its record."""
@@ -228,7 +212,7 @@ def decode(data: bytes) -> Job | None:
         row = msgspec.json.decode(data, type=dict[str, Any])
         orders = Orders(*(row[name] for name in Orders._fields))
         job = Job(int(row["id"]), orders, int(row["started"]))
-        for name in ("state", "messages", "examined", "selected", "done", "left", "problem"):
+        for name in _STATE:
             setattr(job, name, row[name])
         for name in _BOUND:
             setattr(job, name, str(row.get(name, "")))

@@ -181,11 +181,6 @@ class VHost:
         return self.metadata.default_queue_type
 
     @property
-    def tracing(self) -> bool:
-        """True if messages are copied to the firehose."""
-        return self.metadata.tracing
-
-    @property
     def limits(self) -> Mapping[str, Any]:
         """The limits of the vhost, by the names of `vhost_limits`."""
         return self.parameters.limits

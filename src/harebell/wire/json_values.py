@@ -247,16 +247,6 @@ def given_table(table: Mapping[str, Any]) -> dict[str, Any]:
     return table_read
 
 
-def given(value: Any, what: str) -> Any:
-    """Return the value that JSON stands for, as `given_table` does.
-
-    Args:
-        value: from JSON.
-        what: names it in errors.
-    """
-    return given_table({what: value})[what]
-
-
 def _too_large(size: str) -> str:
     return f"it takes {size}, and at most {FRAME_MAX_BYTES:,} bytes are possible: give less"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from harebell.admin.catalog import BACKUPS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
@@ -45,28 +45,17 @@ def _check(name: str, value: int, limit: int) -> None:
         raise WrongArgument(f"{name} is a number from 0 to {limit}")
 
 
-class BackupRow(TypedDict):
-    """A backup."""
-
-    id: int
-    name: str
-    target: str
-    state: str
-    problem: str
-    commit: int
-    files: int
-    bytes: int
-    copied_files: int
-    copied_bytes: int
-    began: str
-    ended: str
+_COLUMNS = (
+    *("id", "name", "target", "state", "problem", "commit", "files", "bytes"),
+    *("copied_files", "copied_bytes", "began", "ended"),
+)
 
 
 @BACKUPS.listing(
     "backups",
     "GET /api/backups",
     tag=ADMINISTRATOR,
-    row=BackupRow,
+    row=_COLUMNS,
     shown=("name", "target", "state", "files", "bytes", "copied_bytes", "began", "problem"),
 )
 def list_backups(context: AdminContext) -> list[Row]:

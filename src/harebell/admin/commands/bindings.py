@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote, quote_plus, unquote_plus
 
 from harebell.admin.arguments import NO_ARGUMENTS, InVhost, OnlyVhost, Table
@@ -27,21 +27,16 @@ _HASH_BYTES = 6
 _NO_KEY = "~"
 
 
-class BindingRow(TypedDict):
-    """A binding."""
-
-    vhost: str
-    source_name: str
-    source_kind: str
-    destination_name: str
-    destination_kind: str
-    routing_key: str
-    arguments: dict[str, Any]
+_COLUMNS = (
+    *("vhost", "source_name", "source_kind", "destination_name", "destination_kind", "routing_key"),
+    *("arguments",),
+)
+"""The columns of a binding."""
 
 
 def _binding_row(
     vhost: VHost, source: str, destination: Queue | Exchange, key: str, arguments: Any
-) -> BindingRow:
+) -> Row:
     from harebell.model.queue.contract import Queue
     from harebell.wire.json_values import shown_table
 
@@ -59,15 +54,15 @@ def _binding_row(
 @BINDINGS.listing(
     "bindings",
     tag=MANAGEMENT,
-    row=BindingRow,
+    row=_COLUMNS,
     shown=("vhost", "source_name", "destination_kind", "destination_name", "routing_key"),
 )
-def list_bindings(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[BindingRow]]:
+def list_bindings(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Row]]:
     """List bindings by vhost: those of the default exchange to every queue first."""
     return gathered(_bindings(context.vhosts(vhost)))
 
 
-def _bindings(vhosts: Iterable[VHost]) -> Iterator[BindingRow]:
+def _bindings(vhosts: Iterable[VHost]) -> Iterator[Row]:
     for vhost in vhosts:
         for name, queue in sorted(vhost.queues.items()):
             yield _binding_row(vhost, "", queue, name, {})
@@ -124,7 +119,7 @@ def add(
     routing_key: Key = "",
     to_exchange: ToExchange = False,
     arguments: Table = NO_ARGUMENTS,
-) -> BindingRow:
+) -> Row:
     """Bind the queue DESTINATION to the exchange SOURCE."""
     from harebell.front.operations import bind as operations
 
@@ -143,7 +138,7 @@ def delete(
     routing_key: Key = "",
     to_exchange: ToExchange = False,
     arguments: Table = NO_ARGUMENTS,
-) -> BindingRow:
+) -> Row:
     """Delete a binding of the queue DESTINATION to the exchange SOURCE."""
     from harebell.front.operations import bind as operations
 
@@ -165,18 +160,6 @@ def _checked(arguments: Mapping[str, Any]) -> dict[str, Any]:
 # --- over HTTP ------------------------------------------------------------------------------------
 
 
-class ApiBindingRow(TypedDict):
-    """A binding, with the names of the HTTP API."""
-
-    source: str
-    vhost: str
-    destination: str
-    destination_type: str
-    routing_key: str
-    arguments: dict[str, Any]
-    properties_key: str
-
-
 def properties_key(routing_key: str, arguments: Any) -> str:
     """Return the name of a binding among those with the same ends.
 
@@ -195,9 +178,7 @@ def properties_key(routing_key: str, arguments: Any) -> str:
     return f"{key}{_NO_KEY}{urlsafe_b64encode(digest[:_HASH_BYTES]).decode()}"
 
 
-def _api_row(
-    vhost: str, source: str, destination: str, kind: str, key: str, arguments: Any
-) -> ApiBindingRow:
+def _api_row(vhost: str, source: str, destination: str, kind: str, key: str, arguments: Any) -> Row:
     from harebell.wire.json_values import shown_table
 
     return {
@@ -211,7 +192,7 @@ def _api_row(
     }
 
 
-def _api_row_of(vhost: VHost, binding: Binding) -> ApiBindingRow:
+def _api_row_of(vhost: VHost, binding: Binding) -> Row:
     from harebell.model.queue.contract import Queue
 
     end = binding.destination
@@ -222,12 +203,12 @@ def _api_row_of(vhost: VHost, binding: Binding) -> ApiBindingRow:
     )
 
 
-def _default_binding(vhost: VHost, queue: str) -> ApiBindingRow:
+def _default_binding(vhost: VHost, queue: str) -> Row:
     """Return the binding of a queue to the default exchange."""
     return _api_row(vhost.name, "", queue, "queue", queue, NO_ARGUMENTS)
 
 
-def _api_rows(vhosts: list[VHost]) -> Iterator[ApiBindingRow]:
+def _api_rows(vhosts: list[VHost]) -> Iterator[Row]:
     for vhost in vhosts:
         for name in sorted(vhost.queues):
             yield _default_binding(vhost, name)
@@ -240,12 +221,12 @@ def _api_rows(vhosts: list[VHost]) -> Iterator[ApiBindingRow]:
     "GET /api/bindings/{vhost}: Return the bindings of a vhost.",
     tag=MANAGEMENT,
 )
-def all_bindings(context: AdminContext, vhost: str | None = None) -> Slices[list[ApiBindingRow]]:
+def all_bindings(context: AdminContext, vhost: str | None = None) -> Slices[list[Row]]:
     """Return all bindings by vhost."""
     return gathered(_api_rows(context.vhosts(vhost)))
 
 
-def _leading_to(vhost: VHost, end: Queue | Exchange, *, is_queue: bool) -> Iterator[ApiBindingRow]:
+def _leading_to(vhost: VHost, end: Queue | Exchange, *, is_queue: bool) -> Iterator[Row]:
     if is_queue:
         yield _default_binding(vhost, end.name)
     for binding in list((end.bound or {}).values()):
@@ -253,25 +234,21 @@ def _leading_to(vhost: VHost, end: Queue | Exchange, *, is_queue: bool) -> Itera
 
 
 @BINDINGS.over_http("GET /api/queues/{vhost}/{name}/bindings", tag=MANAGEMENT)
-def bindings_of_queue(context: AdminContext, vhost: str, name: str) -> Slices[list[ApiBindingRow]]:
+def bindings_of_queue(context: AdminContext, vhost: str, name: str) -> Slices[list[Row]]:
     """Return the bindings that lead to a queue."""
     where, queue = find_queue(context, vhost, name)
     return gathered(_leading_to(where, queue, is_queue=True))
 
 
 @BINDINGS.over_http("GET /api/exchanges/{vhost}/{name}/bindings/destination", tag=MANAGEMENT)
-def bindings_to_exchange(
-    context: AdminContext, vhost: str, name: str
-) -> Slices[list[ApiBindingRow]]:
+def bindings_to_exchange(context: AdminContext, vhost: str, name: str) -> Slices[list[Row]]:
     """Return the bindings that lead to an exchange."""
     where, exchange = find_exchange(context, vhost, name)
     return gathered(_leading_to(where, exchange, is_queue=False))
 
 
 @BINDINGS.over_http("GET /api/exchanges/{vhost}/{name}/bindings/source", tag=MANAGEMENT)
-def bindings_from_exchange(
-    context: AdminContext, vhost: str, name: str
-) -> Slices[list[ApiBindingRow]]:
+def bindings_from_exchange(context: AdminContext, vhost: str, name: str) -> Slices[list[Row]]:
     """Return the bindings that lead from an exchange."""
     where, exchange = find_exchange(context, vhost, name)
     if exchange.default:
@@ -310,7 +287,7 @@ def _ends_by_kind(
 @BINDINGS.over_http(f"GET {_PATH}", tag=MANAGEMENT)
 def bindings_between(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str
-) -> list[ApiBindingRow]:
+) -> list[Row]:
     """Return the bindings from an exchange to a queue or an exchange."""
     where, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     if exchange.default:
@@ -322,7 +299,7 @@ def bindings_between(
 @BINDINGS.over_http(f"GET {_PATH}/{{props}}", tag=MANAGEMENT)
 def binding(
     context: AdminContext, vhost: str, source: str, kind: str, destination: str, props: str
-) -> ApiBindingRow:
+) -> Row:
     """Return a binding by the name that `properties_key` gives it."""
     rows = bindings_between(context, vhost, source, kind, destination)
     for row in rows:
@@ -368,7 +345,7 @@ def unbind(
     caller = context.caller(where)
     # Before anything is looked up: only users with permissions learn what exists.
     operations.check_ends(caller, _kind_named(kind), destination, source)
-    row: ApiBindingRow = binding(context, vhost, source, kind, destination, props)
+    row = binding(context, vhost, source, kind, destination, props)
     _, exchange, end = _ends_by_kind(context, vhost, source, kind, destination)
     for each in (end.bound or {}).values():
         if each.source is exchange and _api_row_of(where, each) == row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from harebell.admin.catalog import CLUSTER
 from harebell.admin.command import ADMINISTRATOR, MONITORING, Argument, Row
@@ -14,18 +14,12 @@ from harebell.base.slices import Slices
 OnlyStore = Annotated[int | None, Argument("Only the store of this number.", "NUMBER")]
 
 
-class Member(TypedDict):
-    """A broker that owns a store, or stands by for it."""
-
-    store: int
-    name: str
-    state: str
-    running: bool
-    address: str
-    version: str
-
-
-@CLUSTER.command("GET /api/cluster/status", tag=MONITORING, row=Member, place=EVERYWHERE)
+@CLUSTER.command(
+    "GET /api/cluster/status",
+    tag=MONITORING,
+    row=("store", "name", "state", "running", "address", "version"),
+    place=EVERYWHERE,
+)
 def status(context: AdminContext) -> list[Row]:
     """List the brokers of each store: which one owns it, and which stand by."""
     return [*context.brokers()]

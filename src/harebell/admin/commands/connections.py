@@ -12,9 +12,9 @@ from harebell.admin.context import AdminContext, CommandRefused, missing
 from harebell.admin.place import ANYWHERE, SUMS
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.connections import (
-    ChannelRow,
-    ConnectionRow,
-    ConsumerRow,
+    CHANNEL_COLUMNS,
+    CONNECTION_COLUMNS,
+    CONSUMER_COLUMNS,
     channel_name,
     channel_row,
     connection_row,
@@ -53,10 +53,10 @@ def _every(context: AdminContext, vhost: str | None) -> list[BaseConnection]:
     "GET /api/connections",
     "GET /api/vhosts/{vhost}/connections",
     tag=MANAGEMENT,
-    row=ConnectionRow,
+    row=CONNECTION_COLUMNS,
     shown=("name", "user", "vhost", "state", "channels"),
 )
-def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ConnectionRow]]:
+def list_connections(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Row]]:
     """List connections, the oldest first."""
     return gathered(connection_row(context, each) for each in visible_connections(context, vhost))
 
@@ -159,7 +159,7 @@ def close_all(
 
 
 @CONNECTIONS.over_http("GET /api/connections/username/{user}", tag=MANAGEMENT)
-def list_of_user(context: AdminContext, user: str) -> Slices[list[ConnectionRow]]:
+def list_of_user(context: AdminContext, user: str) -> Slices[list[Row]]:
     """List the connections of a user, the oldest first."""
     context.user(user)
     connections = [each for each in visible_connections(context, None) if each.user.name == user]
@@ -195,14 +195,14 @@ def _channels(
     "GET /api/vhosts/{vhost}/channels",
     "GET /api/connections/{connection}/channels",
     tag=MANAGEMENT,
-    row=ChannelRow,
+    row=CHANNEL_COLUMNS,
     shown=("name", "user", "vhost", "consumer_count", "messages_unacknowledged", "prefetch_count"),
 )
 def list_channels(
     context: AdminContext,
     vhost: OnlyVhost = None,
     connection: Annotated[str | None, Argument("Only those of this connection.", "NAME")] = None,
-) -> Slices[list[ChannelRow]]:
+) -> Slices[list[Row]]:
     """List channels by connection and number."""
     context.check_stats()
     connections = (
@@ -251,10 +251,10 @@ def show_channel(
     "GET /api/consumers",
     "GET /api/consumers/{vhost}",
     tag=MANAGEMENT,
-    row=ConsumerRow,
+    row=CONSUMER_COLUMNS,
     shown=("vhost", "queue_name", "consumer_tag", "channel", "ack_required", "prefetch_count"),
 )
-def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[ConsumerRow]]:
+def list_consumers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Row]]:
     """List consumers by connection, channel and tag."""
     context.check_stats()
     return gathered(

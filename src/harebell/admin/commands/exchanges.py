@@ -17,7 +17,7 @@ from harebell.admin.context import (
 )
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import exchange_incoming, exchange_outgoing
-from harebell.admin.rows.exchanges import ExchangeRow, exchange_row, listed_row
+from harebell.admin.rows.exchanges import EXCHANGE_COLUMNS, exchange_row, listed_row
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, gathered, steps
 
@@ -55,7 +55,7 @@ def missing_exchange(vhost: VHost, name: str) -> CommandRefused:
     "GET /api/exchanges",
     "GET /api/exchanges/{vhost}",
     tag=MANAGEMENT,
-    row=ExchangeRow,
+    row=EXCHANGE_COLUMNS,
     shown=("vhost", "name", "type", "durable", "policy", "messages_delayed"),
 )
 def list_exchanges(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Any]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import EXCHANGES
@@ -28,23 +28,6 @@ _FURTHER = ("CC", "BCC")
 _READS_ALL = ("administrator", "monitoring")
 
 
-class Explained(TypedDict):
-    """What would happen to a message."""
-
-    vhost: str
-    exchange: str
-    routing_key: str
-    user: str
-    verdict: str
-    permissions: list[Row]
-    allowed: bool
-    blocked: str
-    routed: bool
-    steps: list[Row]
-    queues: list[Row]
-    queues_total: int
-
-
 @EXCHANGES.over_http("POST /api/exchanges/{vhost}/{name}/explain", tag=MANAGEMENT, status=200)
 def explain(
     context: AdminContext,
@@ -56,7 +39,7 @@ def explain(
     user: Annotated[
         str | None, Argument("The user who publishes, whose permissions are looked at.", "NAME")
     ] = None,
-) -> Slices[Explained]:
+) -> Slices[Row]:
     """Say what would happen to a message, without publishing it.
 
     The answer has the permissions that are needed, the bindings that match, and for each queue
@@ -114,7 +97,7 @@ def _explained(
     size: int,
     publisher: User | None,
     properties: dict[str, Any],
-) -> Slices[Explained]:
+) -> Slices[Row]:
     from harebell.base.message import copy_message
     from harebell.front.convert import headers_of
     from harebell.model.rehearsal import NO_TTL, REFUSED, prospect_of, route_of

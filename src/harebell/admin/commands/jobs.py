@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import JOBS, QUEUES
@@ -38,34 +38,33 @@ def _started(outcome: Mapping[str, Any]) -> str:
     )
 
 
-@QUEUES.command("POST /api/queues/{vhost}/{name}/move", tag=MANAGEMENT, done=_started, status=200)
-def move(
-    context: AdminContext,
-    name: str,
-    where: str,
-    vhost: InVhost = "/",
-    to_queue: ToQueue = "",
-    to_exchange: ToExchange = None,
-    routing_key: NewRoutingKey = None,
-) -> Row:
-    """Move the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(to_queue, to_exchange, routing_key)
-    return _start(context, "move", vhost, name, where, *target)
+def _describe_transfer(verb: str) -> None:
+    """Describe the command that moves or copies messages."""
+
+    @QUEUES.command(
+        f"POST /api/queues/{{vhost}}/{{name}}/{verb}",
+        tag=MANAGEMENT,
+        verb=verb,
+        summary=f"{verb.capitalize()} the messages that a condition selects to another queue or to "
+        "an exchange, by a job.",
+        done=_started,
+        status=200,
+    )
+    def transfer(
+        context: AdminContext,
+        name: str,
+        where: str,
+        vhost: InVhost = "/",
+        to_queue: ToQueue = "",
+        to_exchange: ToExchange = None,
+        routing_key: NewRoutingKey = None,
+    ) -> Row:
+        target = _target(to_queue, to_exchange, routing_key)
+        return _start(context, verb, vhost, name, where, *target)
 
 
-@QUEUES.command("POST /api/queues/{vhost}/{name}/copy", tag=MANAGEMENT, done=_started, status=200)
-def copy(
-    context: AdminContext,
-    name: str,
-    where: str,
-    vhost: InVhost = "/",
-    to_queue: ToQueue = "",
-    to_exchange: ToExchange = None,
-    routing_key: NewRoutingKey = None,
-) -> Row:
-    """Copy the messages that a condition selects to another queue or to an exchange, by a job."""
-    target = _target(to_queue, to_exchange, routing_key)
-    return _start(context, "copy", vhost, name, where, *target)
+_describe_transfer("move")
+_describe_transfer("copy")
 
 
 @QUEUES.command("POST /api/queues/{vhost}/{name}/remove", tag=MANAGEMENT, done=_started, status=200)
@@ -114,26 +113,10 @@ def _start(
     return job_row(job)
 
 
-class JobRow(TypedDict):
-    """A job."""
-
-    id: int
-    verb: str
-    vhost: str
-    queue: str
-    where: str
-    exchange: str
-    routing_key: str | None
-    user: str
-    state: str
-    messages: int
-    examined: int
-    selected: int
-    done: int
-    left: int
-    problem: str
-    started: str
-    ended: str
+_COLUMNS = (
+    *("id", "verb", "vhost", "queue", "where", "exchange", "routing_key", "user", "state"),
+    *("messages", "examined", "selected", "done", "left", "problem", "started", "ended"),
+)
 
 
 def job_row(job: Job) -> Row:
@@ -149,7 +132,7 @@ def job_row(job: Job) -> Row:
     "jobs",
     "GET /api/jobs",
     tag=MANAGEMENT,
-    row=JobRow,
+    row=_COLUMNS,
     shown=("id", "verb", "vhost", "queue", "state", "examined", "selected", "done", "left"),
 )
 def list_jobs(context: AdminContext) -> list[Row]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import LEASES
 from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.rows.common import Columns, row_of
 from harebell.base.errors import Refusal
 
 if TYPE_CHECKING:
@@ -16,37 +17,19 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 
-class LeaseRow(TypedDict):
-    """What there is to say about a group."""
-
-    vhost: str
-    queue: str
-    group: str
-    epoch: int
-    claims: int
-    messages: int
-    committed: int
-    lost: int
-    last: int
-    timeout: float
-    holder: str
-
-
-def _row(group: Group) -> LeaseRow:
-    holder: Any = group.holder
-    return {
-        "vhost": group.vhost.name,
-        "queue": group.queue.name,
-        "group": group.name,
-        "epoch": group.epoch,
-        "claims": len(group.claims),
-        "messages": group.messages,
-        "committed": group.committed,
-        "lost": group.lost,
-        "last": group.last,
-        "timeout": group.timeout / 1000,
-        "holder": "" if holder is None else str(holder.peer.connection_name),
-    }
+_COLUMNS: Columns = {
+    "vhost": lambda group: group.vhost.name,
+    "queue": lambda group: group.queue.name,
+    "group": lambda group: group.name,
+    "epoch": lambda group: group.epoch,
+    "claims": lambda group: len(group.claims),
+    "messages": lambda group: group.messages,
+    "committed": lambda group: group.committed,
+    "lost": lambda group: group.lost,
+    "last": lambda group: group.last,
+    "timeout": lambda group: group.timeout / 1000,
+    "holder": lambda group: "" if group.holder is None else group.holder.peer.connection_name,
+}
 
 
 @LEASES.listing(
@@ -54,14 +37,14 @@ def _row(group: Group) -> LeaseRow:
     "GET /api/leases",
     "GET /api/leases/{vhost}",
     tag=MANAGEMENT,
-    row=LeaseRow,
+    row=_COLUMNS,
     shown=("vhost", "queue", "group", "epoch", "claims", "messages", "committed", "lost"),
 )
 def list_leases(
     context: AdminContext,
     vhost: OnlyVhost = None,
     queue: Annotated[str | None, Argument("Only those of this queue.", "NAME")] = None,
-) -> list[LeaseRow]:
+) -> list[Row]:
     """List groups by vhost, queue and name."""
     where = None if vhost is None else context.vhost(vhost)
     if where is not None and queue is not None:
@@ -71,7 +54,7 @@ def list_leases(
     else:
         groups = context.broker.leases.of(None if where is None else where.name)
     rows = [
-        _row(group)
+        row_of(_COLUMNS, group)
         for group in groups
         if context.may_see(group.vhost.name) and queue in (None, group.queue.name)
     ]
@@ -91,7 +74,11 @@ def show(
         {"number": number, "messages": claim.messages}
         for number, claim in sorted(lease_group.claims.items())
     ]
-    return {**_row(lease_group), "generation": lease_group.queue.identity, "open": claims}
+    return {
+        **row_of(_COLUMNS, lease_group),
+        "generation": lease_group.queue.identity,
+        "open": claims,
+    }
 
 
 def _group(context: AdminContext, vhost: VHost, queue: str, name: str) -> Group:

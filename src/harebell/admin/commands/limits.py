@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.catalog import LIMITS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
@@ -21,16 +21,11 @@ OfVhost = Annotated[str | None, Argument("The vhost.", "NAME")]
 OfUser = Annotated[str | None, Argument("The user they are for.", "NAME")]
 
 
-class LimitRow(TypedDict):
-    """A limit of a vhost or of a user."""
-
-    vhost: str
-    user: str
-    limit: str
-    value: int
+_COLUMNS = ("vhost", "user", "limit", "value")
+"""The columns of a limit, which is of a vhost or of a user."""
 
 
-def _of_vhost(vhost: VHost) -> list[LimitRow]:
+def _of_vhost(vhost: VHost) -> list[Row]:
     from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
 
     limits = {key: vhost.limits.get(key, _NONE) for key in (MAX_CONNECTIONS, MAX_QUEUES)}
@@ -41,7 +36,7 @@ def _of_vhost(vhost: VHost) -> list[LimitRow]:
     ]
 
 
-def _of_user(user: User) -> list[LimitRow]:
+def _of_user(user: User) -> list[Row]:
     from harebell.admin.accounts import user_limits
 
     return [
@@ -53,18 +48,18 @@ def _of_user(user: User) -> list[LimitRow]:
 @LIMITS.listing(
     "limits",
     tag=ADMINISTRATOR,
-    row=LimitRow,
+    row=_COLUMNS,
     summary="List all limits that are set, or those of one vhost or user.",
     place=EVERYWHERE,
     merge=EACH_ONCE,
 )
 def list_limits(
     context: AdminContext, vhost: OfVhost = None, user: OfUser = None
-) -> Slices[list[LimitRow]]:
+) -> Slices[list[Row]]:
     """List every limit that is set."""
     if vhost is None and user is None:
         return gathered(_all(context))
-    rows: list[LimitRow] = []
+    rows: list[Row] = []
     if vhost is not None:
         rows += _of_vhost(context.vhost(vhost))
     if user is not None:
@@ -72,7 +67,7 @@ def list_limits(
     return gathered(rows)
 
 
-def _all(context: AdminContext) -> Iterator[LimitRow]:
+def _all(context: AdminContext) -> Iterator[Row]:
     for _, each in sorted(context.broker.vhosts.items()):
         yield from _of_vhost(each)
     for who in context.users.by_name():
@@ -84,7 +79,7 @@ def _check_either(vhost: str | None, user: str | None) -> None:
         raise CommandRefused("limits are of a vhost or of a user: give one of --vhost and --user")
 
 
-@LIMITS.command(verb="set", tag=ADMINISTRATOR, row=LimitRow)
+@LIMITS.command(verb="set", tag=ADMINISTRATOR, row=_COLUMNS)
 def set_limits(
     context: AdminContext,
     vhost: OfVhost = None,
@@ -94,7 +89,7 @@ def set_limits(
     max_channels: Annotated[
         int | None, Argument("Most channels, of a user; -1 for no limit.")
     ] = None,
-) -> list[LimitRow]:
+) -> list[Row]:
     """Set limits of a vhost or a user; who is in already stays."""
     from harebell.admin.accounts import MAX_CHANNELS
     from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES
@@ -115,7 +110,7 @@ def set_limits(
     return _set_user(context, context.user(user), changes)
 
 
-def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> list[LimitRow]:
+def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> list[Row]:
     from harebell.admin.accounts import MAX_CHANNELS
     from harebell.model.settings.vhost_limits import COMPONENT, NAME
 
@@ -138,7 +133,7 @@ def _set_vhost(context: AdminContext, vhost: VHost, changes: dict[str, int]) -> 
     return _of_vhost(vhost)
 
 
-def _set_user(context: AdminContext, user: User, changes: dict[str, int]) -> list[LimitRow]:
+def _set_user(context: AdminContext, user: User, changes: dict[str, int]) -> list[Row]:
     from harebell.admin.accounts import changing, set_user_limits, user_limits
     from harebell.model.settings.vhost_limits import MAX_QUEUES, NAME
 
@@ -158,10 +153,8 @@ def _cleared(outcome: Mapping[str, Any]) -> str:
     return f"the limits of {whose} were cleared"
 
 
-@LIMITS.command(verb="clear", tag=ADMINISTRATOR, row=LimitRow, done=_cleared)
-def clear_limits(
-    context: AdminContext, vhost: OfVhost = None, user: OfUser = None
-) -> list[LimitRow]:
+@LIMITS.command(verb="clear", tag=ADMINISTRATOR, row=_COLUMNS, done=_cleared)
+def clear_limits(context: AdminContext, vhost: OfVhost = None, user: OfUser = None) -> list[Row]:
     """Take all limits from a vhost or a user."""
     from harebell.admin.accounts import MAX_CHANNELS
     from harebell.model.settings.vhost_limits import MAX_CONNECTIONS, MAX_QUEUES

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
 from harebell.admin.catalog import EXCHANGES, QUEUES
@@ -67,20 +67,11 @@ _ENCODINGS = ("auto", "base64")
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
 
 
-class BrowsedRow(TypedDict):
-    """A message of a queue."""
-
-    offset: int
-    timestamp: str
-    exchange: str
-    routing_key: str
-    redelivered: bool
-    delivery_count: int
-    state: str
-    properties: dict[str, Any]
-    payload_bytes: int
-    payload: str
-    payload_encoding: str
+_BROWSED = (
+    *("offset", "timestamp", "exchange", "routing_key", "redelivered", "delivery_count", "state"),
+    *("properties", "payload_bytes", "payload", "payload_encoding"),
+)
+"""The columns of a message of a queue."""
 
 
 def condition_of(where: str) -> Filter | None:
@@ -138,7 +129,7 @@ def start_of(text: str, now: int) -> Start:
 @QUEUES.command(
     "GET /api/queues/{vhost}/{name}/browse",
     tag=MANAGEMENT,
-    row=BrowsedRow,
+    row=_BROWSED,
     shown=("offset", "exchange", "routing_key", "payload_bytes", "payload"),
 )
 def browse(

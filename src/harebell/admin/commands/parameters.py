@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
@@ -30,30 +30,21 @@ Value = Annotated[Any, Argument(form=Form.JSON, example="""'{"a": 1}' or '"text"
 # --- parameters of vhosts -------------------------------------------------------------------------
 
 
-class ParameterRow(TypedDict):
-    """A parameter of a vhost."""
-
-    vhost: str
-    component: str
-    name: str
-    value: Any
-
-
 @PARAMETERS.listing(
     "parameters",
     "GET /api/parameters",
     tag=MANAGEMENT,
-    row=ParameterRow,
+    row=("vhost", "component", "name", "value"),
 )
 def list_parameters(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> Slices[list[ParameterRow]]:
+) -> Slices[list[Row]]:
     """List parameters by vhost, component and name."""
     return gathered(_rows(context.vhosts(vhost)))
 
 
-def _rows(vhosts: list[VHost]) -> Iterator[ParameterRow]:
+def _rows(vhosts: list[VHost]) -> Iterator[Row]:
     for each in vhosts:
         values = each.parameters.values
         for component, name in sorted(values):
@@ -151,20 +142,13 @@ def show(context: AdminContext, component: str, vhost: str, name: str) -> Row:
 # --- parameters of the broker ---------------------------------------------------------------------
 
 
-class GlobalParameterRow(TypedDict):
-    """A parameter of the broker."""
-
-    name: str
-    value: Any
-
-
 @GLOBAL_PARAMETERS.listing(
     "global parameters",
     "GET /api/global-parameters",
     tag=ADMINISTRATOR,
-    row=GlobalParameterRow,
+    row=("name", "value"),
 )
-def list_global_parameters(context: AdminContext) -> list[GlobalParameterRow]:
+def list_global_parameters(context: AdminContext) -> list[Row]:
     """List global parameters by name."""
     return [
         {"name": name, "value": value}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from operator import itemgetter
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 from harebell.admin.catalog import PERMISSIONS, TOPIC_PERMISSIONS
 from harebell.admin.command import ADMINISTRATOR, Argument, Row
@@ -28,24 +28,13 @@ def _users(context: AdminContext, user: str | None) -> list[User]:
 # --- permissions ----------------------------------------------------------------------------------
 
 
-class PermissionRow(TypedDict):
-    """What a user may do in a vhost: a pattern for each action."""
-
-    vhost: str
-    user: str
-    configure: str
-    write: str
-    read: str
+_COLUMNS = ("vhost", "user", "configure", "write", "read")
+"""The columns: a pattern for each action, which says what a user may do in a vhost."""
 
 
-def _row(vhost: str, user: User, permissions: Permissions) -> PermissionRow:
-    return {
-        "vhost": vhost,
-        "user": user.name,
-        "configure": permissions.configure,
-        "write": permissions.write,
-        "read": permissions.read,
-    }
+def _row(vhost: str, user: User, permissions: Permissions) -> Row:
+    actions = {action: getattr(permissions, action) for action in _COLUMNS[2:]}
+    return {"vhost": vhost, "user": user.name, **actions}
 
 
 @PERMISSIONS.listing(
@@ -54,16 +43,16 @@ def _row(vhost: str, user: User, permissions: Permissions) -> PermissionRow:
     "GET /api/users/{user}/permissions",
     "GET /api/vhosts/{vhost}/permissions",
     tag=ADMINISTRATOR,
-    row=PermissionRow,
+    row=_COLUMNS,
 )
 def list_permissions(
     context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
-) -> Slices[list[PermissionRow]]:
+) -> Slices[list[Row]]:
     """List permissions by vhost and user."""
     return gathered(_rows(context, vhost, user))
 
 
-def _rows(context: AdminContext, vhost: str | None, user: str | None) -> Iterator[PermissionRow]:
+def _rows(context: AdminContext, vhost: str | None, user: str | None) -> Iterator[Row]:
     if vhost is not None:
         context.vhost(vhost)
     places = [
@@ -109,7 +98,7 @@ def set_permissions(
         f"'{configure}', '{write}', '{read}'",
     )
     row = _row(where.name, who, permissions)
-    context.broker.events.note("permission.created", {**row})
+    context.broker.events.note("permission.created", row)
     return {**row, "made": made}
 
 
@@ -141,31 +130,21 @@ def clear_permissions(context: AdminContext, user: str, vhost: ForVhost = "/") -
 def show_permissions(context: AdminContext, vhost: str, user: str) -> Row:
     """Return the permissions of a user in a vhost."""
     for row in _rows(context, vhost, user):
-        return {**row}
+        return row
     raise missing(f"user '{user}' has no permissions in vhost '{vhost}'")
 
 
 # --- topic permissions ----------------------------------------------------------------------------
 
 
-class TopicPermissionRow(TypedDict):
-    """Which routing keys a user may publish and bind with, on one exchange."""
-
-    vhost: str
-    user: str
-    exchange: str
-    write: str
-    read: str
+_TOPIC_COLUMNS = ("vhost", "user", "exchange", "write", "read")
+"""The columns: which routing keys a user may publish and bind with, on one exchange."""
 
 
-def _topic_row(vhost: str, user: User, exchange: str, topic: TopicPermission) -> TopicPermissionRow:
-    return {
-        "vhost": vhost,
-        "user": user.name,
-        "exchange": exchange,
-        "write": topic.write,
-        "read": topic.read,
-    }
+def _topic_row(vhost: str, user: User, exchange: str, topic: TopicPermission) -> Row:
+    return dict(
+        zip(_TOPIC_COLUMNS, (vhost, user.name, exchange, topic.write, topic.read), strict=True)
+    )
 
 
 @TOPIC_PERMISSIONS.listing(
@@ -174,11 +153,11 @@ def _topic_row(vhost: str, user: User, exchange: str, topic: TopicPermission) ->
     "GET /api/users/{user}/topic-permissions",
     "GET /api/vhosts/{vhost}/topic-permissions",
     tag=ADMINISTRATOR,
-    row=TopicPermissionRow,
+    row=_TOPIC_COLUMNS,
 )
 def list_topic_permissions(
     context: AdminContext, vhost: OnlyVhost = None, user: OnlyUser = None
-) -> list[TopicPermissionRow]:
+) -> list[Row]:
     """List topic permissions by vhost, user and exchange."""
     if vhost is not None:
         context.vhost(vhost)
@@ -221,7 +200,7 @@ def set_topic_permissions(
     topics[exchange] = topic
     where.router.changed()
     row = _topic_row(where.name, who, exchange, topic)
-    context.broker.events.note("topic.permission.created", {**row})
+    context.broker.events.note("topic.permission.created", row)
     context.log(
         "info",
         f"Successfully set topic permissions on exchange '{exchange}' for '{who.name}' in virtual "
@@ -271,7 +250,7 @@ def topic_permissions_by_exchange(context: AdminContext, vhost: str, user: str) 
     topic_permissions = list_topic_permissions(context, vhost, user)
     if not topic_permissions:
         raise missing(f"user '{user}' has no topic permissions in vhost '{vhost}'")
-    return [{**row} for row in topic_permissions]
+    return topic_permissions
 
 
 @TOPIC_PERMISSIONS.over_http(
@@ -281,7 +260,7 @@ def show_topic_permission(context: AdminContext, vhost: str, user: str, exchange
     """Return the topic permissions of a user for an exchange."""
     for row in list_topic_permissions(context, vhost, user):
         if row["exchange"] == exchange:
-            return {**row}
+            return row
     raise missing(f"user '{user}' has no topic permissions for exchange '{exchange}'")
 
 

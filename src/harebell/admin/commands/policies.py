@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import OPERATOR_POLICIES, POLICIES, Noun
@@ -16,37 +16,21 @@ from harebell.admin.command import (
 )
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
 from harebell.admin.limits import POLICY_NAME_BYTES
+from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import Slices, gathered
-
-if TYPE_CHECKING:
-    from harebell.model.settings.policy import Policy
 
 _NUMBER_END = 2**63
 """Numbers of this size and above do not fit a definition."""
 ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
 Definition = Annotated[dict[str, Any], Argument(form=Form.JSON, example='{"max-length": 1000}')]
-PolicyRow = TypedDict(
-    "PolicyRow",
-    {
-        "vhost": str,
-        "name": str,
-        "pattern": str,
-        "apply-to": str,
-        "priority": int,
-        "definition": dict[str, Any],
-    },
-)
-
-
-def _row(vhost: str, policy: Policy) -> PolicyRow:
-    return {
-        "vhost": vhost,
-        "name": policy.name,
-        "pattern": policy.pattern,
-        "apply-to": policy.apply_to,
-        "priority": policy.priority,
-        "definition": dict(policy.definition),
-    }
+_COLUMNS: Columns = {
+    "vhost": lambda vhost, _policy: vhost,
+    "name": lambda _vhost, policy: policy.name,
+    "pattern": lambda _vhost, policy: policy.pattern,
+    "apply-to": lambda _vhost, policy: policy.apply_to,
+    "priority": lambda _vhost, policy: policy.priority,
+    "definition": lambda _vhost, policy: dict(policy.definition),
+}
 
 
 def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
@@ -65,13 +49,13 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         f"GET /api/{noun.name}",
         f"GET {path}",
         tag=MANAGEMENT,
-        row=PolicyRow,
+        row=_COLUMNS,
         summary=f"List every {word}.",
     )
-    def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[PolicyRow]]:
+    def list_policies(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Row]]:
         vhosts = context.vhosts(vhost)
         return gathered(
-            _row(each.name, policy)
+            row_of(_COLUMNS, each.name, policy)
             for each in vhosts
             for _, policy in sorted(
                 (each.policies.operator_policies if operator else each.policies.policies).items()
@@ -81,13 +65,13 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
     @noun.over_http(
         f"GET {path}/{{name}}", tag=MANAGEMENT, verb="show", summary=f"Return the {word} NAME."
     )
-    def show_policy(context: AdminContext, vhost: str, name: str) -> PolicyRow:
+    def show_policy(context: AdminContext, vhost: str, name: str) -> Row:
         where = context.vhost(vhost)
         held = where.policies.operator_policies if operator else where.policies.policies
         policy = held.get(name)
         if policy is None:
             raise missing(f"no {word} '{name}' in vhost '{where.name}'")
-        return _row(where.name, policy)
+        return row_of(_COLUMNS, where.name, policy)
 
     @noun.command(
         f"PUT {path}/{{name}}",
@@ -123,7 +107,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
             f"Successfully set {word} '{name}' matching {apply_to} names in virtual host "
             f"'{where.name}' using pattern '{pattern}'",
         )
-        return {**_row(where.name, policy), "made": made}
+        return {**row_of(_COLUMNS, where.name, policy), "made": made}
 
     @noun.command(
         f"DELETE {path}/{{name}}",

@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import PUBLISHERS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, WrongArgument, missing
+from harebell.admin.rows.common import Columns, row_of
 from harebell.base.errors import Refusal
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
     from harebell.model.publishing.publishers import Entry
-    from harebell.model.vhost import VHost
 
 
-class PublisherRow(TypedDict):
-    """What there is to say about a publisher."""
-
-    vhost: str
-    user: str
-    name: str
-    kind: str
-    next: int
-    used_at: int
-    channels: int
+_KINDS = ("", "batches", "numbers")
+_COLUMNS: Columns = {
+    "vhost": lambda entry: entry.key.vhost,
+    "user": lambda entry: entry.key.user,
+    "name": lambda entry: entry.key.name,
+    "kind": lambda entry: _KINDS[entry.key.kind],
+    "next": lambda entry: entry.next,
+    "used_at": lambda entry: entry.used,
+    "channels": lambda entry: entry.holders,
+}
 
 
 @PUBLISHERS.listing(
@@ -34,29 +34,17 @@ class PublisherRow(TypedDict):
     "GET /api/publishers",
     "GET /api/publishers/{vhost}",
     tag=MANAGEMENT,
-    row=PublisherRow,
-    shown=("vhost", "user", "name", "kind", "next", "used_at", "channels"),
+    row=_COLUMNS,
+    shown=tuple(_COLUMNS),
 )
-def list_publishers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[PublisherRow]]:
+def list_publishers(context: AdminContext, vhost: OnlyVhost = None) -> Slices[list[Row]]:
     """List publishers by vhost and user: one's own, or all for those who see everything."""
-    return gathered(_rows(context, context.vhosts(vhost)))
-
-
-def _rows(context: AdminContext, vhosts: list[VHost]) -> Iterator[PublisherRow]:
-    from harebell.model.publishing.publishers import STAGED
-
-    for vhost in vhosts:
-        for entry in context.broker.publishers.of(vhost.name):
-            if context.may_see_work_of(entry.key.user):
-                yield {
-                    "vhost": vhost.name,
-                    "user": entry.key.user,
-                    "name": entry.key.name,
-                    "kind": "batches" if entry.key.kind == STAGED else "numbers",
-                    "next": entry.next,
-                    "used_at": entry.used,
-                    "channels": entry.holders,
-                }
+    return gathered(
+        row_of(_COLUMNS, entry)
+        for each in context.vhosts(vhost)
+        for entry in context.broker.publishers.of(each.name)
+        if context.may_see_work_of(entry.key.user)
+    )
 
 
 def _handed(outcome: Mapping[str, Any]) -> str:

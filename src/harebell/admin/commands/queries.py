@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import QUERIES
@@ -16,48 +15,23 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 
-class QueryRow(TypedDict):
-    """The last report of a query; None for members that it has not reported."""
-
-    vhost: str
-    user: str
-    name: str
-    state: str
-    stale: bool
-    batch: int | None
-    input_rows: int | None
-    rows_per_second: float | None
-    lag_messages: int | None
-    lag_seconds: float | None
-    sources: list[str]
-    sink: str | None
-    error: str | None
-    application: str | None
-    id: str | None
-    run_id: str | None
-    interval: int
-    reported_at: int
+_REPORTED = (
+    *("batch", "input_rows", "rows_per_second", "lag_messages", "lag_seconds", "sources", "sink"),
+    *("error", "application", "id", "run_id"),
+)
+"""Members that are as the query has reported them; None for those that it has not reported."""
+_COLUMNS = ("vhost", "user", "name", "state", "stale", *_REPORTED, "interval", "reported_at")
 
 
-def _row(vhost: VHost, report: Report) -> QueryRow:
-    facts = report.facts
+def _row(vhost: VHost, report: Report) -> Row:
     return {
         "vhost": vhost.name,
         "user": report.user,
         "name": report.name,
         "state": report.state,
         "stale": vhost.query_reports.is_stale(report),
-        "batch": facts.get("batch"),
-        "input_rows": facts.get("input_rows"),
-        "rows_per_second": facts.get("rows_per_second"),
-        "lag_messages": facts.get("lag_messages"),
-        "lag_seconds": facts.get("lag_seconds"),
-        "sources": facts.get("sources", []),
-        "sink": facts.get("sink"),
-        "error": facts.get("error"),
-        "application": facts.get("application"),
-        "id": facts.get("id"),
-        "run_id": facts.get("run_id"),
+        **{name: report.facts.get(name) for name in _REPORTED},
+        "sources": report.facts.get("sources", []),
         "interval": report.interval,
         "reported_at": report.time,
     }
@@ -68,7 +42,7 @@ def _row(vhost: VHost, report: Report) -> QueryRow:
     "GET /api/queries",
     "GET /api/queries/{vhost}: List the queries in a vhost that report to the broker.",
     tag=MANAGEMENT,
-    row=QueryRow,
+    row=_COLUMNS,
     shown=(
         *("vhost", "user", "name", "state", "stale", "batch", "rows_per_second"),
         *("lag_messages", "error"),
@@ -77,15 +51,11 @@ def _row(vhost: VHost, report: Report) -> QueryRow:
 def list_queries(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> Slices[list[QueryRow]]:
+) -> Slices[list[Row]]:
     """List queries by vhost, name and user."""
-    return gathered(_rows(context.vhosts(vhost)))
-
-
-def _rows(vhosts: list[VHost]) -> Iterator[QueryRow]:
-    for vhost in vhosts:
-        for report in vhost.query_reports.all():
-            yield _row(vhost, report)
+    return gathered(
+        _row(each, report) for each in context.vhosts(vhost) for report in each.query_reports.all()
+    )
 
 
 @QUERIES.command(

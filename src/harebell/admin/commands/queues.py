@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import NO_ARGUMENTS, Durable, InVhost, OnlyVhost, Table
 from harebell.admin.catalog import QUEUES
@@ -18,8 +18,8 @@ from harebell.admin.context import (
 from harebell.admin.ranges import Age, Increment, range_of
 from harebell.admin.rows.details import queue_details, queue_incoming
 from harebell.admin.rows.queues import (
+    QUEUE_COLUMNS,
     QueueRanges,
-    QueueRow,
     head_timestamp,
     listed_row,
     queue_row,
@@ -60,7 +60,7 @@ def missing_queue(vhost: VHost, name: str) -> CommandRefused:
     "GET /api/queues/detailed",
     "GET /api/queues/{vhost}",
     tag=MANAGEMENT,
-    row=QueueRow,
+    row=QUEUE_COLUMNS,
     shown=("vhost", "name", "type", "messages", "consumers", "durability", "policy"),
 )
 def list_queues(
@@ -263,20 +263,11 @@ def queue_action(context: AdminContext, vhost: str, name: str, action: str) -> R
 # --- counters -------------------------------------------------------------------------------------
 
 
-class QueueCountersRow(TypedDict):
-    """The counters of a queue since the start, and its messages now."""
-
-    vhost: str
-    name: str
-    messages_ready: int
-    messages_unacknowledged: int
-    consumers: int
-    message_bytes: int
-    oldest_seconds: float | None
-    publish: int
-    deliver_get: int
-    redeliver: int
-    ack: int
+_COUNTED = (
+    *("vhost", "name", "messages_ready", "messages_unacknowledged", "consumers", "message_bytes"),
+    *("oldest_seconds", "publish", "deliver_get", "redeliver", "ack"),
+)
+"""The counters of a queue since the start, and its messages now."""
 
 
 def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
@@ -291,7 +282,7 @@ def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
     return None if oldest is None else max(now_ms - oldest, 0) / 1000
 
 
-def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
+def _counters_row(queue: Queue, now_ms: int) -> Row:
     counted = queue.counters
     return {
         "vhost": queue.vhost,
@@ -310,11 +301,11 @@ def _counters_row(queue: Queue, now_ms: int) -> QueueCountersRow:
     }
 
 
-@QUEUES.command(tag=MANAGEMENT, row=QueueCountersRow)
+@QUEUES.command(tag=MANAGEMENT, row=_COUNTED)
 def counters(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> Slices[list[QueueCountersRow]]:
+) -> Slices[list[Row]]:
     """Show the counters of all queues since the start, from which rates are made."""
     now_ms = context.broker.clock.ms
     return gathered(

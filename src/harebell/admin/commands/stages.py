@@ -3,54 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import STAGES
 from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
-
-if TYPE_CHECKING:
-    from harebell.model.publishing.stages import StagedBatch
+from harebell.admin.rows.common import Columns, row_of
 
 _MS = 1000
 
 
-class StageRow(TypedDict):
-    """What there is to say about a batch."""
-
-    vhost: str
-    user: str
-    publisher: str
-    batch: int
-    rows: int
-    octets: int
-    idle_seconds: int
-    connections: int
-    attempts: int
-    committing: bool
-
-
-def _row(context: AdminContext, staged: StagedBatch) -> StageRow:
-    stages, key = context.broker.stages, staged.key
-    return {
-        "vhost": key.vhost,
-        "user": key.user,
-        "publisher": key.name,
-        "batch": staged.number,
-        "rows": staged.rows,
-        "octets": staged.byte_count,
-        "idle_seconds": stages.idle_ms(staged) // _MS,
-        "connections": stages.connections(key),
-        "attempts": len(staged.pieces),
-        "committing": staged.committing,
-    }
+_COLUMNS: Columns = {
+    "vhost": lambda _stages, staged: staged.key.vhost,
+    "user": lambda _stages, staged: staged.key.user,
+    "publisher": lambda _stages, staged: staged.key.name,
+    "batch": lambda _stages, staged: staged.number,
+    "rows": lambda _stages, staged: staged.rows,
+    "octets": lambda _stages, staged: staged.byte_count,
+    "idle_seconds": lambda stages, staged: stages.idle_ms(staged) // _MS,
+    "connections": lambda stages, staged: stages.connections(staged.key),
+    "attempts": lambda _stages, staged: len(staged.pieces),
+    "committing": lambda _stages, staged: staged.committing,
+}
 
 
 @STAGES.listing(
     "staged batches",
     tag=MANAGEMENT,
-    row=StageRow,
+    row=_COLUMNS,
     shown=(
         *("vhost", "user", "publisher", "batch", "rows", "octets", "idle_seconds"),
         "connections",
@@ -59,11 +40,13 @@ def _row(context: AdminContext, staged: StagedBatch) -> StageRow:
 def list_stages(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> list[StageRow]:
+) -> list[Row]:
     """List batches by vhost, user, publisher and number."""
     only = None if vhost is None else context.vhost(vhost).name
-    stages = [each for each in context.broker.stages.all() if only in (None, each.key.vhost)]
-    return [_row(context, each) for each in stages]
+    stages = context.broker.stages
+    return [
+        row_of(_COLUMNS, stages, each) for each in stages.all() if only in (None, each.key.vhost)
+    ]
 
 
 def _dropped(outcome: Mapping[str, Any]) -> str:

@@ -8,11 +8,11 @@ streams that are bound to it, each with a routing key of its own and its place i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import NO_ARGUMENTS, InVhost, OnlyVhost
 from harebell.admin.catalog import STREAMS
-from harebell.admin.command import MANAGEMENT, Argument, Form, plural
+from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
 from harebell.admin.context import (
     AdminContext,
     CommandRefused,
@@ -41,12 +41,8 @@ _ORDER = "x-stream-partition-order"
 _TYPE = "x-queue-type"
 
 
-class SuperStreamRow(TypedDict):
-    """A super stream."""
-
-    vhost: str
-    name: str
-    partitions: list[str]
+_COLUMNS = ("vhost", "name", "partitions")
+"""The columns of a super stream."""
 
 
 def _added(outcome: Mapping[str, Any]) -> str:
@@ -59,7 +55,7 @@ def _added(outcome: Mapping[str, Any]) -> str:
     tag=MANAGEMENT,
     verb="add-super",
     done=_added,
-    row=SuperStreamRow,
+    row=_COLUMNS,
 )
 def add_super(
     context: AdminContext,
@@ -67,7 +63,7 @@ def add_super(
     vhost: InVhost = "/",
     partitions: Annotated[int, Argument("How many partitions it has.", "NUMBER")] = 3,
     arguments: Table = NO_ARGUMENTS,
-) -> Slices[SuperStreamRow]:
+) -> Slices[Row]:
     """Make the super stream NAME with the partitions NAME-0, NAME-1 and so on."""
     where = context.vhost(vhost)
     checked_name(name, "super stream", NAME_BYTES)
@@ -85,7 +81,7 @@ def add_super(
 
 def _declared(
     context: AdminContext, where: VHost, name: str, queues: list[str], arguments: dict[str, Any]
-) -> Slices[SuperStreamRow]:
+) -> Slices[Row]:
     """Declare all parts; if one is refused, delete the parts that were declared before it."""
     from harebell.front.operations.bind import BindingRequest, bind
     from harebell.front.operations.declare import (
@@ -130,9 +126,9 @@ def _declared(
     tag=MANAGEMENT,
     verb="delete-super",
     done="super stream '{name}' in vhost '{vhost}' was deleted",
-    row=SuperStreamRow,
+    row=_COLUMNS,
 )
-def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slices[SuperStreamRow]:
+def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slices[Row]:
     """Delete a super stream, its partitions and their messages."""
     from harebell.front.operations.delete import deletable_queue
 
@@ -151,9 +147,7 @@ def delete_super(context: AdminContext, name: str, vhost: InVhost = "/") -> Slic
     return _deleted(context, where, name, queues)
 
 
-def _deleted(
-    context: AdminContext, where: VHost, name: str, queues: list[str]
-) -> Slices[SuperStreamRow]:
+def _deleted(context: AdminContext, where: VHost, name: str, queues: list[str]) -> Slices[Row]:
     count = 0
     try:
         for queue in queues:
@@ -173,15 +167,13 @@ def _deleted(
     return {"vhost": where.name, "name": name, "partitions": queues}
 
 
-@STREAMS.command(
-    tag=MANAGEMENT, verb="list-super", row=SuperStreamRow, summary="List all super streams."
-)
+@STREAMS.command(tag=MANAGEMENT, verb="list-super", row=_COLUMNS, summary="List all super streams.")
 def list_super(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> Slices[list[SuperStreamRow]]:
+) -> Slices[list[Row]]:
     """List super streams by vhost and name, with their partitions in order."""
-    rows: list[SuperStreamRow] = []
+    rows: list[Row] = []
     for where in context.vhosts(vhost):
         for name, exchange in sorted(where.exchanges.items()):
             if exchange.arguments.get(_SUPER):

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from harebell.admin.arguments import InVhost, OnlyVhost
 from harebell.admin.catalog import TRANSACTIONS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Row
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import at_once
 
 if TYPE_CHECKING:
-    from harebell.model.xa.branch import Branch
     from harebell.model.xa.branches import Branches
     from harebell.model.xa.xid import Xid
 
@@ -19,54 +19,39 @@ _MS = 1000
 _DONE = "transaction {xid} in vhost '{vhost}' was {done}"
 
 
-class BranchRow(TypedDict):
-    """What there is to say about a branch."""
+_COLUMNS: Columns = {
+    "vhost": lambda branch: branch.vhost,
+    "xid": lambda branch: str(branch.xid),
+    "state": lambda branch: branch.state.value,
+    "user": lambda branch: branch.user,
+    "sessions": lambda branch: branch.sessions,
+    "messages_published": lambda branch: branch.pending()[0],
+    "messages_settled": lambda branch: branch.pending()[1],
+    "timeout": lambda branch: branch.timeout,
+    "prepared_at": lambda branch: _time(branch.moment // _MS) if branch.moment else "",
+}
 
-    vhost: str
-    xid: str
-    state: str
-    user: str
-    sessions: int
-    messages_published: int
-    messages_settled: int
-    timeout: int
-    prepared_at: str
 
-
-def _row(branch: Branch) -> BranchRow:
+def _time(seconds: int) -> str:
     from datetime import UTC, datetime
 
-    publishes, settled = branch.pending()
-    moment = ""
-    if branch.moment:
-        moment = datetime.fromtimestamp(branch.moment // _MS, UTC).strftime("%Y-%m-%d %H:%M:%S")
-    return {
-        "vhost": branch.vhost,
-        "xid": str(branch.xid),
-        "state": branch.state.value,
-        "user": branch.user,
-        "sessions": branch.sessions,
-        "messages_published": publishes,
-        "messages_settled": settled,
-        "timeout": branch.timeout,
-        "prepared_at": moment,
-    }
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d %H:%M:%S")
 
 
 @TRANSACTIONS.listing(
     "branches",
     tag=MANAGEMENT,
-    row=BranchRow,
+    row=_COLUMNS,
     shown=("vhost", "xid", "state", "messages_published", "messages_settled", "prepared_at"),
 )
 def list_transactions(
     context: AdminContext,
     vhost: OnlyVhost = None,
-) -> list[BranchRow]:
+) -> list[Row]:
     """List branches by vhost, the oldest first."""
     only = None if vhost is None else context.vhost(vhost).name
     branches = context.broker.branches.of(only)
-    return [_row(branch) for branch in sorted(branches, key=lambda each: each.vhost)]
+    return [row_of(_COLUMNS, branch) for branch in sorted(branches, key=lambda each: each.vhost)]
 
 
 def _find(context: AdminContext, vhost: str, xid: str) -> tuple[Branches, str, Xid]:

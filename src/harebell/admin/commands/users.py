@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.catalog import USERS
 from harebell.admin.command import ADMINISTRATOR, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.admin.limits import USER_NAME_BYTES
 from harebell.admin.place import COMMON, EVERYWHERE, HERE
+from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import Slices, gathered
 
 if TYPE_CHECKING:
@@ -19,22 +20,13 @@ Password = Annotated[str, Argument(form=Form.SECRET)]
 NO_TAGS: list[str] = []
 
 
-class UserRow(TypedDict):
-    """A user, without the hash of the password."""
-
-    name: str
-    tags: list[str]
-    loopback_only: bool
-    hashing_algorithm: str
-
-
-def _row(user: User) -> UserRow:
-    return {
-        "name": user.name,
-        "tags": list(user.tags),
-        "loopback_only": user.loopback_only,
-        "hashing_algorithm": user.algorithm,
-    }
+_COLUMNS: Columns = {
+    "name": lambda user: user.name,
+    "tags": lambda user: list(user.tags),
+    "loopback_only": lambda user: user.loopback_only,
+    "hashing_algorithm": lambda user: user.algorithm,
+}
+"""What is shown of a user: not the hash of the password."""
 
 
 def checked_tags(tags: list[str]) -> tuple[str, ...]:
@@ -64,10 +56,10 @@ def _check_new(context: AdminContext, name: str) -> None:
         )
 
 
-@USERS.listing("users", tag=ADMINISTRATOR, row=UserRow, place=HERE)
-def list_users(context: AdminContext) -> Slices[list[UserRow]]:
+@USERS.listing("users", tag=ADMINISTRATOR, row=_COLUMNS, place=HERE)
+def list_users(context: AdminContext) -> Slices[list[Row]]:
     """List users by name."""
-    return gathered(_row(user) for user in context.users.by_name())
+    return gathered(row_of(_COLUMNS, user) for user in context.users.by_name())
 
 
 @USERS.command(tag=ADMINISTRATOR, done="user '{name}' was added")
@@ -78,7 +70,7 @@ def add(
     tags: Annotated[
         list[str], Argument("Tags, such as administrator.", "TAG,...", Form.WORDS)
     ] = NO_TAGS,
-) -> Slices[UserRow]:
+) -> Slices[Row]:
     """Add a user; without PASSWORD it is read from standard input."""
     from harebell.admin.accounts import changing
     from harebell.auth.users import User
@@ -94,7 +86,7 @@ def add(
         context.users.give(user, secrets)
     context.log("info", f"Created user '{name}'")
     context.broker.events.note("user.created", {"name": name})
-    return _row(user)
+    return row_of(_COLUMNS, user)
 
 
 def closed_clause(outcome: Mapping[str, Any]) -> str:
@@ -123,7 +115,7 @@ def delete(context: AdminContext, name: str) -> Slices[Row]:
 
 
 @USERS.command(verb="password", tag=ADMINISTRATOR, done="the password of user '{name}' was changed")
-def set_password(context: AdminContext, name: str, password: Password) -> Slices[UserRow]:
+def set_password(context: AdminContext, name: str, password: Password) -> Slices[Row]:
     """Change a password; without PASSWORD it is read from standard input."""
     from harebell.admin.accounts import changing
 
@@ -135,7 +127,7 @@ def set_password(context: AdminContext, name: str, password: Password) -> Slices
         context.users.give(user, secrets)
     context.log("info", f"Successfully changed password for user '{user.name}'")
     context.broker.events.note("user.password.changed", {"name": user.name})
-    return _row(user)
+    return row_of(_COLUMNS, user)
 
 
 @USERS.command(tag=ADMINISTRATOR, done="user '{name}' can log in with this password", place=HERE)
@@ -155,7 +147,7 @@ def set_tags(
     context: AdminContext,
     name: str,
     tags: Annotated[list[str], Argument(metavar="[TAG]...", form=Form.WORDS)],
-) -> UserRow:
+) -> Row:
     """Give a user these tags and no other."""
     from harebell.admin.accounts import changing
 
@@ -166,7 +158,7 @@ def set_tags(
         "info", f"Successfully set user tags for user '{user.name}' to [{','.join(user.tags)}]"
     )
     context.broker.events.note("user.tags.set", {"name": user.name, "tags": user.tags})
-    return _row(user)
+    return row_of(_COLUMNS, user)
 
 
 # --- over HTTP ------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 from harebell.admin.catalog import TRACE, VHOSTS
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, Argument, Form, Row
@@ -33,31 +33,17 @@ Durability = Annotated[
 ]
 
 
-class VHostRow(TypedDict):
-    """A vhost, and how much is in it."""
-
-    name: str
-    store: int
-    description: str
-    tags: list[str]
-    default_queue_type: str
-    durability: str
-    tracing: bool
-    queues: int
-    exchanges: int
-    messages: int
-    messages_ready: int
-    messages_unacknowledged: int
-    messages_details: Row
-    messages_ready_details: Row
-    messages_unacknowledged_details: Row
-    message_stats: Row
-    recv_oct: int
-    recv_oct_details: Row
-    send_oct: int
-    send_oct_details: Row
-    cluster_state: dict[str, str]
-    metadata: Row
+_COUNTED = (
+    *("messages_details", "messages_ready_details", "messages_unacknowledged_details"),
+    *("message_stats", "recv_oct", "recv_oct_details", "send_oct", "send_oct_details"),
+)
+"""Members that `stats_of` counts."""
+_COLUMNS = (
+    *("name", "store", "description", "tags", "default_queue_type", "durability", "tracing"),
+    *("queues", "exchanges", "messages", "messages_ready", "messages_unacknowledged"),
+    *(*_COUNTED, "cluster_state", "metadata"),
+)
+"""A vhost, and how much is in it."""
 
 
 _SHOWN = (
@@ -66,7 +52,7 @@ _SHOWN = (
 )
 
 
-def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> Slices[VHostRow]:
+def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> Slices[Row]:
     """Return a vhost; `stats` are those of `stats_of`, if it is one of several."""
     from harebell.admin.commands.overview import stats_of, totals_of
 
@@ -86,14 +72,7 @@ def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> Slice
         "messages": totals.ready + totals.unacknowledged + totals.leased,
         "messages_ready": totals.ready,
         "messages_unacknowledged": totals.unacknowledged,
-        "messages_details": counted["messages_details"],
-        "messages_ready_details": counted["messages_ready_details"],
-        "messages_unacknowledged_details": counted["messages_unacknowledged_details"],
-        "message_stats": counted["message_stats"],
-        "recv_oct": counted["recv_oct"],
-        "recv_oct_details": counted["recv_oct_details"],
-        "send_oct": counted["send_oct"],
-        "send_oct_details": counted["send_oct_details"],
+        **{name: counted[name] for name in _COUNTED},
         "cluster_state": {context.broker.events.node: "running"},
         "metadata": {
             "description": metadata.description,
@@ -103,8 +82,8 @@ def _row(context: AdminContext, vhost: VHost, stats: Row | None = None) -> Slice
     }
 
 
-@VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=VHostRow, shown=_SHOWN)
-def list_vhosts(context: AdminContext) -> Slices[list[VHostRow]]:
+@VHOSTS.listing("vhosts", "GET /api/vhosts", tag=MANAGEMENT, row=_COLUMNS, shown=_SHOWN)
+def list_vhosts(context: AdminContext) -> Slices[list[Row]]:
     """List vhosts by name."""
     from harebell.admin.commands.overview import stats_of
 
@@ -118,7 +97,7 @@ def list_vhosts(context: AdminContext) -> Slices[list[VHostRow]]:
 
 
 @VHOSTS.command("GET /api/vhosts/{name}", tag=MANAGEMENT)
-def show(context: AdminContext, name: str) -> Slices[VHostRow]:
+def show(context: AdminContext, name: str) -> Slices[Row]:
     """Show the vhost NAME."""
     vhost = context.vhost(name)
     if not context.may_see(name):
@@ -156,7 +135,7 @@ def add(
     store: Annotated[
         int | None, Argument("The store of a cluster that it lives in.", "NUMBER")
     ] = None,
-) -> Slices[VHostRow]:
+) -> Slices[Row]:
     """Add a vhost, which no user may open until there are permissions."""
     from harebell.model.settings.metadata import Metadata
 
@@ -183,7 +162,7 @@ def set_vhost(
     tags: Tags = None,
     default_queue_type: QueueType = None,
     durability: Durability = None,
-) -> Slices[VHostRow]:
+) -> Slices[Row]:
     """Change the metadata of a vhost; an empty text removes it."""
     vhost = context.vhost(name)
     vhost.set_metadata(_changed(vhost.metadata, description, tags, default_queue_type, durability))
@@ -273,7 +252,7 @@ def _forget_permissions(context: AdminContext, vhost: str) -> None:
 ForVhost = Annotated[str, Argument("The vhost it is for.", "NAME")]
 
 
-def _trace(context: AdminContext, name: str, *, on: bool) -> Slices[VHostRow]:
+def _trace(context: AdminContext, name: str, *, on: bool) -> Slices[Row]:
     from msgspec.structs import replace
 
     vhost = context.vhost(name)
@@ -283,13 +262,13 @@ def _trace(context: AdminContext, name: str, *, on: bool) -> Slices[VHostRow]:
 
 
 @TRACE.command(verb="on", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is on")
-def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Slices[VHostRow]:
+def trace_on(context: AdminContext, vhost: ForVhost = "/") -> Slices[Row]:
     """Begin to trace a vhost, also after a restart, until `trace off`."""
     return _trace(context, vhost, on=True)
 
 
 @TRACE.command(verb="off", tag=ADMINISTRATOR, done="tracing of vhost '{vhost}' is off")
-def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Slices[VHostRow]:
+def trace_off(context: AdminContext, vhost: ForVhost = "/") -> Slices[Row]:
     """Stop tracing a vhost."""
     return _trace(context, vhost, on=False)
 

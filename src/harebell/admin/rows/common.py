@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from typing import Any
+
+Columns = Mapping[str, Callable[..., Any]]
+"""The columns of a list by their names: what makes each, from what the row is about."""
 
 _MS = 1000
 GARBAGE_COLLECTION = {
@@ -15,6 +20,11 @@ GARBAGE_COLLECTION = {
 """RabbitMQ shows the collector of a process of Erlang, and tools read it. There is none here."""
 NO_RATE = {"rate": 0.0}
 """The rate of the steps ("reductions") that a process of Erlang has done."""
+
+
+def row_of(columns: Columns, *about: Any) -> dict[str, Any]:
+    """Return a row with all columns."""
+    return {name: make(*about) for name, make in columns.items()}
 
 
 def moment(ms: int) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
+from harebell.admin.command import Row
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
 from harebell.admin.statistics import Range, message_stats, with_details
 
@@ -18,54 +19,21 @@ _STATES = {"open": "running"}
 _MS = 1000
 
 
-class ConnectionRow(TypedDict):
-    """What there is to say about a connection."""
-
-    name: str
-    user: str
-    vhost: str
-    state: str
-    channels: int
-    protocol: str
-    peer_host: str
-    peer_port: int
-    host: str
-    port: int
-    ssl: bool
-    timeout: int
-    frame_max: int
-    channel_max: int
-    client_properties: dict[str, Any]
-    connected_seconds: float
-    connected_at: int
-    user_provided_name: str
-    user_who_performed_action: str
-    auth_mechanism: str
-    node: str
-    type: str
-    recv_oct: int
-    recv_oct_details: dict[str, Any]
-    recv_cnt: int
-    send_oct: int
-    send_oct_details: dict[str, Any]
-    send_cnt: int
-    send_pend: int
-    kept_bytes: int
-    ssl_protocol: str | None
-    ssl_key_exchange: str | None
-    ssl_cipher: str | None
-    ssl_hash: str | None
-    peer_cert_subject: str | None
-    peer_cert_issuer: str | None
-    peer_cert_validity: str | None
-    garbage_collection: dict[str, int]
-    reductions: int
-    reductions_details: dict[str, float]
+CONNECTION_COLUMNS = (
+    *("name", "user", "vhost", "state", "channels", "protocol", "peer_host", "peer_port", "host"),
+    *("port", "ssl", "timeout", "frame_max", "channel_max", "client_properties"),
+    *("connected_seconds", "connected_at", "user_provided_name", "user_who_performed_action"),
+    *("auth_mechanism", "node", "type", "recv_oct", "recv_oct_details", "recv_cnt", "send_oct"),
+    *("send_oct_details", "send_cnt", "send_pend", "kept_bytes", "ssl_protocol"),
+    *("ssl_key_exchange", "ssl_cipher", "ssl_hash", "peer_cert_subject", "peer_cert_issuer"),
+    *("peer_cert_validity", "garbage_collection", "reductions", "reductions_details"),
+)
+"""What there is to say about a connection."""
 
 
 def connection_row(
     context: AdminContext, connection: BaseConnection, period: Range | None = None
-) -> ConnectionRow:
+) -> Row:
     """What there is to say about a connection."""
     from harebell.front.common.kept import kept_bytes
     from harebell.wire import shown
@@ -124,33 +92,14 @@ def connection_row(
     }
 
 
-class ChannelRow(TypedDict):
-    """What there is to say about a channel."""
-
-    name: str
-    connection: str
-    number: int
-    user: str
-    vhost: str
-    transactional: bool
-    confirm: bool
-    consumer_count: int
-    messages_unacknowledged: int
-    messages_unconfirmed: int
-    messages_uncommitted: int
-    acks_uncommitted: int
-    prefetch_count: int
-    global_prefetch_count: int
-    state: str
-    node: str
-    connection_details: dict[str, Any]
-    user_who_performed_action: str
-    message_stats: dict[str, Any]
-    idle_since: str | None
-    pending_raft_commands: int
-    garbage_collection: dict[str, int]
-    reductions: int
-    reductions_details: dict[str, float]
+CHANNEL_COLUMNS = (
+    *("name", "connection", "number", "user", "vhost", "transactional", "confirm"),
+    *("consumer_count", "messages_unacknowledged", "messages_unconfirmed", "messages_uncommitted"),
+    *("acks_uncommitted", "prefetch_count", "global_prefetch_count", "state", "node"),
+    *("connection_details", "user_who_performed_action", "message_stats", "idle_since"),
+    *("pending_raft_commands", "garbage_collection", "reductions", "reductions_details"),
+)
+"""What there is to say about a channel."""
 
 
 def channel_name(connection: BaseConnection, channel: AnyChannel) -> str:
@@ -163,7 +112,7 @@ def channel_row(
     connection: BaseConnection,
     channel: AnyChannel,
     period: Range | None = None,
-) -> ChannelRow:
+) -> Row:
     """What there is to say about a channel."""
     confirms, transaction, counters = channel.confirms, channel.transaction, channel.counters
     publishes, acks = (0, 0) if transaction is None else transaction.pending()
@@ -202,31 +151,17 @@ def channel_row(
     }
 
 
-class ConsumerRow(TypedDict):
-    """What there is to say about a consumer."""
-
-    vhost: str
-    queue_name: str
-    channel: str
-    consumer_tag: str
-    ack_required: bool
-    exclusive: bool
-    priority: int
-    prefetch_count: int
-    messages_unacknowledged: int
-    arguments: dict[str, Any]
-    active: bool
-    activity_status: str
-    offset: int | None
-    offset_lag: int | None
-    queue: dict[str, str]
-    channel_details: dict[str, Any]
-    user_who_performed_action: str
+CONSUMER_COLUMNS = (
+    *("vhost", "queue_name", "channel", "consumer_tag", "ack_required", "exclusive", "priority"),
+    *("prefetch_count", "messages_unacknowledged", "arguments", "active", "activity_status"),
+    *("offset", "offset_lag", "queue", "channel_details", "user_who_performed_action"),
+)
+"""What there is to say about a consumer."""
 
 
 def consumer_row(
     context: AdminContext, connection: BaseConnection, channel: AnyChannel, consumer: Consumer
-) -> ConsumerRow:
+) -> Row:
     """What there is to say about a consumer."""
     # Imported here: commands are described without loading a broker.
     from harebell.model.queue.stream import StreamQueue

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
+from harebell.admin.command import Row
 from harebell.admin.rows.lazy import LazyRow
 from harebell.admin.statistics import Range, with_details
 
@@ -14,20 +15,11 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 
-class ExchangeRow(TypedDict):
-    """What there is to say about an exchange."""
-
-    vhost: str
-    name: str
-    type: str
-    durable: bool
-    auto_delete: bool
-    internal: bool
-    arguments: dict[str, Any]
-    policy: str
-    messages_delayed: int
-    message_stats: dict[str, Any]
-    user_who_performed_action: str
+EXCHANGE_COLUMNS = (
+    *("vhost", "name", "type", "durable", "auto_delete", "internal", "arguments", "policy"),
+    *("messages_delayed", "message_stats", "user_who_performed_action"),
+)
+"""What there is to say about an exchange."""
 
 
 _QUICK: dict[str, Callable[[AdminContext, VHost, Exchange], Any]] = {
@@ -45,7 +37,7 @@ def listed_row(context: AdminContext, vhost: VHost, exchange: Exchange) -> LazyR
 
 def exchange_row(
     context: AdminContext, vhost: VHost, exchange: Exchange, period: Range | None = None
-) -> ExchangeRow:
+) -> Row:
     """What there is to say about an exchange."""
     from harebell.model.exchange.delayed import DelayedExchange
     from harebell.wire.json_values import shown_table

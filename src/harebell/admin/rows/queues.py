@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.admin.command import Row
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
@@ -17,56 +17,21 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 
-class QueueRow(TypedDict):
-    """What there is to say about a queue."""
-
-    vhost: str
-    name: str
-    type: str
-    durable: bool
-    auto_delete: bool
-    exclusive: bool
-    owner: str
-    arguments: dict[str, Any]
-    policy: str
-    operator_policy: str
-    effective_policy_definition: dict[str, Any]
-    messages_ready: int
-    messages_unacknowledged: int
-    messages_delayed: int
-    messages_leased: int
-    messages: int
-    consumers: int
-    durability: str
-    state: str
-    node: str
-    messages_details: dict[str, Any]
-    messages_ready_details: dict[str, Any]
-    messages_unacknowledged_details: dict[str, Any]
-    message_stats: dict[str, Any]
-    idle_since: str | None
-    consumer_utilisation: float
-    consumer_capacity: float
-    exclusive_consumer_tag: str | None
-    single_active_consumer_tag: str | None
-    head_message_timestamp: int | None
-    memory: int
-    message_bytes: int
-    message_bytes_ready: int
-    message_bytes_unacknowledged: int
-    message_bytes_ram: int
-    message_bytes_persistent: int
-    message_bytes_paged_out: int
-    messages_ram: int
-    messages_ready_ram: int
-    messages_unacknowledged_ram: int
-    messages_persistent: int
-    messages_paged_out: int
-    recoverable_slaves: list[str] | None
-    backing_queue_status: dict[str, Any]
-    garbage_collection: dict[str, int]
-    reductions: int
-    reductions_details: dict[str, float]
+QUEUE_COLUMNS = (
+    *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
+    *("policy", "operator_policy", "effective_policy_definition", "messages_ready"),
+    *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages", "consumers"),
+    *("durability", "state", "node", "messages_details", "messages_ready_details"),
+    *("messages_unacknowledged_details", "message_stats", "idle_since", "consumer_utilisation"),
+    *("consumer_capacity", "exclusive_consumer_tag", "single_active_consumer_tag"),
+    *("head_message_timestamp", "memory", "message_bytes", "message_bytes_ready"),
+    *("message_bytes_unacknowledged", "message_bytes_ram", "message_bytes_persistent"),
+    *("message_bytes_paged_out", "messages_ram", "messages_ready_ram"),
+    *("messages_unacknowledged_ram", "messages_persistent", "messages_paged_out"),
+    *("recoverable_slaves", "backing_queue_status", "garbage_collection", "reductions"),
+    *("reductions_details",),
+)
+"""What there is to say about a queue."""
 
 
 class QueueRanges(NamedTuple):
@@ -87,7 +52,7 @@ _OBJECT_BYTES = 1_400
 
 def queue_row(
     context: AdminContext, vhost: VHost, queue: Queue, period: QueueRanges | None = None
-) -> QueueRow:
+) -> Row:
     """What there is to say about a queue."""
     from harebell.model.queue.arguments import queue_type
     from harebell.wire.json_values import shown_table

@@ -157,13 +157,13 @@ class _Parser:
         while self._takes("OR"):
             tests.append(self._conjunction())
         self._depth -= 1
-        return tests[0] if len(tests) == 1 else _any(tests)
+        return tests[0] if len(tests) == 1 else _combined(tests, decisive=True)
 
     def _conjunction(self) -> Test:
         tests = [self._negation()]
         while self._takes("AND"):
             tests.append(self._negation())
-        return tests[0] if len(tests) == 1 else _all(tests)
+        return tests[0] if len(tests) == 1 else _combined(tests, decisive=False)
 
     def _negation(self) -> Test:
         if self._takes("NOT"):
@@ -211,7 +211,9 @@ class _Parser:
             low = self._operand()
             self._expect("AND", "between the two values of BETWEEN")
             high = self._operand()
-            return _all([_compared(">=", left, low), _compared("<=", left, high)])
+            return _combined(
+                [_compared(">=", left, low), _compared("<=", left, high)], decisive=False
+            )
         if self._takes("LIKE"):
             return self._matched(left, like)
         if self._takes("RLIKE", "REGEXP"):
@@ -224,7 +226,7 @@ class _Parser:
         while self._takes(","):
             tests.append(_compared("=", left, self._literal()))
         self._expect(")", "at the end of the list")
-        return _any(tests)
+        return _combined(tests, decisive=True)
 
     def _matched(self, left: _Operand, compiled: Callable[[str], Match]) -> Test:
         token = self._take()
@@ -369,27 +371,16 @@ def _opposite(test: Test) -> Test:
     return opposite
 
 
-def _all(tests: list[Test]) -> Test:
-    def test_all(subject: Subject) -> Truth:
+def _combined(tests: list[Test], decisive: bool) -> Test:
+    """Return the test that all hold (`decisive` is False), or that one of them does (True)."""
+
+    def test_combined(subject: Subject) -> Truth:
         unknown = False
         for test in tests:
             truth = test(subject)
-            if truth is False:
-                return False
+            if truth is decisive:
+                return decisive
             unknown = unknown or truth is None
-        return None if unknown else True
+        return None if unknown else not decisive
 
-    return test_all
-
-
-def _any(tests: list[Test]) -> Test:
-    def test_any(subject: Subject) -> Truth:
-        unknown = False
-        for test in tests:
-            truth = test(subject)
-            if truth is True:
-                return True
-            unknown = unknown or truth is None
-        return None if unknown else False
-
-    return test_any
+    return test_combined

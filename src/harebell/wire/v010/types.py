@@ -39,12 +39,8 @@ _STR16_MAX = 65535
 _INT32 = 1 << 31
 _INT64 = 1 << 63
 
-_FIXED = {
-    **{0x10 * power: 1 << power for power in range(8)},
-    0xC0: 5,
-    0xD0: 9,
-    0xF0: 0,
-}
+FIXED = {**{0x10 * power: 1 << power for power in range(8)}, 0xC0: 5, 0xD0: 9, 0xF0: 0}
+"""The upper half of a code of a fixed width: that width."""
 _VARIABLE = {0x80: 1, 0x90: 2, 0xA0: 4}
 
 BOOLEAN = 0x08
@@ -65,7 +61,7 @@ DEC32 = 0xC8
 DEC64 = 0xD8
 VOID = 0xF0
 
-_NUMBERS = {
+NUMBERS = {
     0x01: struct.Struct(">b"),
     0x02: struct.Struct(">B"),
     0x11: struct.Struct(">h"),
@@ -77,7 +73,11 @@ _NUMBERS = {
     0x32: struct.Struct(">Q"),
     0x33: struct.Struct(">d"),
 }
-_TEXTS = {0x84: "latin-1", 0x94: "latin-1", 0x85: "utf-8", 0x95: "utf-8"} | {
+_TEXTS = {
+    0x84: "latin-1",
+    0x94: "latin-1",
+    0x85: "utf-8",
+    0x95: "utf-8",
     0x86: "utf-16-be",
     0x96: "utf-16-be",
 }
@@ -113,7 +113,7 @@ def cut_off(announced: int, available: int) -> Malformed:
 def extent(data: bytes, code: int, offset: int, end: int) -> tuple[int, int]:
     """Return where the bytes of a value of that type begin and end, without its length."""
     group = code & 0xF0
-    width = _FIXED.get(group)
+    width = FIXED.get(group)
     if width is None:
         prefix = _VARIABLE.get(group)
         if prefix is None:
@@ -137,7 +137,7 @@ def read_value(data: bytes, code: int, offset: int, end: int, depth: int = 1) ->
         Malformed: the bytes do not fit the type.
     """
     start, after = extent(data, code, offset, end)
-    number = _NUMBERS.get(code)
+    number = NUMBERS.get(code)
     if number is not None:
         return number.unpack_from(data, start)[0], after
     if code in _TEXTS:
@@ -238,7 +238,8 @@ def read_datetime(seconds: int) -> datetime | Timestamp:
     return _EPOCH + timedelta(seconds=seconds)
 
 
-def _read_decimal(data: bytes, offset: int, end: int, depth: int) -> Decimal:
+def read_decimal(data: bytes, offset: int, end: int, depth: int = 1) -> Decimal:
+    """Decode a decimal: its scale in an octet, and its digits."""
     digits = int.from_bytes(data[offset + 1 : end], signed=True)
     parts = tuple(int(digit) for digit in str(abs(digits)))
     return Decimal((int(digits < 0), parts, -data[offset]))
@@ -251,8 +252,8 @@ _READERS: dict[int, Callable[[bytes, int, int, int], Any]] = {
     MAP: read_map,
     LIST: read_list,
     ARRAY: read_array,
-    DEC32: _read_decimal,
-    DEC64: _read_decimal,
+    DEC32: read_decimal,
+    DEC64: read_decimal,
     VOID: lambda data, at, end, depth: None,
     0xF1: lambda data, at, end, depth: True,
 }
@@ -414,7 +415,7 @@ def _write_decimal(value: Decimal, key: str, width: int) -> bytes:
 
 def _write_plain(code: int, value: Any, key: str) -> bytes:
     """Encode a number, a text or bytes."""
-    number = _NUMBERS.get(code)
+    number = NUMBERS.get(code)
     if number is not None:
         try:
             return number.pack(value)
@@ -431,7 +432,7 @@ def _write_plain(code: int, value: Any, key: str) -> bytes:
     prefix = _VARIABLE.get(code & 0xF0)
     # The upper half of a code says how its values are delimited, for every type.
     if prefix is None:
-        if len(octets) != _FIXED.get(code & 0xF0):
+        if len(octets) != FIXED.get(code & 0xF0):
             raise ValueError(f"{key!r}: {octets!r} has not the width of type {code:#04x}")
         return octets
     return sized(prefix, octets, key)

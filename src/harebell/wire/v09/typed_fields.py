@@ -38,6 +38,7 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES, TABLE_DEPTH
 from harebell.base.values import Long
 from harebell.wire.limits import VOID_ARRAY_ITEMS
+from harebell.wire.v010.types import FIXED, NUMBERS, read_decimal
 from harebell.wire.v09.fields import (
     LongString,
     Malformed,
@@ -64,31 +65,8 @@ class TypedTable(dict[str, Any]):
 
 
 _SIZE = 4
-_NUMBERS = {
-    0x01: struct.Struct(">b"),
-    0x02: struct.Struct(">B"),
-    0x08: struct.Struct(">?"),
-    0x11: struct.Struct(">h"),
-    0x12: struct.Struct(">H"),
-    0x21: struct.Struct(">i"),
-    0x22: struct.Struct(">I"),
-    0x23: struct.Struct(">f"),
-    0x31: struct.Struct(">q"),
-    0x32: struct.Struct(">Q"),
-    0x33: struct.Struct(">d"),
-}
-_OCTETS = {
-    0x00: 1,
-    0x10: 2,
-    0x20: 4,
-    0x30: 8,
-    0x40: 16,
-    0x50: 32,
-    0x60: 64,
-    0x70: 128,
-    0xC0: 5,
-    0xD0: 9,
-}
+_NUMBERS = {**NUMBERS, 0x08: struct.Struct(">?")}
+_OCTETS = {code: width for code, width in FIXED.items() if width}
 _CHAR, _UTF32_CHAR, _DATETIME, _UUID, _VOID = 0x04, 0x27, 0x38, 0x48, 0xF0
 _DECIMALS = {0xC8: 5, 0xD8: 9}
 _TABLE, _SEQUENCE, _ARRAY = 0xA8, 0xA9, 0xAA
@@ -241,9 +219,7 @@ def _fixed(octet: int, octets: bytes) -> Any:
     if octet in _NUMBERS:
         return _NUMBERS[octet].unpack(octets)[0]
     if octet in _DECIMALS:
-        digits = int.from_bytes(octets[1:], signed=True)
-        parts = tuple(int(digit) for digit in str(abs(digits)))
-        return Decimal((1 if digits < 0 else 0, parts, -octets[0]))
+        return read_decimal(octets, 0, len(octets))
     if octet == _CHAR:
         return octets.decode(_CHARSETS[4])
     if octet == _UTF32_CHAR:

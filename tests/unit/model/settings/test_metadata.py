@@ -45,7 +45,7 @@ def test_a_broker_brings_the_metadata_of_every_vhost_back() -> None:
     broker.add_vhost("v", FULL)
     again = Broker(store, Gauge(), headers_of)
     again.restore()
-    assert again.vhosts["/"].tracing
+    assert again.vhosts["/"].metadata.tracing
     assert again.vhosts["/"].default_queue_type == ""
     assert again.vhosts["v"].metadata == FULL
     assert again.vhosts["v"].default_queue_type == "quorum"

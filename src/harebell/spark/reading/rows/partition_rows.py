@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 
 import pyarrow as pa
 from pyspark.sql.datasource import InputPartition
@@ -228,11 +228,7 @@ class PartitionRows:
                     group=one.group,
                     epoch=one.epoch,
                     claim=one.claim,
-                    routing_key=self.filters.routing_key,
-                    routing_key_prefix=self.filters.routing_key_prefix,
-                    since=self.filters.since,
-                    until=self.filters.until,
-                    where=self.filters.where,
+                    **asdict(self.filters),
                 ):
                     if batch.lost:
                         _LOG.warning(
