@@ -19,12 +19,14 @@ from harebell.spark.options.values import (
     OptionError,
     Reader,
     choice,
+    option,
     problems,
     read_flag,
     read_queue,
     read_seconds,
     read_seconds_or_none,
     read_text,
+    table_of,
     unknown,
     whole,
 )
@@ -33,6 +35,16 @@ EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE = "exactly-once", "publishing-id", "a
 FAIL, DROP, DEAD_LETTER = "fail", "drop", "dead-letter"
 _OF_SPARK = ("checkpointLocation", "queryName", "outputMode")
 """Options that Spark adds to the sink's own."""
+
+
+def _read_name(name: str, value: str) -> str:
+    if len(value.encode()) > NAME_BYTES:
+        raise OptionError(f"the option {name} must have at most {NAME_BYTES} bytes")
+    return value
+
+
+def _read_given_name(name: str, value: str) -> str:
+    return _read_name(name, read_text(name, value))
 
 
 @dataclass(frozen=True)
@@ -59,21 +71,21 @@ class SinkOptions:
     """
 
     url: URL = field(repr=False)
-    exchange: str | None = None
-    routing_key: str | None = None
-    super_stream: bool = False
-    delivery: str | None = None
-    mandatory: bool = True
-    dead_letter: str = ""
-    bad_rows: str = FAIL
-    persistent: bool = True
-    confirm_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
-    reconnect_timeout: float = limits.SPARK_RECONNECT_SECONDS
-    connection_wait: float = limits.SPARK_CONNECTION_WAIT_SECONDS
-    max_in_flight: int = client_limits.PUBLISH_WINDOW
-    ignore_unknown: bool = False
-    publisher: str | None = None
-    version: int | None = None
+    exchange: str | None = option(_read_name)
+    routing_key: str | None = option(_read_name)
+    super_stream: bool = option(read_queue, False)
+    delivery: str | None = option(choice(EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE))
+    mandatory: bool = option(read_flag, True)
+    dead_letter: str = option(_read_given_name, "")
+    bad_rows: str = option(choice(FAIL, DROP, DEAD_LETTER), FAIL)
+    persistent: bool = option(read_flag, True)
+    confirm_timeout: float = option(read_seconds, limits.SPARK_FETCH_TIMEOUT_SECONDS)
+    reconnect_timeout: float = option(read_seconds_or_none, limits.SPARK_RECONNECT_SECONDS)
+    connection_wait: float = option(read_seconds, limits.SPARK_CONNECTION_WAIT_SECONDS)
+    max_in_flight: int = option(whole(1, limits.SPARK_IN_FLIGHT_MAX), client_limits.PUBLISH_WINDOW)
+    ignore_unknown: bool = option(read_flag, False, "ignoreUnknownColumns")
+    publisher: str | None = option(_read_given_name, None, "txnAppId")
+    version: int | None = option(whole(0, limits.SPARK_TXN_VERSION_MAX), None, "txnVersion")
 
     @property
     def delivery_mode(self) -> int:
@@ -154,34 +166,10 @@ def _checked(read: dict[str, Any]) -> SinkOptions:
     return options
 
 
-def _read_name(name: str, value: str) -> str:
-    if len(value.encode()) > NAME_BYTES:
-        raise OptionError(f"the option {name} must have at most {NAME_BYTES} bytes")
-    return value
-
-
-def _read_given_name(name: str, value: str) -> str:
-    return _read_name(name, read_text(name, value))
-
-
 _TABLE: dict[str, tuple[str, Reader]] = {
     **ACCESS,
-    "exchange": ("exchange", _read_name),
-    "routingKey": ("routing_key", _read_name),
+    **table_of(SinkOptions),
     "queue": ("queue", read_queue),
-    "superStream": ("super_stream", read_queue),
-    "delivery": ("delivery", choice(EXACTLY_ONCE, PUBLISHING_ID, AT_LEAST_ONCE)),
-    "mandatory": ("mandatory", read_flag),
-    "deadLetter": ("dead_letter", _read_given_name),
-    "badRows": ("bad_rows", choice(FAIL, DROP, DEAD_LETTER)),
-    "persistent": ("persistent", read_flag),
-    "confirmTimeout": ("confirm_timeout", read_seconds),
-    "reconnectTimeout": ("reconnect_timeout", read_seconds_or_none),
-    "connectionWait": ("connection_wait", read_seconds),
-    "maxInFlight": ("max_in_flight", whole(1, limits.SPARK_IN_FLIGHT_MAX)),
-    "ignoreUnknownColumns": ("ignore_unknown", read_flag),
-    "txnAppId": ("publisher", _read_given_name),
-    "txnVersion": ("version", whole(0, limits.SPARK_TXN_VERSION_MAX)),
 }
 _READERS = {name.lower(): reader for name, reader in _TABLE.items()}
 SINK_NAMES = {name.lower(): name for name in (*_TABLE, *_OF_SPARK)}

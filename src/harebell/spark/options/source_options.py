@@ -27,6 +27,7 @@ from harebell.spark.options.values import (
     OptionError,
     Reader,
     choice,
+    option,
     problems,
     read_directory,
     read_flag,
@@ -37,6 +38,7 @@ from harebell.spark.options.values import (
     read_seconds,
     read_size,
     read_text,
+    table_of,
     unknown,
     whole,
 )
@@ -55,6 +57,93 @@ DISCARD = "discard"
 BINARY, TEXT, JSON = "binary", "text", "json"
 AMQP, KAFKA = "amqp", "kafka"
 BY_KEY = "key"
+
+
+def _read_pattern(name: str, value: str) -> str:
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise OptionError(f"the option {name} is no regular expression: {error}") from None
+    return read_text(name, value)
+
+
+def _read_key(name: str, value: str) -> str:
+    column, dot, field = value.partition(".")
+    if value == "routing_key" or (column == "headers" and field):
+        return value
+    if column == "properties" and dot:
+        if field in PROPERTY_FIELDS:
+            return value
+        near = nearest(field.lower(), PROPERTY_FIELDS)
+        mend = f"did you mean properties.{near}?" if near else f"one of {_listed(PROPERTY_FIELDS)}"
+        raise OptionError(f"the option {name} names no property, {field!r}: {mend}")
+    raise OptionError(
+        f"the option {name} must be routing_key, properties.NAME or headers.NAME, not {value!r}"
+    )
+
+
+def _read_format(name: str, value: str) -> str:
+    known = value.strip().lower()
+    if known in _PACKAGES:
+        raise OptionError(
+            f"the option {name} cannot be {known}: read binary bodies and decode them in the "
+            f"query with from_{known}(value, ...) of Spark's package spark-{known}"
+        )
+    return choice(BINARY, TEXT, JSON)(name, value)
+
+
+def _read_prefix(name: str, value: str) -> str:
+    if not value.strip() or len(value.encode()) > _PREFIX_BYTES:
+        raise OptionError(
+            f"the option {name} must be a name of 1 to {_PREFIX_BYTES} bytes, which begins the "
+            "names of lease groups and connections"
+        )
+    return value
+
+
+def _read_condition(name: str, value: str) -> str:
+    try:
+        condition = compile_filter(value)
+    except FilterError as error:
+        raise OptionError(f"the option {name} is no condition: {error}") from None
+    for column in ("age", "state"):
+        if column in condition.columns:
+            raise OptionError(
+                f"the option {name} cannot use {column}, which changes while a message waits: a "
+                "task that reads again would get other rows"
+            )
+    return value
+
+
+def _read_tier(name: str, value: str) -> str:
+    place = read_text(name, value).strip()
+    # A path means the same on executors.
+    return place if "://" in place else str(Path(place).expanduser().resolve())
+
+
+def _read_exchange(name: str, value: str) -> str:
+    if not value or len(value.encode()) > NAME_BYTES:
+        raise OptionError(
+            f"the option {name} must be an exchange's name of 1 to {NAME_BYTES} bytes: no queue "
+            "can be bound to the default exchange"
+        )
+    return value
+
+
+_PACKAGES = ("avro", "protobuf")
+# A group's name ends with a UUID in hexadecimal digits.
+_PREFIX_BYTES = NAME_BYTES - len("-") - 32
+
+
+def _read_lease(name: str, value: str) -> float:
+    seconds = read_seconds(name, value)
+    max_seconds = base_limits.LEASE_TIMEOUT_MAX_MS / 1000
+    if seconds > max_seconds:
+        raise OptionError(
+            f"the option {name} must be at most {max_seconds / 3600:g}h, for which a broker keeps "
+            f"a lease, not {value!r}"
+        )
+    return seconds
 
 
 @dataclass(frozen=True)
@@ -113,51 +202,53 @@ class Options:
 
     queue: str
     url: URL = field(repr=False)
-    queues: tuple[str, ...] = ()
-    pattern: str | None = None
-    super_stream: str | None = None
-    exchange: str | None = None
-    binding_keys: tuple[str, ...] = ()
-    dead_letters_of: str | None = None
-    stream_max_age: float = limits.SPARK_STREAM_SECONDS
-    stream_max_bytes: int | None = None
-    stream_expires: float = limits.SPARK_STREAM_SECONDS
-    delivery: str | None = None
-    starting: OffsetLimits = NO_LIMITS
-    ending: OffsetLimits = NO_LIMITS
-    strategy: str = "error"
-    max_offsets_per_trigger: int = limits.SPARK_ROWS_PER_TRIGGER
-    max_bytes_per_trigger: int | None = None
-    min_offsets_per_trigger: int = 0
-    max_trigger_delay: float = limits.SPARK_TRIGGER_DELAY_SECONDS
-    prefetch: int | None = None
-    fetch_timeout: float = limits.SPARK_FETCH_TIMEOUT_SECONDS
-    max_connections: int | None = None
-    connection_wait: float = limits.SPARK_CONNECTION_WAIT_SECONDS
-    long_poll_ms: int = int(limits.SPARK_LONG_POLL_SECONDS * 1000)
-    rows_per_batch: int = limits.SPARK_ROWS_PER_BATCH
-    min_partitions: int | None = None
-    max_records_per_partition: int | None = None
-    partition_by: str = "range"
-    ordering_key: str | None = None
-    fail_on_data_loss: bool = True
-    group: str | None = None
-    group_prefix: str = GROUP_PREFIX
-    lease_timeout: float = limits.SPARK_LEASE_SECONDS
-    compression: str = "none"
-    pushdown: bool = False
-    where: str | None = None
-    unmatched: str | None = None
-    tier: str | None = field(default=None, repr=False)
-    spool_dir: Path | None = None
-    columns: str = AMQP
-    include_headers: bool = True
-    include_properties: bool = True
-    include_headers_json: bool = False
-    include_raw_headers: bool = False
-    body_format: str = BINARY
-    body_schema: str | None = None
-    mode: str = "PERMISSIVE"
+    queues: tuple[str, ...] = option(read_queues, ())
+    pattern: str | None = option(_read_pattern, None, "queuePattern")
+    super_stream: str | None = option(read_queue)
+    exchange: str | None = option(_read_exchange)
+    binding_keys: tuple[str, ...] = option(read_keys, ())
+    dead_letters_of: str | None = option(read_queue)
+    stream_max_age: float = option(read_seconds, limits.SPARK_STREAM_SECONDS)
+    stream_max_bytes: int | None = option(read_size)
+    stream_expires: float = option(read_seconds, limits.SPARK_STREAM_SECONDS)
+    delivery: str | None = option(choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE))
+    starting: OffsetLimits = option(bounds.read_offset_limits, NO_LIMITS, "startingOffsets")
+    ending: OffsetLimits = option(bounds.read_offset_limits, NO_LIMITS, "endingOffsets")
+    strategy: str = option(choice("error", "latest"), "error", "startingOffsetsByTimestampStrategy")
+    max_offsets_per_trigger: int = option(whole(1), limits.SPARK_ROWS_PER_TRIGGER)
+    max_bytes_per_trigger: int | None = option(read_size)
+    min_offsets_per_trigger: int = option(whole(1), 0)
+    max_trigger_delay: float = option(read_seconds, limits.SPARK_TRIGGER_DELAY_SECONDS)
+    prefetch: int | None = option(whole(1))
+    fetch_timeout: float = option(read_seconds, limits.SPARK_FETCH_TIMEOUT_SECONDS)
+    max_connections: int | None = option(whole(1, limits.SPARK_CONNECTIONS_MAX))
+    connection_wait: float = option(read_seconds, limits.SPARK_CONNECTION_WAIT_SECONDS)
+    long_poll_ms: int = option(whole(0, 60_000), int(limits.SPARK_LONG_POLL_SECONDS * 1000))
+    rows_per_batch: int = option(
+        whole(1, limits.SPARK_ROWS_PER_BATCH_MAX), limits.SPARK_ROWS_PER_BATCH
+    )
+    min_partitions: int | None = option(whole(1, 10_000))
+    max_records_per_partition: int | None = option(whole(1))
+    partition_by: str = option(choice("range", "queue", "key"), "range")
+    ordering_key: str | None = option(_read_key)
+    fail_on_data_loss: bool = option(read_flag, True)
+    group: str | None = option(read_group)
+    group_prefix: str = option(_read_prefix, GROUP_PREFIX, "groupIdPrefix")
+    lease_timeout: float = option(_read_lease, limits.SPARK_LEASE_SECONDS)
+    compression: str = option(choice("none", "lz4"), "none", "wireCompression")
+    pushdown: bool = option(read_flag, False)
+    where: str | None = option(_read_condition)
+    unmatched: str | None = option(choice(DISCARD))
+    tier: str | None = option(_read_tier, shown=False)
+    spool_dir: Path | None = option(read_directory)
+    columns: str = option(choice(AMQP, KAFKA), AMQP)
+    include_headers: bool = option(read_flag, True)
+    include_properties: bool = option(read_flag, True)
+    include_headers_json: bool = option(read_flag, False)
+    include_raw_headers: bool = option(read_flag, False)
+    body_format: str = option(_read_format, BINARY)
+    body_schema: str | None = option(read_text, None, "schema")
+    mode: str = option(choice("PERMISSIVE", "DROPMALFORMED", "FAILFAST"), "PERMISSIVE")
 
     @property
     def discovers(self) -> bool:
@@ -470,149 +561,18 @@ def _places(read: dict[str, Any], end: str) -> OffsetLimits:
     return offset_limits
 
 
-def _read_pattern(name: str, value: str) -> str:
-    try:
-        re.compile(value)
-    except re.error as error:
-        raise OptionError(f"the option {name} is no regular expression: {error}") from None
-    return read_text(name, value)
-
-
-def _read_key(name: str, value: str) -> str:
-    column, dot, field = value.partition(".")
-    if value == "routing_key" or (column == "headers" and field):
-        return value
-    if column == "properties" and dot:
-        if field in PROPERTY_FIELDS:
-            return value
-        near = nearest(field.lower(), PROPERTY_FIELDS)
-        mend = f"did you mean properties.{near}?" if near else f"one of {_listed(PROPERTY_FIELDS)}"
-        raise OptionError(f"the option {name} names no property, {field!r}: {mend}")
-    raise OptionError(
-        f"the option {name} must be routing_key, properties.NAME or headers.NAME, not {value!r}"
-    )
-
-
 def _listed(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _read_format(name: str, value: str) -> str:
-    known = value.strip().lower()
-    if known in _PACKAGES:
-        raise OptionError(
-            f"the option {name} cannot be {known}: read binary bodies and decode them in the "
-            f"query with from_{known}(value, ...) of Spark's package spark-{known}"
-        )
-    return choice(BINARY, TEXT, JSON)(name, value)
-
-
-def _read_prefix(name: str, value: str) -> str:
-    if not value.strip() or len(value.encode()) > _PREFIX_BYTES:
-        raise OptionError(
-            f"the option {name} must be a name of 1 to {_PREFIX_BYTES} bytes, which begins the "
-            "names of lease groups and connections"
-        )
-    return value
-
-
-def _read_condition(name: str, value: str) -> str:
-    try:
-        condition = compile_filter(value)
-    except FilterError as error:
-        raise OptionError(f"the option {name} is no condition: {error}") from None
-    for column in ("age", "state"):
-        if column in condition.columns:
-            raise OptionError(
-                f"the option {name} cannot use {column}, which changes while a message waits: a "
-                "task that reads again would get other rows"
-            )
-    return value
-
-
-def _read_tier(name: str, value: str) -> str:
-    place = read_text(name, value).strip()
-    # A path means the same on executors.
-    return place if "://" in place else str(Path(place).expanduser().resolve())
-
-
-def _read_exchange(name: str, value: str) -> str:
-    if not value or len(value.encode()) > NAME_BYTES:
-        raise OptionError(
-            f"the option {name} must be an exchange's name of 1 to {NAME_BYTES} bytes: no queue "
-            "can be bound to the default exchange"
-        )
-    return value
-
-
-_PACKAGES = ("avro", "protobuf")
-# A group's name ends with a UUID in hexadecimal digits.
-_PREFIX_BYTES = NAME_BYTES - len("-") - 32
-
-
-def _read_lease(name: str, value: str) -> float:
-    seconds = read_seconds(name, value)
-    max_seconds = base_limits.LEASE_TIMEOUT_MAX_MS / 1000
-    if seconds > max_seconds:
-        raise OptionError(
-            f"the option {name} must be at most {max_seconds / 3600:g}h, for which a broker keeps "
-            f"a lease, not {value!r}"
-        )
-    return seconds
-
-
 _TABLE: dict[str, tuple[str, Reader]] = {
-    "queue": ("queue", read_queue),
-    "queues": ("queues", read_queues),
-    "queuePattern": ("pattern", _read_pattern),
-    "superStream": ("super_stream", read_queue),
-    "exchange": ("exchange", _read_exchange),
-    "bindingKeys": ("binding_keys", read_keys),
-    "deadLettersOf": ("dead_letters_of", read_queue),
-    "streamMaxAge": ("stream_max_age", read_seconds),
-    "streamMaxBytes": ("stream_max_bytes", read_size),
-    "streamExpires": ("stream_expires", read_seconds),
     **ACCESS,
-    "delivery": ("delivery", choice(PEEK, AT_MOST_ONCE, AT_LEAST_ONCE, EXACTLY_ONCE)),
-    "startingOffsets": ("starting", bounds.read_offset_limits),
+    **table_of(Options),
+    "queue": ("queue", read_queue),
     "startingTimestamp": ("starting_time", bounds.read_time),
     "startingOffsetsByTimestamp": ("starting_times", bounds.read_times),
-    "startingOffsetsByTimestampStrategy": ("strategy", choice("error", "latest")),
-    "endingOffsets": ("ending", bounds.read_offset_limits),
     "endingTimestamp": ("ending_time", bounds.read_time),
     "endingOffsetsByTimestamp": ("ending_times", bounds.read_times),
-    "maxOffsetsPerTrigger": ("max_offsets_per_trigger", whole(1)),
-    "maxBytesPerTrigger": ("max_bytes_per_trigger", read_size),
-    "minOffsetsPerTrigger": ("min_offsets_per_trigger", whole(1)),
-    "maxTriggerDelay": ("max_trigger_delay", read_seconds),
-    "prefetch": ("prefetch", whole(1)),
-    "fetchTimeout": ("fetch_timeout", read_seconds),
-    "maxConnections": ("max_connections", whole(1, limits.SPARK_CONNECTIONS_MAX)),
-    "connectionWait": ("connection_wait", read_seconds),
-    "longPollMs": ("long_poll_ms", whole(0, 60_000)),
-    "rowsPerBatch": ("rows_per_batch", whole(1, limits.SPARK_ROWS_PER_BATCH_MAX)),
-    "minPartitions": ("min_partitions", whole(1, 10_000)),
-    "maxRecordsPerPartition": ("max_records_per_partition", whole(1)),
-    "partitionBy": ("partition_by", choice("range", "queue", "key")),
-    "orderingKey": ("ordering_key", _read_key),
-    "failOnDataLoss": ("fail_on_data_loss", read_flag),
-    "group": ("group", read_group),
-    "groupIdPrefix": ("group_prefix", _read_prefix),
-    "leaseTimeout": ("lease_timeout", _read_lease),
-    "wireCompression": ("compression", choice("none", "lz4")),
-    "pushdown": ("pushdown", read_flag),
-    "where": ("where", _read_condition),
-    "unmatched": ("unmatched", choice(DISCARD)),
-    "tier": ("tier", _read_tier),
-    "spoolDir": ("spool_dir", read_directory),
-    "columns": ("columns", choice(AMQP, KAFKA)),
-    "includeHeaders": ("include_headers", read_flag),
-    "includeProperties": ("include_properties", read_flag),
-    "includeHeadersJson": ("include_headers_json", read_flag),
-    "includeRawHeaders": ("include_raw_headers", read_flag),
-    "bodyFormat": ("body_format", _read_format),
-    "schema": ("body_schema", read_text),
-    "mode": ("mode", choice("PERMISSIVE", "DROPMALFORMED", "FAILFAST")),
 }
 _OF_EXCHANGE = ("bindingkeys", "streammaxage", "streammaxbytes", "streamexpires")
 _NOT_OF_TIER = {

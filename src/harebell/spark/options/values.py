@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import field, fields
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,29 @@ _OF_KAFKA = {
 
 class OptionError(HarebellError, ValueError):
     """An option that cannot be used; the text names it."""
+
+
+def option(reader: Reader, default: Any = None, name: str = "", *, shown: bool = True) -> Any:
+    """Return a field of a dataclass of options.
+
+    Args:
+        reader: parses the text of the option.
+        default: the value where the option is not given.
+        name: the name of the option; "" for that of the field in camel case.
+        shown: whether the value may be printed.
+    """
+    return field(default=default, repr=shown, metadata={"reader": reader, "name": name})
+
+
+def table_of(options: type) -> dict[str, tuple[str, Reader]]:
+    """Return the fields that a dataclass of options has by `option`, and their parsers, by name."""
+    table = {}
+    for each in fields(options):
+        if "reader" in each.metadata:
+            first, *words = each.name.split("_")
+            name = each.metadata["name"] or "".join((first, *map(str.capitalize, words)))
+            table[name] = (each.name, each.metadata["reader"])
+    return table
 
 
 def unknown(name: str, names: Mapping[str, str]) -> str:
