@@ -29,7 +29,7 @@ def test_the_default_user_is_made_on_the_first_start_only() -> None:
     found = second.authenticate("orders", "secret", "192.0.2.1")
     assert found == first.get("orders")
     assert found is not None
-    assert found.vhosts == {"/"}
+    assert set(found.permissions) == {"/"}
     assert found.tags == ("administrator",)
 
 
@@ -77,7 +77,7 @@ def test_a_user_without_tags_or_vhosts_comes_back_so() -> None:
     save_user(users.add("plain", "x"), definitions)
     definitions.put("permission", ("/", "gone"), dict.fromkeys(ACTIONS, ""))
     (found,) = loaded(definitions).all()
-    assert (found.name, found.tags, found.vhosts) == ("plain", (), set())
+    assert (found.name, found.tags, found.permissions) == ("plain", (), {})
 
 
 def test_permissions_come_back_as_they_were() -> None:

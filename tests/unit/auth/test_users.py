@@ -17,7 +17,7 @@ def users() -> Users:
 def test_the_right_password_gives_the_user() -> None:
     user = users().authenticate("app", "secret", "192.0.2.1")
     assert user is not None
-    assert (user.name, user.tags, user.vhosts) == ("app", ("monitoring",), {"/", "other"})
+    assert (user.name, user.tags, set(user.permissions)) == ("app", ("monitoring",), {"/", "other"})
     assert "secret" not in user.password_hash
 
 
@@ -58,5 +58,5 @@ def test_adding_again_replaces_the_password() -> None:
 
 
 def test_new_users_may_open_nothing_unless_told() -> None:
-    assert User("x", "").vhosts == set()
+    assert User("x", "").permissions == {}
     assert users().get("no such") is None

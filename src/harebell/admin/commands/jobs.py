@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
@@ -38,8 +38,8 @@ def _started(outcome: Mapping[str, Any]) -> str:
     )
 
 
-def _describe_transfer(verb: str) -> None:
-    """Describe the command that moves or copies messages."""
+def _transferring(verb: str) -> Callable[..., Row]:
+    """Return the command that moves or copies messages."""
 
     @QUEUES.command(
         f"POST /api/queues/{{vhost}}/{{name}}/{verb}",
@@ -62,9 +62,11 @@ def _describe_transfer(verb: str) -> None:
         target = _target(to_queue, to_exchange, routing_key)
         return _start(context, verb, vhost, name, where, *target)
 
+    return transfer
 
-_describe_transfer("move")
-_describe_transfer("copy")
+
+move = _transferring("move")
+copy = _transferring("copy")
 
 
 @QUEUES.command("POST /api/queues/{vhost}/{name}/remove", tag=MANAGEMENT, done=_started, status=200)
