@@ -14,11 +14,9 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
-import amqp
 import pika
 import pytest
 from pika.exceptions import ConnectionClosedByBroker, ProbableAccessDeniedError
@@ -139,31 +137,6 @@ def test_the_vhosts_of_the_broker_itself_stay_there(two: Cluster) -> None:
         assert [row["vhost"] for row in two.connections(two.near)] == ["/"]
         assert eventually(lambda: two.connections(two.far) == [])
     assert eventually(lambda: two.connections(two.near) == [])
-
-
-def test_pika_publishes_with_confirms_and_consumes(two: Cluster) -> None:
-    with closing(pika.BlockingConnection(pika.URLParameters(two.url()))) as connection:
-        channel = connection.channel()
-        channel.confirm_delivery()
-        channel.queue_declare("pika", durable=True)
-        for number in range(200):
-            channel.basic_publish("", "pika", b"%d" % number * 1_000)
-        found = []
-        for method, _, body in channel.consume("pika"):
-            found.append(body)
-            channel.basic_ack(method.delivery_tag)
-            if len(found) == 200:
-                break
-        assert found == [b"%d" % number * 1_000 for number in range(200)]
-        channel.queue_delete("pika")
-
-
-def test_py_amqp_publishes_and_gets(two: Cluster) -> None:
-    with amqp.Connection(two.address, virtual_host="far", connect_timeout=SECONDS) as connection:
-        channel = connection.channel()
-        channel.queue_declare("py-amqp", auto_delete=False)
-        channel.basic_publish(amqp.Message("hello"), routing_key="py-amqp")
-        assert channel.basic_get("py-amqp", no_ack=True).body == "hello"
 
 
 def test_connections_are_counted_and_announced_by_the_owner_alone(two: Cluster) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 from contextlib import closing
 from itertools import count
-from weakref import ref
 
 import pytest
 
@@ -15,7 +14,7 @@ from harebell.store.definitions import _connect
 from tests.sim import vfs
 from tests.sim.database import Database
 from tests.sim.disk import CHANGES, PowerCut, Random, SimDisk
-from tests.sim.faults import CutNth, FailNth
+from tests.sim.faults import CutNth
 
 QUEUE = {"kind": "classic", "identity": "i", "auto_delete": False, "arguments": {"x": 1}}
 
@@ -28,18 +27,6 @@ def _put(database: Database, *names: str) -> None:
 
 def _names(database: Database) -> list[str]:
     return [key[1] for key, _ in database.load("queue")]
-
-
-def test_written_pages_are_on_the_disk_and_read_again() -> None:
-    disk = SimDisk()
-    database = Database(disk)
-    _put(database, "one", "two")
-    assert "definitions.sqlite-wal" in disk.paths()
-    assert all(_names(Database(disk.crash(Random(seed)))) == ["one", "two"] for seed in range(20))
-    database.close()
-    assert disk.handles == {}
-    assert disk.paths() == ["definitions.sqlite"]
-    assert _names(Database(disk)) == ["one", "two"]
 
 
 def test_a_transaction_is_found_whole_or_not_at_all_after_every_operation() -> None:
@@ -72,28 +59,6 @@ def test_a_full_disk_refuses_a_transaction_that_succeeds_when_there_is_room() ->
     assert _names(Database(disk.crash(Random(1)))) == ["one", "two"]
 
 
-@pytest.mark.parametrize("kind", ["write", "sync"])
-def test_an_error_of_the_disk_is_one_of_the_database(kind: str) -> None:
-    disk = SimDisk()
-    database = Database(disk)
-    _put(database, "one")
-    disk.hook = FailNth(1, errno.EIO, (kind,), forever=False)
-    with pytest.raises(OSError, match="disk I/O error") as caught:
-        _put(database, "two")
-    assert caught.value.errno == errno.EIO
-    disk.hook = None
-    assert _names(Database(disk.crash(Random(1)))) in (["one"], ["one", "two"])
-
-
-def test_a_cut_of_power_passes_through_the_database() -> None:
-    disk = SimDisk()
-    database = Database(disk)
-    disk.hook = CutNth(disk, 2, CHANGES)
-    with pytest.raises(PowerCut):
-        _put(database, "one")
-    assert _names(Database(disk.crash(Random(1)))) == []
-
-
 def test_a_database_is_made_whole_or_made_again() -> None:
     for number in count(1):
         disk = SimDisk(seed=number)
@@ -109,23 +74,6 @@ def test_a_database_is_made_whole_or_made_again() -> None:
         else:
             break
     assert number > 50
-
-
-def test_a_dead_process_keeps_its_shared_memory_until_its_connections_are_closed() -> None:
-    disk = SimDisk()
-    database = Database(disk)
-    _put(database, "one")
-    left = {path: disk.content(path) for path in disk.paths()}
-    (shared,) = (each.shared for each in vfs._files.values() if each.disk is disk and each.shared)
-    region = ref(shared.regions[0])
-    del shared
-    vfs.abandon(disk)
-    # SQLite has its address and reads it in this call: without it, that ends the process.
-    assert region() is not None
-    database._real.detach()
-    assert region() is None
-    assert {path: disk.content(path) for path in disk.paths()} == left
-    assert not [each for each in vfs._files.values() if each.disk is disk]
 
 
 def _old(disk: SimDisk) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -87,12 +86,6 @@ def test_java_that_is_too_old_is_no_java(tmp_path: Path) -> None:
     assert "Java 17 or newer" in result.stderr
 
 
-def test_a_purpose_that_is_none_is_answered_with_all_of_them() -> None:
-    result = run("tset", path=os.environ["PATH"])
-    assert result.returncode == 2
-    assert result.stderr == "usage: tools/setup.sh run|demo|site|test\n"
-
-
 def test_a_machine_without_python_is_told_so(tmp_path: Path) -> None:
     for name in ("bash", "dirname", "env"):
         (tmp_path / name).symlink_to(f"/usr/bin/{name}")
@@ -106,37 +99,6 @@ def test_a_machine_without_python_is_told_so(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "needs Python 3.11 or newer" in result.stderr
     assert "apt-get install -y python3 python3-venv python3-dev" in result.stderr
-
-
-def test_a_stamp_is_fresh_until_a_file_or_its_name_changes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    setup = tool("setup", monkeypatch)
-    monkeypatch.setattr(setup, "ROOT", tmp_path)
-    one = tmp_path / "one"
-    one.write_text("1")
-
-    def stamp(*files: Path) -> object:
-        return setup.Stamp(tmp_path / "stamps" / "x", setup.fingerprint(files, "purpose"))
-
-    assert not stamp(one).fresh  # type: ignore[attr-defined]
-    stamp(one).press()  # type: ignore[attr-defined]
-    assert stamp(one).fresh  # type: ignore[attr-defined]
-    one.write_text("2")
-    assert not stamp(one).fresh  # type: ignore[attr-defined]
-    one.write_text("1")
-    assert stamp(one).fresh  # type: ignore[attr-defined]
-    one.rename(tmp_path / "two")
-    assert not stamp(tmp_path / "two").fresh  # type: ignore[attr-defined]
-
-
-def test_the_compiled_parts_depend_on_every_kernel_and_every_typed_module(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    setup = tool("setup", monkeypatch)
-    names = {str(path.relative_to(setup.SOURCE)) for path in setup.hot_modules()}
-    assert {"kernels/frames.pyx", "base/message.py"} <= names
-    assert "cli/main.py" not in names
 
 
 def test_compiled_files_of_modules_no_longer_compiled_are_removed(
@@ -161,34 +123,6 @@ def test_compiled_files_of_modules_no_longer_compiled_are_removed(
     assert len(commands) == 2
 
 
-def test_a_command_that_fails_shows_what_it_said(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    setup = tool("setup", monkeypatch)
-    with pytest.raises(SystemExit) as caught:
-        setup.run("a step", ["sh", "-c", "echo the reason; exit 3"])
-    assert caught.value.code == 1
-    errors = capsys.readouterr().err
-    assert "the reason" in errors
-    assert "set-up failed at: a step" in errors
-
-
-def test_two_steps_beside_each_other_are_both_over_before_one_that_failed_ends_it(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    setup = tool("setup", monkeypatch)
-    done = []
-
-    def fail() -> None:
-        setup.run("a step", ["sh", "-c", "exit 3"])
-
-    with pytest.raises(SystemExit), setup.beside(fail):
-        done.append("block")
-    with pytest.raises(SystemExit), setup.beside(lambda: done.append("step")):
-        fail()
-    assert done == ["block", "step"]
-
-
 def test_steps_that_need_the_network_are_tried_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -204,19 +138,3 @@ def test_steps_that_need_the_network_are_tried_again(
         setup.download("a mirror", ["sh", "-c", count + tries.format(tmp_path, 9)])
     assert len((tmp_path / "tries").read_text().split()) == 3
     assert "set-up failed at: a mirror" in capsys.readouterr().err
-
-
-def test_services_do_not_start_while_packages_are_installed(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    prerequisites = tool("prerequisites", monkeypatch)
-    policy = tmp_path / "policy-rc.d"
-    monkeypatch.setattr(prerequisites, "POLICY", policy)
-    with prerequisites._services_stay_stopped():
-        asked = subprocess.run([str(policy), "rabbitmq-server", "start"], check=False)
-        assert asked.returncode == 101
-    assert not policy.exists()
-    policy.write_text("mine")
-    with prerequisites._services_stay_stopped():
-        assert policy.read_text() == "mine"
-    assert policy.read_text() == "mine"

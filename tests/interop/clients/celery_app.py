@@ -1,6 +1,6 @@
 """The Celery application that the worker processes of the Celery tests run.
 
-A worker finds its broker, result backend and a directory to leave marks in through its environment;
+A worker finds its broker and a directory to leave marks in through its environment;
 the tests import the same module and set the same on their side.
 """
 
@@ -14,7 +14,8 @@ from typing import Any
 from celery import Celery, Task
 
 BROKER_VARIABLE = "HAREBELL_TEST_CELERY_BROKER"
-BACKEND_VARIABLE = "HAREBELL_TEST_CELERY_BACKEND"
+BACKEND = "rpc://"
+"""Results are messages, too."""
 MARKS_VARIABLE = "HAREBELL_TEST_CELERY_MARKS"
 KIND_VARIABLE = "HAREBELL_TEST_CELERY_KIND"
 QUORUM: dict[str, Any] = {
@@ -39,7 +40,7 @@ KINDS: dict[str, dict[str, Any]] = {
 app = Celery(
     "harebell_interop",
     broker=os.environ.get(BROKER_VARIABLE, "amqp://nobody@127.0.0.1:1//"),
-    backend=os.environ.get(BACKEND_VARIABLE, "rpc://"),
+    backend=BACKEND,
 )
 app.conf.update(
     broker_connection_retry_on_startup=True,
@@ -64,24 +65,6 @@ def add(x: int, y: int) -> int:
 
 
 @app.task
-def total(numbers: list[int]) -> int:
-    """Add many numbers."""
-    return sum(numbers)
-
-
-@app.task
-def fail(text: str) -> None:
-    """End with an exception."""
-    raise ValueError(text)
-
-
-@app.task
-def letters(count: int) -> str:
-    """A result as long as wanted."""
-    return "abcdefghij" * (count // 10)
-
-
-@app.task
 def note(name: str, number: int) -> None:
     """Leave a number."""
     with (Path(os.environ[MARKS_VARIABLE]) / name).open("a") as notes:
@@ -98,22 +81,6 @@ def note_and_urge(name: str, number: int) -> None:
 @app.task
 def touch(name: str) -> None:
     """Leave a mark."""
-    mark(name)
-
-
-@app.task(bind=True, max_retries=3)
-def succeed_at_third(self: Task[Any, Any], name: str) -> int:
-    """Ask for a retry twice, then say how many there were."""
-    mark(name)
-    retries: int = self.request.retries
-    if retries < 2:
-        raise self.retry(countdown=0.3)
-    return retries
-
-
-@app.task(rate_limit="5/s")
-def at_most_five_a_second(name: str) -> None:
-    """Leave a mark, five times a second at most."""
     mark(name)
 
 

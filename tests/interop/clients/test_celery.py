@@ -1,7 +1,6 @@
 """Celery: a real prefork worker takes tasks from the broker and sends its results back through it.
 
-One worker with the rpc:// backend (results are messages, too) serves most tests. Chords need a
-backend that can count, so they have a worker with results in files.
+One worker with the rpc:// backend (results are messages, too) serves most tests.
 """
 
 from __future__ import annotations
@@ -13,19 +12,18 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pika
 import pytest
-from celery import Celery, Signature, chain, chord, group, uuid
+from celery import Celery, Signature, chain, uuid
 from celery.exceptions import TaskRevokedError
 from kombu import pools
 
 from tests.interop.clients.brokers import own_broker
 from tests.interop.clients.celery_app import (
-    BACKEND_VARIABLE,
+    BACKEND,
     BROKER_VARIABLE,
     KIND_VARIABLE,
     KINDS,
@@ -50,17 +48,15 @@ class Worker:
     Args:
         port: the broker's.
         directory: for its log, its marks and results in files.
-        backend: where results go.
         kind: of the queue, of `KINDS`.
     """
 
-    def __init__(self, port: int, directory: Path, backend: str, kind: str = "") -> None:
+    def __init__(self, port: int, directory: Path, kind: str = "") -> None:
         self.marks_path = directory / "marks"
         self.marks_path.mkdir(exist_ok=True)
         self._log = directory / "worker.log"
         self._broker = f"amqp://guest:guest@127.0.0.1:{port}//"
-        self._backend = backend
-        self.app = Celery("asking", broker=self._broker, backend=backend)
+        self.app = Celery("asking", broker=self._broker, backend=BACKEND)
         self.app.conf.update(KINDS[kind], broker_connection_timeout=_PATIENCE_SECONDS)
         self._kind = kind
         self._process: subprocess.Popen[bytes] | None = None
@@ -69,7 +65,6 @@ class Worker:
         """Start the process and wait until it says that it is ready."""
         about = {
             BROKER_VARIABLE: self._broker,
-            BACKEND_VARIABLE: self._backend,
             MARKS_VARIABLE: str(self.marks_path),
             KIND_VARIABLE: self._kind,
             # Celery warns of root otherwise.
@@ -150,8 +145,8 @@ class Worker:
 
 
 @contextmanager
-def _working(port: int, directory: Path, backend: str, kind: str = "") -> Iterator[Worker]:
-    worker = Worker(port, directory, backend, kind)
+def _working(port: int, directory: Path, kind: str = "") -> Iterator[Worker]:
+    worker = Worker(port, directory, kind)
     try:
         worker.start()
         yield worker
@@ -165,7 +160,7 @@ def shared_worker(
     shared_broker: RunningBroker, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Worker]:
     directory = tmp_path_factory.mktemp("celery")
-    with _working(shared_broker.port, directory, "rpc://") as worker:
+    with _working(shared_broker.port, directory) as worker:
         yield worker
         assert worker.stop() == 0
         assert "CRITICAL" not in worker.log
@@ -185,49 +180,9 @@ def test_task_runs_and_its_result_comes_back(worker: Worker) -> None:
     assert _get(worker.task("add", 2, 3).delay()) == 5
 
 
-def test_group_of_fifty_comes_back_in_order(worker: Worker) -> None:
-    tasks = [worker.task("add", number, number) for number in range(50)]
-    result = group(tasks, app=worker.app).apply_async()
-    assert result.get(timeout=_PATIENCE_SECONDS) == [2 * number for number in range(50)]
-
-
 def test_chain_passes_results_on(worker: Worker) -> None:
     steps = chain(worker.task("add", 1, 1), worker.task("add", 10), worker.task("add", 100))
     assert _get(steps.apply_async()) == 112
-
-
-def test_exception_of_a_task_is_raised_to_the_caller(worker: Worker) -> None:
-    result = worker.task("fail", "as told").delay()
-    with pytest.raises(ValueError, match="as told"):
-        _get(result)
-    assert result.state == "FAILURE"
-    assert "ValueError: as told" in result.traceback
-
-
-def test_large_result_comes_back_whole(worker: Worker) -> None:
-    assert _get(worker.task("letters", 300_000).delay()) == "abcdefghij" * 30_000
-
-
-def test_large_argument_arrives_whole(worker: Worker) -> None:
-    numbers = list(range(100_000))
-    assert _get(worker.task("total", numbers).delay()) == sum(numbers)
-
-
-def test_retry_runs_the_task_again_after_its_countdown(worker: Worker) -> None:
-    assert _get(worker.task("succeed_at_third", "retry").delay()) == 2
-    first, second, third = worker.marks("retry")
-    assert second - first >= 0.29
-    assert third - second >= 0.29
-
-
-def test_countdown_and_eta_hold_a_task_back(worker: Worker) -> None:
-    started = time.time()
-    soon = datetime.now(UTC) + timedelta(seconds=1.5)
-    worker.task("touch", "countdown").apply_async(countdown=1)
-    worker.task("touch", "eta").apply_async(eta=soon)
-    # Celery counts in its own clock: a little early is not too early.
-    assert worker.wait_for_marks("countdown", 1)[0] - started >= 0.95
-    assert worker.wait_for_marks("eta", 1)[0] >= soon.timestamp() - 0.05
 
 
 def test_tasks_held_back_do_not_stop_the_others(worker: Worker) -> None:
@@ -238,17 +193,6 @@ def test_tasks_held_back_do_not_stop_the_others(worker: Worker) -> None:
     assert [_get(result) for result in results] == [1, 2, 3, 4, 5]
     assert worker.marks("waiting") == []
     worker.app.control.revoke([result.id for result in held])
-
-
-def test_inspection_reaches_the_worker(worker: Worker) -> None:
-    inspect = worker.app.control.inspect(timeout=_PATIENCE_SECONDS, limit=1)
-    assert inspect.ping() == {"interop@localhost": {"ok": "pong"}}
-    registered = worker.app.control.inspect(timeout=_PATIENCE_SECONDS, limit=1).registered()
-    assert f"{_MODULE}.add" in {task.split()[0] for task in registered["interop@localhost"]}
-    stats = worker.app.control.inspect(timeout=_PATIENCE_SECONDS, limit=1).stats()[
-        "interop@localhost"
-    ]
-    assert stats["pool"]["max-concurrency"] == _CONCURRENCY
 
 
 def test_revoked_task_does_not_run(worker: Worker) -> None:
@@ -262,26 +206,8 @@ def test_revoked_task_does_not_run(worker: Worker) -> None:
     assert worker.marks("revoked") == []
 
 
-def test_rate_limit_spreads_tasks_over_time(worker: Worker) -> None:
-    started = time.time()
-    for _ in range(8):
-        worker.task("at_most_five_a_second", "rate").delay()
-    times = worker.wait_for_marks("rate", 8)
-    # A bucket of one: seven gaps of a fifth of a second.
-    assert times[-1] - started >= 1.2
-
-
-def test_chord_calls_back_with_all_results(broker: RunningBroker, tmp_path: Path) -> None:
-    results = tmp_path / "results"
-    results.mkdir()
-    with own_broker() as own, _working(own.port, tmp_path, f"file://{results}") as worker:
-        header = [worker.task("add", number, 1) for number in range(10)]
-        assert _get(chord(header, app=worker.app)(worker.task("total"))) == 55
-        assert worker.stop() == 0
-
-
 def test_task_of_a_killed_worker_is_delivered_to_the_next(tmp_path: Path) -> None:
-    with own_broker() as own, _working(own.port, tmp_path, "rpc://") as worker:
+    with own_broker() as own, _working(own.port, tmp_path) as worker:
         result = worker.task("survive", "survivor").delay()
         worker.wait_for_marks("survivor", 1)
         worker.kill()
@@ -292,7 +218,7 @@ def test_task_of_a_killed_worker_is_delivered_to_the_next(tmp_path: Path) -> Non
 
 def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) -> None:
     port = free_port()
-    worker = Worker(port, tmp_path, "rpc://")
+    worker = Worker(port, tmp_path)
     try:
         with own_broker("--port", str(port)) as first:
             worker.start()
@@ -301,7 +227,7 @@ def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) 
             first.process.kill()
         with own_broker("--port", str(port)):
             assert eventually(lambda: worker.log.count("Connected to amqp") >= 2), worker.log
-            asking = Worker(port, tmp_path, "rpc://")
+            asking = Worker(port, tmp_path)
             assert _get(asking.task("add", 20, 22).delay()) == 42
             asking.close()
             assert worker.stop() == 0
@@ -311,7 +237,7 @@ def test_worker_takes_tasks_again_after_a_restart_of_the_broker(tmp_path: Path) 
 
 def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: Path) -> None:
     """With them a worker sets no prefetch for all its consumers, and holds nothing back itself."""
-    with own_broker() as own, _working(own.port, tmp_path, "rpc://", "quorum") as worker:
+    with own_broker() as own, _working(own.port, tmp_path, "quorum") as worker:
         assert _get(worker.task("add", 2, 3).delay()) == 5
         assert eventually(lambda: "Global QoS is disabled" in worker.log), worker.log
         started = time.time()
@@ -334,7 +260,7 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
 
 def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
     with own_broker() as own:
-        worker = Worker(own.port, tmp_path, "rpc://", "priority")
+        worker = Worker(own.port, tmp_path, "priority")
         try:
             # The queue has to be there before the worker is.
             for number, priority in enumerate((1, 5, 9, 5, 1)):
@@ -351,7 +277,7 @@ def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
 def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) -> None:
     """`celery worker -Q bulk,urgent` has one prefetch for both, which they use in turns."""
     with own_broker() as own:
-        worker = Worker(own.port, tmp_path, "rpc://", "shared")
+        worker = Worker(own.port, tmp_path, "shared")
         for number in range(1_000):
             name = "note_and_urge" if number == 100 else "note"
             worker.task(name, "order", number).apply_async(ignore_result=True)

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.interop.clients.celery_app import BACKEND_VARIABLE, BROKER_VARIABLE, MARKS_VARIABLE
+from tests.interop.clients.celery_app import BROKER_VARIABLE, MARKS_VARIABLE
 from tests.interop.clients.test_celery import Worker
 from tests.patience import eventually
 from tests.ports import free_port
@@ -39,7 +39,6 @@ class Flower:
         self._log = log
         about = {
             BROKER_VARIABLE: broker,
-            BACKEND_VARIABLE: "rpc://",
             MARKS_VARIABLE: str(log.parent),
             "FLOWER_UNAUTHENTICATED_API": "true",
         }
@@ -74,7 +73,7 @@ def watched(tmp_path: Path) -> Iterator[tuple[Worker, Flower]]:
     """A worker, and Flower beside it."""
     port = free_port()
     with running_broker("--management-port", str(port)) as broker:
-        worker = Worker(broker.port, tmp_path, "rpc://")
+        worker = Worker(broker.port, tmp_path)
         url = f"amqp://guest:guest@127.0.0.1:{broker.port}//"
         try:
             worker.start()
