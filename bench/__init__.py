@@ -7,6 +7,7 @@ Programs, each with `--help` or with its arguments at the top of the file:
     python -m bench.fairness       what one user costs the others: pair.py beside a load of hostile/
     python -m bench.postgresql     storage in PostgreSQL; postgresql_commits.py is PostgreSQL alone
     python -m bench.scraping       a scrape of the metrics
+    python -m bench.workers        two busy vhosts with one worker and with two
     python -m bench.spark          Spark: pipeline.py has the rows, queries.py what is timed in each
 
 What they share:

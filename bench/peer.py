@@ -37,6 +37,7 @@ class Peer(FrameSink):
         version: of AMQP, 0-8 or 0-9-1.
         user: who connects; the password is the same word.
         heartbeat: seconds that are agreed; its user sends them. 0 for none.
+        vhost: what it opens.
 
     Attributes:
         confirmed: the highest delivery tag that the broker has acknowledged.
@@ -49,6 +50,7 @@ class Peer(FrameSink):
         version: str = "0-9-1",
         user: str = "guest",
         heartbeat: int = 0,
+        vhost: str = "/",
     ) -> None:
         self.confirmed = 0
         header, self._spec = _VERSIONS[version]
@@ -68,7 +70,7 @@ class Peer(FrameSink):
         start_ok = m.ConnectionStartOk({}, "PLAIN", f"\0{user}\0{user}".encode(), "en_US")
         tune = self.call(start_ok, m.ConnectionTune, 0)
         self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, heartbeat), 0)
-        self.call(m.ConnectionOpen("/"), m.ConnectionOpenOk, 0)
+        self.call(m.ConnectionOpen(vhost), m.ConnectionOpenOk, 0)
         self._scanner.fast = True
         self.call(m.ChannelOpen(), m.ChannelOpenOk)
 

@@ -11,7 +11,6 @@ import re
 import signal
 import socket
 import ssl
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -33,6 +32,7 @@ from harebell.management.control.client import ask_command
 from harebell.wire.v010 import controls as k
 from harebell.wire.v09 import methods as m
 from tests.cluster.brokers import SECRET, Cluster, cluster, make_home, owner_of
+from tests.cluster.certificates import make_certificate
 from tests.conformance.sites import Site, SocketWire
 from tests.conformance.v010.raw import Peer010
 from tests.conformance.v010.test_login import proof
@@ -571,20 +571,7 @@ def test_an_owner_with_another_secret_gets_nobody(home: Path, tmp_path: Path) ->
 @pytest.fixture(scope="module")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A certificate of the user guest with its key, which is the one of the brokers too."""
-    path = tmp_path_factory.mktemp("tls") / "guest.pem"
-    subprocess.run(
-        [
-            *("openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"),
-            *("-subj", "/O=Test/CN=guest"),
-            *("-addext", "basicConstraints=critical,CA:TRUE"),
-            *("-keyout", str(path.with_suffix(".key")), "-out", str(path)),
-        ],
-        check=True,
-        capture_output=True,
-        timeout=SECONDS,
-    )
-    path.write_text(path.read_text() + path.with_suffix(".key").read_text())
-    return path
+    return make_certificate(tmp_path_factory.mktemp("tls") / "guest.pem")
 
 
 def tls_flags(certificate: Path) -> tuple[str, ...]:

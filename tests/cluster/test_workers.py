@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ import pytest
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.management.control.client import ControlError
+from tests.cluster.certificates import make_certificate
 from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
@@ -157,6 +159,27 @@ def test_backups_are_refused_and_not_half_made(both: Workers, tmp_path: Path) ->
     assert not (tmp_path / "target").exists()
 
 
+def test_clients_of_tls_reach_both(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path / "certificate.pem")
+    files = ("--tls-cert", str(certificate), "--tls-key", str(certificate))
+    context = ssl.create_default_context(cafile=certificate)
+    context.check_hostname = False
+    with workers("--tls-port", "0", *files) as found:
+        address = found.broker.address("amqps").rpartition("/")[2]
+        for vhost in ("%2F", "far"):
+            for _ in range(4):
+                # Either process may accept it; its bytes are relayed if that is the other one.
+                url = f"amqps://guest:guest@{address}/{vhost}"
+                with (
+                    connect(url, ssl_context=context) as connection,
+                    connection.channel(confirms=True) as channel,
+                ):
+                    channel.declare_queue("secret", durable=True)
+                    channel.publish(b"body" * 50_000, routing_key="secret", delivery_mode=2)
+        rows = found.ask("queues.list", vhost="far")
+        assert [(row["name"], row["messages"]) for row in rows] == [("secret", 4)]
+
+
 # --- ends -----------------------------------------------------------------------------------------
 
 
@@ -293,6 +316,7 @@ def test_a_check_and_a_dump_look_at_every_store(tmp_path: Path) -> None:
         (("--workers", "0"), "--workers must be a whole number from 1 to 64"),
         (("--workers", "2", "--storage-stores", "3"), "leave one of them out"),
         (("--workers", "2", "--durability", "replicated"), "needs storage in PostgreSQL"),
+        (("--workers", "2", "--backup-target", "backups"), "is for a broker with one store"),
     ],
 )
 def test_wrong_configurations_are_refused(flags: tuple[str, ...], reason: str) -> None:

@@ -17,6 +17,7 @@ from random import Random
 import pytest
 
 from harebell.base import impl
+from tests.cluster.workers import workers
 from tests.counts import VARIABLE
 from tests.robustness.clients import ALL_QUEUES
 from tests.robustness.ledger import Verdict
@@ -83,6 +84,22 @@ def test_nothing_confirmed_is_lost_by_kills(
 ) -> None:
     # The parts run beside each other.
     _play_all(tmp_path, seed + part * ROUNDS_TOGETHER, ROUNDS_OF_A_PART, counted)
+
+
+@pytest.mark.timeout(1_800)
+def test_nothing_confirmed_is_lost_by_kills_of_one_of_two_workers(seed: int) -> None:
+    # About half of the clients are accepted by the other worker, which gives them away.
+    rng = Random(seed)
+    load = Load(rng.randrange(1 << 32), ALL_QUEUES)
+    with workers() as both:
+        port = both.broker.port
+        for _ in range(ROUNDS_OF_A_PART):
+            load.declare(port)
+            end_at = time.monotonic() + rng.uniform(_FIRST_SECONDS, _LAST_SECONDS)
+            assert load.run(port, end_at, lambda: both.kill(1)), "it survived a kill -9"
+            assert "Traceback" not in both.broker.log, both.broker.log
+        load.drain(port, f"{VARIABLE}={seed}")
+        assert both.broker.stop() == 0
 
 
 @pytest.mark.soak

@@ -166,7 +166,7 @@ class Cluster:
         services: dict[str, Service] = {name: service.serve for name, service in lines.items()}
         services[CLIENTS] = clients_service(app.protocol_of)
         path = self._member.socket
-        # Within a machine there is nobody to keep the bytes from.
+        # Within a machine no network sees the bytes.
         tls = None if app.tls is None or path is not None else LinkTls(app.tls)
         listener = ClusterListener(services, self.directory.secret, tls, report)
         host, port = app.config.host, app.config.storage_cluster_port

@@ -15,8 +15,7 @@ from collections.abc import Callable
 from harebell.base import impl
 from harebell.base.errors import HarebellError
 from harebell.base.heap import keep_heap
-from harebell.cluster.stores import number_of
-from harebell.cluster.workers.layout import check
+from harebell.cluster.stores import DIRECTORY, number_of
 from harebell.config import Config, Configuration
 from harebell.server import limits
 from harebell.server.app import App, ReadConfig, node_name
@@ -52,7 +51,11 @@ async def _own_store(
         worker = Worker(config, number, node_name(config))
         return Claimed(handed=inherited(os.environ), worker=worker)
     if not config.storage:
-        check(config.data_dir, 1)
+        if (config.data_dir / DIRECTORY).exists():
+            # Imported only if it is used: most directories have one store.
+            from harebell.cluster.workers.layout import check
+
+            check(config.data_dir, 1)
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
     from harebell.cluster.postgresql.standby_service import StandbyService

@@ -185,7 +185,7 @@ class _OpenStore:
         return {each for each, (vhost, _, _) in claims(self.definitions).items() if vhost in chosen}
 
     def logs(self) -> list[str]:
-        """Return the directories of logs that belong to vhosts, or to nobody."""
+        """Return the directories of logs that belong to vhosts, or to no queue."""
         dropped = {str(row[0]) for row in self.definitions.stored(_DROPPED)}
         there = os.listdir(self.directory / QUEUES)
         return [each for each in there if _base(each) not in (*_OWN, *dropped)]
@@ -388,7 +388,7 @@ def _move_all(opened: list[_OpenStore], plan: _Plan) -> None:
                 continue
             target.take_in(source, vhosts, users=number > FIRST_STORE)
             identities = target.identities(vhosts)
-            # What belongs to nobody goes along when the store itself goes.
+            # What belongs to no queue goes along when the store itself goes.
             goes = plan.after < plan.before
             source.give(
                 target, [each for each in source.logs() if goes or _base(each) in identities]
@@ -414,10 +414,9 @@ def _check_logs(opened: list[_OpenStore], plan: _Plan) -> None:
     Raises:
         StoreError: one is not.
     """
-    there = sorted(name for each in opened for name in each.logs())
-    if there != plan.logs:
-        missing = sorted(set(plan.logs).symmetric_difference(there))
-        raise StoreError(f"the logs are not those from before: {', '.join(missing)}")
+    missing = sorted(set(plan.logs).difference(name for each in opened for name in each.logs()))
+    if missing:
+        raise StoreError(f"there are logs that were not moved, and are gone: {', '.join(missing)}")
     for number, store in enumerate(opened, start=FIRST_STORE):
         vhosts = {name for name, place in plan.vhosts.items() if place == number}
         foreign = store.vhosts() - vhosts

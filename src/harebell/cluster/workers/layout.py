@@ -8,7 +8,6 @@ from pathlib import Path
 
 from harebell.base.errors import StoreError
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
-from harebell.cluster.workers.shared_file import SharedFile
 from harebell.management.limits import CONTROL_PATH_BYTES
 from harebell.server.disk.lock import DirectoryLock
 from harebell.store.definitions import NAME as DEFINITIONS
@@ -125,6 +124,9 @@ class Layout:
     """
 
     def __init__(self, data_dir: Path, workers: int) -> None:
+        # Imported only if it is used: each start of a broker with one store imports this file.
+        from harebell.cluster.workers.shared_file import SharedFile
+
         self._shared = SharedFile(data_dir, workers)
         last = data_dirs(data_dir, workers)[-1]
         size = len(os.fsencode(last / _LONGEST_NAME))

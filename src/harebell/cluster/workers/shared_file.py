@@ -8,7 +8,7 @@ The stores have the truth: each says at its start which vhosts it has, and store
 So the file need not be synced, and a damaged one is made anew. It is kept because a vhost whose
 store has not started yet must not look like one that does not exist.
 
-Whoever changes something sends a datagram to the socket of each process, which looks then.
+A process that changes something sends a datagram to the socket of each one, which looks then.
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class SharedFile:
             for statement in _TABLES:
                 link.execute(statement)
             link.execute("INSERT OR IGNORE INTO cluster VALUES (1, '', 0, '')")
-            # A new one for each run: nobody who has learnt an earlier one is let in.
+            # A new one for each run: an earlier one, wherever it was seen, lets no caller in.
             secret = secrets.token_hex(WORKERS_SECRET_BYTES)
             link.execute("UPDATE cluster SET secret = ?, version = version + 1", (secret,))
             link.execute("DELETE FROM store WHERE number > ?", (self.stores,))
