@@ -76,7 +76,7 @@ class Consumer:
 
     def connect(self, port: int) -> Any:
         """Its connection."""
-        return Peer(port, self.delivered, self.scenario.version, vhost=self.scenario.vhost)
+        return Peer(port, self.delivered, self.scenario.version)
 
     def prepare(self) -> None:
         """Declare everything and start consuming."""
@@ -201,7 +201,7 @@ class Producer:
         self.scenario = scenario
         self.seconds = job.seconds
         self.progress = shared(job.progress)
-        self.peer = Peer(job.port, lambda *_: None, scenario.version, vhost=scenario.vhost)
+        self.peer = Peer(job.port, lambda *_: None, scenario.version)
         if scenario.confirms:
             self.peer.call(m.ConfirmSelect(), m.ConfirmSelectOk)
         batch = max(1, min(BATCH, scenario.confirms // 4)) if scenario.confirms else BATCH

@@ -29,7 +29,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
         version: the version of AMQP that both ends speak; others than Harebell only speak 0-9-1.
         queue_type: `x-queue-type` of its queues; "" for the broker's default.
         contents: of the bodies: "same", "json", or "random", which cannot be compressed.
-        vhost: where it is played.
     """
 
     name: str
@@ -49,7 +48,6 @@ class Scenario(Struct, frozen=True, kw_only=True):
     version: str = "0-9-1"
     queue_type: str = ""
     contents: str = "same"
-    vhost: str = "/"
 
     @property
     def queue_names(self) -> list[str]:
