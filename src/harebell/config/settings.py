@@ -510,7 +510,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     storage_stores: Annotated[int, whole(1, server_limits.STORAGE_STORES),
         "Stores of a cluster in PostgreSQL, each with a process of its own."] = 1
     workers: Annotated[int, whole(1, server_limits.STORAGE_STORES),
-        "Processes that share the vhosts, each with a store of its own in the data directory."] = 1
+        "Processes that share the vhosts, each with a store in the data directory."] = 1
     storage_cluster_port: Annotated[int, whole(0, 65_535),
         "Port for the other brokers of the cluster; 0 for a free one."] = 0
     durability: Annotated[str, choice("fsync", "interval", "os", "replicated"),
