@@ -316,7 +316,10 @@ def test_a_check_and_a_dump_look_at_every_store(tmp_path: Path) -> None:
         (("--workers", "0"), "--workers must be a whole number from 1 to 64"),
         (("--workers", "2", "--storage-stores", "3"), "leave one of them out"),
         (("--workers", "2", "--durability", "replicated"), "needs storage in PostgreSQL"),
-        (("--workers", "2", "--backup-target", "s3://bucket/backups"), "is for a broker with one store"),
+        (
+            ("--workers", "2", "--backup-target", "s3://bucket/backups"),
+            "is for a broker with one store",
+        ),
     ],
 )
 def test_wrong_configurations_are_refused(flags: tuple[str, ...], reason: str) -> None:
