@@ -22,6 +22,7 @@ from harebell.config.rabbitmq_known import fits, is_known, known_keys
 from harebell.config.rabbitmq_reasons import reason_of
 from harebell.config.rabbitmq_values import (
     address,
+    as_is,
     byte_count,
     connections,
     disk_bytes,
@@ -35,6 +36,7 @@ from harebell.config.rabbitmq_values import (
     number,
     password_validator,
     seconds,
+    words,
     wrong,
 )
 from harebell.config.settings import SETTINGS
@@ -530,43 +532,43 @@ def _default_tag(translation: Translation, line: Line, matched: tuple[str, ...])
     translation.put("default_user_tags", [*tags, matched[0]] if flag(line) else tags, line)
 
 
-@_rule("default_users.$name.$what", sets=("default_users",))
-def _default_users(translation: Translation, line: Line, matched: tuple[str, ...]) -> None:
-    if matched[1] not in ("vhost_pattern", "configure", "read", "write", "password", "tags"):
-        translation.warn(line, "is unknown and has no effect")
-        return
-    value: Any = line.value
-    if matched[1] == "tags":
-        value = [tag.strip() for tag in line.value.split(",") if tag.strip()]
-    translation.add("default_users", matched, value, line)
+_ROWS: dict[str, tuple[str, dict[str, Callable[[Line], Any]]]] = {
+    "default_users.$name.$what": (
+        "default_users",
+        {
+            **dict.fromkeys(("vhost_pattern", "configure", "read", "write", "password"), as_is),
+            "tags": words,
+        },
+    ),
+    "default_limits.vhosts.$id.$what": (
+        "default_limits_vhosts",
+        {"pattern": as_is, "max_connections": number, "max_queues": number},
+    ),
+    "default_policies.operator.$id.$what": (
+        "default_policies_operator",
+        {
+            **dict.fromkeys(("vhost_pattern", "queue_pattern", "apply_to"), as_is),
+            **dict.fromkeys(("delivery_limit", "max_in_memory_bytes"), byte_count),
+            **dict.fromkeys(("max_in_memory_length", "max_length", "max_length_bytes"), byte_count),
+            **dict.fromkeys(("expires", "message_ttl"), milliseconds),
+        },
+    ),
+}
+"""Keys with a member each of the rows of a setting, and how the members are converted."""
 
 
-@_rule("default_limits.vhosts.$id.$what", sets=("default_limits_vhosts",))
-def _default_limits(translation: Translation, line: Line, matched: tuple[str, ...]) -> None:
-    if matched[1] not in ("pattern", "max_connections", "max_queues"):
-        translation.warn(line, "is unknown and has no effect")
-        return
-    value = line.value if matched[1] == "pattern" else number(line)
-    translation.add("default_limits_vhosts", matched, value, line)
+def _row(name: str, members: dict[str, Callable[[Line], Any]]) -> Rule:
+    def rule(translation: Translation, line: Line, matched: tuple[str, ...]) -> None:
+        convert = members.get(matched[1])
+        if convert is None:
+            translation.warn(line, "is unknown and has no effect")
+        else:
+            translation.add(name, matched, convert(line), line)
+
+    return rule
 
 
-_POLICY_NUMBERS = (
-    *("delivery_limit", "max_in_memory_bytes", "max_in_memory_length", "max_length"),
-    "max_length_bytes",
-)
-
-
-@_rule("default_policies.operator.$id.$what", sets=("default_policies_operator",))
-def _default_policy(translation: Translation, line: Line, matched: tuple[str, ...]) -> None:
-    value: Any = line.value
-    if matched[1] in _POLICY_NUMBERS:
-        value = byte_count(line)
-    elif matched[1] in ("expires", "message_ttl"):
-        value = milliseconds(line)
-    elif matched[1] not in ("vhost_pattern", "queue_pattern", "apply_to"):
-        translation.warn(line, "is unknown and has no effect")
-        return
-    translation.add("default_policies_operator", matched, value, line)
+_RULES |= {key: (_row(*to), (to[0],)) for key, to in _ROWS.items()}
 
 
 @_rule("auth_mechanisms.$name", sets=("auth_mechanisms",))

@@ -36,6 +36,16 @@ def wrong(line: Line, allowed: str) -> ConfigError:
     return ConfigError(f"{line.shown} must be {allowed}, not {line.value!r}")
 
 
+def as_is(line: Line) -> str:
+    """Return the value, which Harebell reads as it is."""
+    return line.value
+
+
+def words(line: Line) -> list[str]:
+    """Convert words with commas between them."""
+    return [word.strip() for word in line.value.split(",") if word.strip()]
+
+
 def number(line: Line) -> int:
     """Convert a whole number."""
     if not re.fullmatch(r"\d{1,15}", line.value):

@@ -25,29 +25,10 @@ TIMEOUT_MAX_SECONDS = 3_600.0
 LISTEN_SCHEMES = {"amqp": 5672, "amqps": 5671, "amqp-0-10t": 5673}
 """Schemes of the setting `listen`, and their default ports."""
 _LISTEN = r"(?P<scheme>amqps?|amqp-0-10t)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:(?P<port>\d{1,5}))?/?"
-RABBITMQ_UNITS = {
-    "": 1,
-    "k": 2**10,
-    "ki": 2**10,
-    "kib": 2**10,
-    "kb": 10**3,
-    "m": 2**20,
-    "mi": 2**20,
-    "mib": 2**20,
-    "mb": 10**6,
-    "g": 2**30,
-    "gi": 2**30,
-    "gib": 2**30,
-    "gb": 10**9,
-    "t": 2**40,
-    "ti": 2**40,
-    "tib": 2**40,
-    "tb": 10**12,
-    "p": 2**50,
-    "pi": 2**50,
-    "pib": 2**50,
-    "pb": 10**15,
-}
+RABBITMQ_UNITS = {"": 1}
+for _power, _letter in enumerate("kmgtp", start=1):
+    RABBITMQ_UNITS |= dict.fromkeys((_letter, f"{_letter}i", f"{_letter}ib"), 1024**_power)
+    RABBITMQ_UNITS[f"{_letter}b"] = 1000**_power
 """Units of sizes in RabbitMQ's configuration, in lower case."""
 _UNITS = {**RABBITMQ_UNITS, "b": 1}
 """Units of sizes in all other places."""
@@ -246,11 +227,43 @@ def ciphers(value: Any) -> str:
     return str(value)
 
 
-def version(value: Any) -> str:
-    """Check a version number in the form that clients parse."""
-    if not isinstance(value, str) or not re.fullmatch(r"\d{1,9}(\.\d{1,9}){1,3}", value.strip()):
-        raise ValueError("must be a version such as 3.13.7")
-    return value.strip()
+def matching(form: str, allowed: str, *, stripped: bool = True) -> Reader:
+    """Return a reader of texts of a form.
+
+    Args:
+        form: a regular expression.
+        allowed: follows the name of the key in errors.
+        stripped: whether spaces around the text are removed.
+    """
+
+    def read(value: Any) -> str:
+        text = value.strip() if stripped and isinstance(value, str) else value
+        if not isinstance(text, str) or not re.fullmatch(form, text):
+            raise ValueError(allowed)
+        return text
+
+    return read
+
+
+version = matching(r"\d{1,9}(\.\d{1,9}){1,3}", "must be a version such as 3.13.7")
+"""Checks a version number in the form that clients parse."""
+schema = matching(
+    r"[a-z_][a-z0-9_]{0,54}",
+    "must be 1 to 55 lower-case letters, digits and _, not a digit first",
+    stripped=False,
+)
+"""Checks a name of PostgreSQL that needs no quotes.
+
+PostgreSQL cuts names after 63 bytes, and Harebell appends `_64` or `_cluster` to this name.
+"""
+header = matching(r"[ -~]*", "must be printable ASCII", stripped=False)
+"""Checks the value of an HTTP header."""
+_HOUR = r"(D([01]?\d|2[0-3]))"
+rotation_date = matching(
+    rf"(\$({_HOUR}|W[0-6]{_HOUR}?|M([12]?\d|3[01]){_HOUR}?))?",
+    "must be a time such as $D0 (every midnight), $W0D23 or $M1D0",
+)
+"""Checks when a log file is rotated: `$D0` at midnight, `$W0D23`, `$M1D0`; "" for never."""
 
 
 def text(value: Any) -> str:
@@ -278,16 +291,6 @@ def storage_url(value: Any) -> str:
     ):
         return str(value)
     raise ValueError("must be empty or a URL such as postgresql://user@host/database")
-
-
-def schema(value: Any) -> str:
-    """Check a name of PostgreSQL that needs no quotes.
-
-    PostgreSQL cuts names after 63 bytes, and Harebell appends `_64` or `_cluster` to this name.
-    """
-    if isinstance(value, str) and re.fullmatch(r"[a-z_][a-z0-9_]{0,54}", value):
-        return value
-    raise ValueError("must be 1 to 55 lower-case letters, digits and _, not a digit first")
 
 
 def host_and_port(value: Any) -> str:
@@ -398,13 +401,6 @@ def path_prefix(value: Any) -> str:
     if path and not re.fullmatch(r"(/[A-Za-z0-9._~-]+)+", path):
         raise ValueError(allowed)
     return path
-
-
-def header(value: Any) -> str:
-    """Read the value of an HTTP header: printable ASCII."""
-    if not isinstance(value, str) or not value.isascii() or not value.isprintable():
-        raise ValueError("must be printable ASCII")
-    return value
 
 
 def origins(value: Any) -> tuple[str, ...]:
@@ -574,16 +570,6 @@ def field_map(value: Any) -> str:
     ):
         raise ValueError("must be pairs such as time:ts level:severity pid:-")
     return " ".join(value.split())
-
-
-def rotation_date(value: Any) -> str:
-    """Check when a log file is rotated: `$D0` at midnight, `$W0D23`, `$M1D0`; "" for never."""
-    if not isinstance(value, str) or not re.fullmatch(
-        r"(\$(D([01]?\d|2[0-3])|W[0-6](D([01]?\d|2[0-3]))?|M([12]?\d|3[01])(D([01]?\d|2[0-3]))?))?",
-        value.strip(),
-    ):
-        raise ValueError("must be a time such as $D0 (every midnight), $W0D23 or $M1D0")
-    return value.strip()
 
 
 def definitions(value: Any) -> Path:

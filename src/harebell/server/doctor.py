@@ -50,13 +50,15 @@ _MIB, _GIB = 2**20, 2**30
 _TIMEX_BYTES, _TIMEX_STATUS = 208, 40
 _UNSYNCHRONISED = 0x40
 _ANSWER_SECONDS = 2.0
+_Result = tuple[str, str]
+"""The state and the text of a `Finding`."""
 
 
 def examine(config: Config) -> Iterator[Finding]:
     """Run all checks of a broker with this configuration."""
     listening = _listening(config)
     running = listening is not None
-    looks: tuple[tuple[str, Callable[[], Finding]], ...] = (
+    looks: tuple[tuple[str, Callable[[], _Result]], ...] = (
         ("python", _python),
         ("compiled", _compiled),
         ("loop", _loop),
@@ -71,7 +73,7 @@ def examine(config: Config) -> Iterator[Finding]:
     )
     for name, look in looks:
         try:
-            yield look()
+            yield Finding(name, *look())
         except OSError as error:
             yield Finding(name, BAD, f"cannot be looked at: {error}")
     yield from _ports(config, listening)
@@ -89,61 +91,60 @@ def _listening(config: Config) -> set[int] | None:
 # --- the installation -----------------------------------------------------------------------------
 
 
-def _python() -> Finding:
+def _python() -> _Result:
     text = f"{platform.python_implementation()} {platform.python_version()} at {sys.executable}"
     oldest, newest = (".".join(map(str, each)) for each in (_OLDEST, _NEWEST))
     if not _OLDEST <= sys.version_info[:2] <= _NEWEST:
-        return Finding("python", BAD, f"{text}: install Python {oldest} to {newest}")
-    return Finding("python", GOOD, text)
+        return BAD, f"{text}: install Python {oldest} to {newest}"
+    return GOOD, text
 
 
-def _compiled() -> Finding:
+def _compiled() -> _Result:
     if impl.chosen() == impl.NATIVE:
-        return Finding("compiled", GOOD, "the compiled modules are in use")
+        return GOOD, "the compiled modules are in use"
     if os.environ.get("HAREBELL_IMPL") == impl.PYTHON:
         text = "HAREBELL_IMPL=python: the broker is many times slower; unset it"
-        return Finding("compiled", NOTE, text)
+        return NOTE, text
     compiler = next((each for each in ("cc", "gcc", "clang") if shutil.which(each)), None)
     first = "" if compiler else "install a C compiler (apt-get install gcc python3-dev), then "
-    return Finding(
-        "compiled",
+    return (
         NOTE,
         "the broker runs uncompiled and is many times slower: "
         f"{first}pip install --force-reinstall --no-binary harebell harebell",
     )
 
 
-def _loop() -> Finding:
+def _loop() -> _Result:
     if find_spec("uvloop") is None:
-        return Finding("loop", NOTE, "asyncio; uvloop is faster: pip install uvloop")
-    return Finding("loop", GOOD, "uvloop")
+        return NOTE, "asyncio; uvloop is faster: pip install uvloop"
+    return GOOD, "uvloop"
 
 
-def _management() -> Finding:
+def _management() -> _Result:
     if is_installed():
-        return Finding("management", GOOD, "the packages for the HTTP API and the web page")
-    return Finding("management", NOTE, f"no HTTP API and no web page: {INSTALL}")
+        return GOOD, "the packages for the HTTP API and the web page"
+    return NOTE, f"no HTTP API and no web page: {INSTALL}"
 
 
 # --- the machine ----------------------------------------------------------------------------------
 
 
-def _files() -> Finding:
+def _files() -> _Result:
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard == resource.RLIM_INFINITY:
-        return Finding("files", GOOD, "no limit of open files")
+        return GOOD, "no limit of open files"
     text = f"at most {hard} open files, each connection and segment takes one"
     mend = "raise it with `ulimit -Hn 65536`, or LimitNOFILE=65536 in the unit of systemd"
     if hard < DOCTOR_FILES_MIN:
-        return Finding("files", BAD, f"{text}: {mend}")
+        return BAD, f"{text}: {mend}"
     if hard < DOCTOR_FILES_FEW:
-        return Finding("files", NOTE, f"{text}: for many connections {mend}")
-    return Finding("files", GOOD, text)
+        return NOTE, f"{text}: for many connections {mend}"
+    return GOOD, text
 
 
-def _memory() -> Finding:
+def _memory() -> _Result:
     if not _MEMINFO.exists():
-        return Finding("memory", NOTE, "not known here")
+        return NOTE, "not known here"
     match = re.search(r"^MemAvailable:\s+(\d+) kB$", _MEMINFO.read_text(), re.MULTILINE)
     available = 0 if match is None else int(match[1]) * 1024
     text = f"{available / _MIB:.0f} MiB available"
@@ -153,28 +154,23 @@ def _memory() -> Finding:
         text += f", {limit / _MIB:.0f} MiB for this container"
     if available < DOCTOR_MEMORY_BYTES:
         wanted = DOCTOR_MEMORY_BYTES // _MIB
-        return Finding(
-            "memory", NOTE, f"{text}: free {wanted} MiB, or publishers are blocked early"
-        )
-    return Finding("memory", GOOD, text)
+        return (NOTE, f"{text}: free {wanted} MiB, or publishers are blocked early")
+    return GOOD, text
 
 
-def _clock(data_dir: Path) -> Finding:
+def _clock(data_dir: Path) -> _Result:
     newest = max((each.stat().st_mtime for each in _files_of(data_dir)), default=0.0)
     ahead = newest - time.time()
     if ahead > DOCTOR_CLOCK_SECONDS:
-        return Finding(
-            "clock",
+        return (
             BAD,
             f"it is {ahead:.0f} s behind the newest file of {data_dir}, so that TTLs and delays "
             "last longer: set the time (timedatectl set-ntp true)",
         )
     synchronised = _synchronised()
     if synchronised is False:
-        return Finding(
-            "clock", NOTE, "no time server corrects it: install chrony, or timedatectl set-ntp true"
-        )
-    return Finding("clock", GOOD, "a time server corrects it" if synchronised else "not behind")
+        return (NOTE, "no time server corrects it: install chrony, or timedatectl set-ntp true")
+    return GOOD, "a time server corrects it" if synchronised else "not behind"
 
 
 def _files_of(data_dir: Path) -> list[Path]:
@@ -214,27 +210,26 @@ def _owner(path: Path) -> str:
         return f"the user {uid}"
 
 
-def _data(config: Config, *, running: bool) -> Finding:
+def _data(config: Config, *, running: bool) -> _Result:
     data_dir = config.data_dir
     try:
         socket_path(data_dir)
     except ControlError as error:
-        return Finding("data", BAD, str(error))
+        return BAD, str(error)
     place = _existing(data_dir)
     if not place.is_dir():
         text = f"{place} is no directory: move it away, or choose another with --data-dir"
-        return Finding("data", BAD, text)
+        return BAD, text
     if place == data_dir and data_dir.stat().st_uid != os.geteuid():
         owner = _owner(data_dir)
-        return Finding(
-            "data",
+        return (
             BAD,
             f"{data_dir} belongs to {owner}: run the broker as {owner}, choose another directory "
             f"with --data-dir, or `chown -R {_me()} {data_dir}`",
         )
     if not os.access(place, os.W_OK | os.X_OK):
         text = f"{place} cannot be written by {_me()}: choose another with --data-dir"
-        return Finding("data", BAD, text)
+        return BAD, text
     if not config.storage:
         # Imported here, as it is above the rest of the server.
         from harebell.cluster.workers.layout import check
@@ -242,17 +237,17 @@ def _data(config: Config, *, running: bool) -> Finding:
         try:
             check(data_dir, max(config.workers, config.storage_stores))
         except StoreError as error:
-            return Finding("data", BAD, str(error))
+            return BAD, str(error)
     kind = _file_system(place)
     if kind in _IN_MEMORY:
         text = f"{data_dir} is in memory ({kind}): its messages are gone after a restart"
-        return Finding("data", NOTE, f"{text}; choose a directory on a disk with --data-dir")
+        return NOTE, f"{text}; choose a directory on a disk with --data-dir"
     if kind in _NETWORK:
         text = f"{data_dir} is on a network ({kind}), whose locks and syncs may not hold"
-        return Finding("data", NOTE, f"{text}: choose a local disk with --data-dir")
+        return NOTE, f"{text}: choose a local disk with --data-dir"
     state = "a broker runs on it" if running else "it is free"
     there = state if place == data_dir else "it will be made"
-    return Finding("data", GOOD, f"{data_dir} ({kind or 'unknown file system'}): {there}")
+    return GOOD, f"{data_dir} ({kind or 'unknown file system'}): {there}"
 
 
 def _me() -> str:
@@ -278,20 +273,19 @@ def _file_system(path: Path) -> str:
     return kind
 
 
-def _space(data_dir: Path) -> Finding:
+def _space(data_dir: Path) -> _Result:
     free = shutil.disk_usage(_existing(data_dir)).free
     text = f"{free / _GIB:.1f} GiB free"
     if free < DOCTOR_FREE_BYTES:
-        return Finding(
-            "space",
+        return (
             BAD,
             f"{text} where {data_dir} is: publishers are blocked; make room, or choose another "
             "disk with --data-dir",
         )
-    return Finding("space", GOOD, text)
+    return GOOD, text
 
 
-def _sync(data_dir: Path) -> Finding:
+def _sync(data_dir: Path) -> _Result:
     """Measure how long a sync takes, which every confirm of a stored message waits for."""
     place = _existing(data_dir)
     times = []
@@ -305,13 +299,11 @@ def _sync(data_dir: Path) -> Finding:
     middle = statistics.median(times)
     text = f"{middle:.2f} ms for a sync (fdatasync), {max(times):.2f} ms at most"
     if middle > DOCTOR_SLOW_SYNC_MS:
-        return Finding(
-            "sync", NOTE, f"{text}: each confirm takes at least as long; use a faster disk"
-        )
-    return Finding("sync", GOOD, text)
+        return (NOTE, f"{text}: each confirm takes at least as long; use a faster disk")
+    return GOOD, text
 
 
-def _storage(config: Config) -> Finding:
+def _storage(config: Config) -> _Result:
     # A broker without PostgreSQL need not have its driver.
     from harebell.cluster.postgresql.doctor_check import examine_storage
 
@@ -332,11 +324,10 @@ def _ports(config: Config, listening: set[int] | None) -> Iterator[Finding]:
     )
     for key, host, port in wanted:
         if port:
-            yield _port(key, host, port, listening)
+            yield Finding(f"port {port}", *_port(key, host, port, listening))
 
 
-def _port(key: str, host: str, port: int, listening: set[int] | None) -> Finding:
-    name = f"port {port}"
+def _port(key: str, host: str, port: int, listening: set[int] | None) -> _Result:
     try:
         for family, kind, protocol, _, address in socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM
@@ -346,14 +337,14 @@ def _port(key: str, host: str, port: int, listening: set[int] | None) -> Finding
                 probe.bind(address)
     except OSError as error:
         if error.errno == errno.EADDRINUSE and port in (listening or ()):
-            return Finding(name, GOOD, f"{key}: the broker that runs has it")
+            return GOOD, f"{key}: the broker that runs has it"
         if error.errno == errno.EADDRINUSE:
             mend = f"stop the program that has it, or choose another with --{key.replace('_', '-')}"
             who = "" if listening is None else ", not by the broker that runs"
-            return Finding(name, BAD, f"{key}: in use at {host}{who}: {mend}")
+            return BAD, f"{key}: in use at {host}{who}: {mend}"
         if error.errno == errno.EACCES:
             text = f"{key}: not allowed at {host}: choose one above 1023, or setcap for Python"
-            return Finding(name, BAD, text)
+            return BAD, text
         text = error.strerror or str(error)
-        return Finding(name, BAD, f"{key}: cannot listen at {host}: {text}: change the host")
-    return Finding(name, GOOD, f"{key}: free at {host}")
+        return BAD, f"{key}: cannot listen at {host}: {text}: change the host"
+    return GOOD, f"{key}: free at {host}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import StoreError
-from harebell.base.finding import BAD, GOOD, Finding
+from harebell.base.finding import BAD, GOOD
 from harebell.cluster.postgresql.database import (
     Database,
     check_durability,
@@ -20,14 +20,15 @@ if TYPE_CHECKING:
 
     from harebell.config import Config
 
-_NAME = "storage"
 
-
-def examine_storage(config: Config) -> Finding:
-    """Connect as a broker would, and say what its confirms are worth, or what is wrong.
+def examine_storage(config: Config) -> tuple[str, str]:
+    """Connect as a broker would; return the state and the text of a `Finding`.
 
     Args:
         config: its storage is in PostgreSQL.
+
+    Returns:
+        what its confirms are worth, or what is wrong.
     """
     database = Database(
         config.storage,
@@ -40,22 +41,22 @@ def examine_storage(config: Config) -> Finding:
         check_durability(config.durability)
         errors = driver().Error
     except StoreError as error:
-        return Finding(_NAME, BAD, str(error))
+        return BAD, str(error)
     try:
         connection = database.connect()
         database.check_pooling(connection)
     except errors as error:
-        return Finding(_NAME, BAD, database.reason(error))
+        return BAD, database.reason(error)
     except StoreError as error:
-        return Finding(_NAME, BAD, str(error))
+        return BAD, str(error)
     with connection:
         return _examined(connection, database)
 
 
-def _examined(connection: Connection[Any], database: Database) -> Finding:
+def _examined(connection: Connection[Any], database: Database) -> tuple[str, str]:
     missing = missing_right(connection, database.schema)
     if missing:
-        return Finding(_NAME, BAD, f"{database.shown}: {missing}")
+        return BAD, f"{database.shown}: {missing}"
     version = connection.info.parameter_status("server_version") or ""
     worth = commit_guarantee(connection, database.durability)
-    return Finding(_NAME, GOOD, f"{database.shown} (version {version.split()[0]}): {worth}")
+    return GOOD, f"{database.shown} (version {version.split()[0]}): {worth}"

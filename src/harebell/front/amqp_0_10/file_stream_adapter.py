@@ -67,6 +67,14 @@ def _command(method: Method) -> Command:
     return kind(**{name: getattr(method, name) for name in kind.__struct_fields__})
 
 
+def _of_session(name: str) -> Any:
+    """Return a property that stands for an attribute of the session."""
+    return property(
+        lambda adapter: getattr(adapter.session, name),
+        lambda adapter, value: setattr(adapter.session, name, value),
+    )
+
+
 class FileStreamAdapter:
     """The state of both classes for a session; a `FileStreamChannel`.
 
@@ -79,7 +87,18 @@ class FileStreamAdapter:
         unacked: unacknowledged files by tag.
         next_tag, outstanding: as for `FileStreamChannel`.
         stage: the file.stage that is being received; None for none.
+        connection, number, vhost, user, router, counters, details, last_queue: those of the
+            session, or its last connection.
     """
+
+    connection: BaseConnection = _of_session("connection")
+    number: int = _of_session("number")
+    vhost: VHost = _of_session("vhost")
+    user: User = _of_session("user")
+    router: Router = _of_session("router")
+    counters: Counters = _of_session("counters")
+    details: ChannelDetails | None = _of_session("details")
+    last_queue: str = _of_session("last_queue")
 
     def __init__(self, session: Session) -> None:
         self.session = session
@@ -88,52 +107,6 @@ class FileStreamAdapter:
         self.outstanding = 0
         self.stage: Stage | None = None
         self.classes: Classes = Classes(self)
-
-    # --- the session ----------------------------------------------------------------------------
-
-    @property
-    def connection(self) -> BaseConnection:
-        """The connection of the session, or its last one."""
-        return self.session.connection
-
-    @property
-    def number(self) -> int:
-        """The channel of the session."""
-        return self.session.number
-
-    @property
-    def vhost(self) -> VHost:
-        """The vhost of the session."""
-        return self.session.vhost
-
-    @property
-    def user(self) -> User:
-        """The user whose permissions are checked."""
-        return self.session.user
-
-    @property
-    def router(self) -> Router:
-        """The router of the vhost."""
-        return self.session.router
-
-    @property
-    def counters(self) -> Counters:
-        """The counters of the session."""
-        return self.session.counters
-
-    @property
-    def details(self) -> ChannelDetails | None:
-        """The counters of the session by exchange and by queue."""
-        return self.session.details
-
-    @details.setter
-    def details(self, details: ChannelDetails | None) -> None:
-        self.session.details = details
-
-    @property
-    def last_queue(self) -> str:
-        """The last queue that the session declared."""
-        return self.session.last_queue
 
     def started(self) -> dict[str, Any]:
         """The consumers of the session, including subscriptions: both share their names."""

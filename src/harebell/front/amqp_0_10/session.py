@@ -63,22 +63,6 @@ _NOWHERE: tuple[Queue, ...] = ()
 _QUEUE_DELETE = (8, 2)
 
 
-class SessionWork(Protocol):
-    """The work of a session: a transaction, or a branch of a distributed one."""
-
-    def publish(self, message: Message, queues: tuple[Queue, ...], flags: int) -> None:
-        """Keep a publish."""
-
-    def settle(self, entries: list[Any], kind: int) -> None:
-        """Keep deliveries that are accepted."""
-
-    def pending(self) -> tuple[int, int]:
-        """Return the numbers of publishes and of settled deliveries."""
-
-    def forget(self) -> list[Any]:
-        """Roll back; returns the deliveries."""
-
-
 class SessionFiles(Protocol):
     """The state of the classes file and stream for a session; see `FileStreamAdapter`."""
 

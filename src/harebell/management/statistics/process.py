@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 _SELF = Path("/proc/self")
 _KIB = 1024
-_US = 1_000_000
 
 
 class Process(NamedTuple):
@@ -22,10 +21,8 @@ class Process(NamedTuple):
         threads: threads.
         context_switches: voluntary and involuntary ones.
         collections: runs of the garbage collector.
-        collected: objects that it has freed.
         read_bytes, written_bytes: what storage has read and written for this process.
         reads, writes: system calls that read and write, sockets included.
-        cpu_us: processor time in microseconds, of user and system together.
     """
 
     rss: int
@@ -33,12 +30,10 @@ class Process(NamedTuple):
     threads: int
     context_switches: int
     collections: int
-    collected: int
     read_bytes: int
     written_bytes: int
     reads: int
     writes: int
-    cpu_us: int
 
 
 def figures() -> Process:
@@ -46,19 +41,16 @@ def figures() -> Process:
     usage = resource.getrusage(resource.RUSAGE_SELF)
     status = _table(_SELF / "status")
     io = _table(_SELF / "io")
-    runs = gc.get_stats()
     return Process(
         rss=_first(status, "VmRSS") * _KIB or usage.ru_maxrss * _KIB,
         files=_open_files(),
         threads=_first(status, "Threads") or 1,
         context_switches=usage.ru_nvcsw + usage.ru_nivcsw,
-        collections=sum(each["collections"] for each in runs),
-        collected=sum(each["collected"] for each in runs),
+        collections=sum(each["collections"] for each in gc.get_stats()),
         read_bytes=_first(io, "read_bytes"),
         written_bytes=_first(io, "write_bytes"),
         reads=_first(io, "syscr"),
         writes=_first(io, "syscw"),
-        cpu_us=round((usage.ru_utime + usage.ru_stime) * _US),
     )
 
 
