@@ -167,43 +167,22 @@ LogFiles = Annotated[
 ]
 
 # Keys that each output of the log has; {output} is a phrase of _OUTPUTS.
+# fmt: off
 LogLevel = Annotated[str, choice(*LOG_LEVELS)]
-OutputLevel = Annotated[
-    str | None,
-    optional(choice(*LOG_LEVELS)),
-    Reload.LOG,
-    "Least important line {output}; without it log_level.",
-]
-OutputFormatter = Annotated[
-    str,
-    choice("plaintext", "json"),
-    Reload.LOG,
-    "Form of the lines {output}: plaintext or json.",
-]
-OutputTimeFormat = Annotated[
-    str,
-    choice("rfc3339_space", "rfc3339_t", "epoch_usecs", "epoch_secs"),
-    Reload.LOG,
-    "How lines {output} have their time.",
-]
-OutputLevelFormat = Annotated[
-    str,
-    choice("lc", "uc", "lc3", "uc3", "lc4", "uc4"),
-    Reload.LOG,
-    "How lines {output} have their level: info, INFO, inf, INF, info, INFO.",
-]
-OutputPlaintext = Annotated[
-    str,
-    plaintext_format,
-    Reload.LOG,
-    "The parts of a line {output}: $time, $level, $pid, $domain and $msg.",
-]
-OutputJsonFields = Annotated[
-    str,
-    field_map,
-    Reload.LOG,
-    "Names of fields of JSON lines {output}: time:ts renames, pid:- drops.",
-]
+OutputLevel = Annotated[str | None, optional(choice(*LOG_LEVELS)), Reload.LOG,
+    "Least important line {output}; without it log_level."]
+OutputFormatter = Annotated[str, choice("plaintext", "json"), Reload.LOG,
+    "Form of the lines {output}: plaintext or json."]
+OutputTimeFormat = Annotated[str,
+    choice("rfc3339_space", "rfc3339_t", "epoch_usecs", "epoch_secs"), Reload.LOG,
+    "How lines {output} have their time."]
+OutputLevelFormat = Annotated[str, choice("lc", "uc", "lc3", "uc3", "lc4", "uc4"), Reload.LOG,
+    "How lines {output} have their level: info, INFO, inf, INF, info, INFO."]
+OutputPlaintext = Annotated[str, plaintext_format, Reload.LOG,
+    "The parts of a line {output}: $time, $level, $pid, $domain and $msg."]
+OutputJsonFields = Annotated[str, field_map, Reload.LOG,
+    "Names of fields of JSON lines {output}: time:ts renames, pid:- drops."]
+# fmt: on
 _OUTPUTS = {
     "log_console": "on the console",
     "log_file": "in the file",

@@ -227,7 +227,7 @@ def ciphers(value: Any) -> str:
     return str(value)
 
 
-def matching(form: str, allowed: str, *, stripped: bool = True) -> Reader:
+def matching(form: str, allowed: str, *, stripped: bool = True) -> Callable[[Any], str]:
     """Return a reader of texts of a form.
 
     Args:

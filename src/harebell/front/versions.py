@@ -20,13 +20,13 @@ _connection: Callable[..., BaseConnection] = Connection
 
 
 def _amqp_0_9(*about: Any) -> BaseConnection:
-    from harebell.front.amqp_0_8.profile_0_9 import PROFILE_0_9
+    from harebell.front.amqp_0_8.profiles import PROFILE_0_9
 
     return _connection(*about, profile=PROFILE_0_9)
 
 
 def _amqp_0_8(*about: Any) -> BaseConnection:
-    from harebell.front.amqp_0_8.profile_0_8 import PROFILE_0_8
+    from harebell.front.amqp_0_8.profiles import PROFILE_0_8
 
     return _connection(*about, profile=PROFILE_0_8)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 from harebell.front.common.access_tickets import (
     ACTIVE,
@@ -19,6 +20,7 @@ from harebell.wire.v09 import methods
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
 
+Handler = Callable[[Any, Any], None]
 _CLASS, _REQUEST = 30, 10
 _REFUSED, _NOT_ALLOWED = 403, 530
 _ADMINISTRATOR = "administrator"
@@ -70,6 +72,22 @@ def check_ticket(
     if right not in ticket.rights:
         text = f"ticket {number} for realm '{ticket.realm}' does not give {right} access"
         raise soft(_REFUSED, text, *ids)
+
+
+def ticketed(right: str, ids: tuple[int, int], serve: Handler) -> Handler:
+    """Return a handler that checks the access ticket of a method before it is served.
+
+    Args:
+        right: what the ticket has to allow.
+        ids: class and method id.
+        serve: serves the method.
+    """
+
+    def handle(channel: TransitionalChannel, method: Any) -> None:
+        check_ticket(channel, method.ticket, right, ids)
+        serve(channel, method)
+
+    return handle
 
 
 HANDLERS = {methods.AccessRequest: request}

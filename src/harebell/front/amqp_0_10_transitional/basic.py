@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from harebell.front.amqp_0_9_1 import basic as family_basic
 from harebell.front.amqp_0_9_1 import legacy_basic, tunnel
-from harebell.front.amqp_0_10_transitional.access import check_ticket
+from harebell.front.amqp_0_10_transitional.access import check_ticket, ticketed
 from harebell.front.amqp_0_10_transitional.queue import meant
 from harebell.front.common.access_tickets import READ, WRITE
 from harebell.model.queue.reply import REPLY_TO
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_10_transitional.channel import TransitionalChannel
 
 _CLASS = 60
-_CONSUME, _PUBLISH, _GET = 20, 40, 70
+_CONSUME, _GET = 20, 70
 
 
 def consume(channel: TransitionalChannel, method: methods.BasicConsume) -> None:
@@ -40,12 +40,6 @@ def get(channel: TransitionalChannel, method: methods.BasicGet) -> None:
     family_basic.get(channel, method)
 
 
-def publish(channel: TransitionalChannel, method: methods.BasicPublish) -> None:
-    """basic.publish: complete when its content has arrived and is in its queues."""
-    check_ticket(channel, method.ticket, WRITE, (_CLASS, _PUBLISH))
-    family_basic.publish(channel, method)
-
-
 def reject(channel: TransitionalChannel, method: methods.BasicReject) -> None:
     """basic.reject: drop or dead-letter, or with requeue deliver to another consumer."""
     entry = channel.unacked.get(method.delivery_tag)
@@ -64,7 +58,7 @@ HANDLERS = {
     methods.BasicConsume: consume,
     methods.BasicCancel: family_basic.cancel,
     methods.BasicGet: get,
-    methods.BasicPublish: publish,
+    methods.BasicPublish: ticketed(WRITE, (_CLASS, 40), family_basic.publish),
     methods.BasicAck: family_basic.ack,
     methods.BasicReject: reject,
     methods.BasicRecover: legacy_basic.recover_async,

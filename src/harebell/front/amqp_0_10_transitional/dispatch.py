@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from harebell.front.amqp_0_9_1 import tunnel, tx
+from harebell.front.amqp_0_9_1 import file, stream, tunnel, tx
 from harebell.front.amqp_0_10_transitional import (
     access,
     basic,
@@ -22,20 +22,9 @@ from harebell.front.amqp_0_10_transitional import (
 )
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
-_DTX = (dtx_coordination, dtx_demarcation)
 for _file in (
-    access,
-    basic,
-    binding,
-    contents,
-    exchange,
-    execution,
-    flow,
-    message,
-    queue,
-    session,
-    tunnel,
-    tx,
-    *_DTX,
+    *(access, basic, binding, exchange, execution, flow, message, queue, session, tunnel, tx),
+    # What has tickets of this version comes after what does not.
+    *(file, stream, contents, dtx_coordination, dtx_demarcation),
 ):
     HANDLERS.update(_file.HANDLERS)

@@ -23,7 +23,8 @@ from harebell.front.common.errors import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
 from harebell.wire.v09.spec import ProtocolSpec
 
-HANDLERS: dict[type, Callable[[Any, Any], None]] = {}
+Handler = Callable[[Any, Any], None]
+HANDLERS: dict[type, Handler] = {}
 for _file in (
     *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),
     *(dtx, file, stream, test, tunnel),
@@ -40,9 +41,7 @@ ERRORS = Errors(
 """Errors as 0-8 has them, and 0-9; 406 is in neither document, and every broker sends it."""
 
 
-def handlers_of(
-    spec: ProtocolSpec, handlers: Mapping[type, Callable[[Any, Any], None]]
-) -> dict[type, Callable[[Any, Any], None]]:
+def handlers_of(spec: ProtocolSpec, handlers: Mapping[type, Handler]) -> dict[type, Handler]:
     """Return the handlers of the methods that clients of a version send."""
     types = {each.type for each in spec.methods if each.from_client}
     return {kind: handler for kind, handler in handlers.items() if kind in types}

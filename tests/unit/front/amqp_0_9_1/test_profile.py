@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.amqp_0_8.profile_0_8 import PROFILE_0_8
-from harebell.front.amqp_0_8.profile_0_9 import PROFILE_0_9
+from harebell.front.amqp_0_8.profiles import PROFILE_0_8, PROFILE_0_9
 from harebell.front.amqp_0_9_1.channel_states import CHANNEL, ChannelEvent, ChannelState
 from harebell.front.amqp_0_9_1.connection_states import CONNECTION, METHOD_EVENTS
 from harebell.front.amqp_0_9_1.profile import Profile

@@ -1,5 +1,6 @@
 // A button for what cannot be undone: a dialog names the object, and may ask for its name.
 import { useRef, useState } from "preact/hooks";
+import { send } from "./api.js";
 import { html } from "./html.js";
 import { Problem } from "./pieces.js";
 import { useId } from "./forms.js";
@@ -7,7 +8,8 @@ import { useId } from "./forms.js";
 // A name that a keyboard can write.
 const TYPED = /^[\p{L}\p{N}\p{P}\p{S}]+( [\p{L}\p{N}\p{P}\p{S}]+)*$/u;
 
-export function Confirm({ button, title, text, name = null, action, tone = "danger" }) {
+// `where` is what DELETE is sent to; `after` is called when that was done.
+export function Confirm({ button, title, text, name = null, where, after, tone = "danger" }) {
   const dialog = useRef(null);
   const [typed, setTyped] = useState("");
   const [state, setState] = useState({ busy: false, error: null });
@@ -23,7 +25,8 @@ export function Confirm({ button, title, text, name = null, action, tone = "dang
     if (needed !== null && typed !== needed) return;
     setState({ busy: true, error: null });
     try {
-      await action();
+      await send("DELETE", where);
+      after();
       setState({ busy: false, error: null });
       dialog.current?.close();
     } catch (error) {

@@ -19,6 +19,8 @@ export function rate(value) {
   return value >= 100 ? WHOLE.format(value) : SHORT.format(value);
 }
 
+export const perSecond = (value) => `${rate(value)}/s`;
+
 export function bytes(value) {
   if (!isNumber(value)) return NOTHING;
   let rest = value;

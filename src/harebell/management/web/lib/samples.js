@@ -1,4 +1,5 @@
 // Series for charts from the samples that the API has, which come with the newest first.
+import { useMemo } from "preact/hooks";
 
 // [[seconds, value], ...] of a level.
 export function levels(details, scale = 1) {
@@ -15,6 +16,16 @@ export function rates(details) {
     return [time, Math.max(0, (total - smaller) / (time - before))];
   });
 }
+
+// The lines of a chart, from {label: details}; they are new only when the object is.
+function useSeries(object, lines, points) {
+  const read = () =>
+    Object.entries(lines).map(([label, details]) => ({ label, points: points(details) }));
+  return useMemo(read, [object]);
+}
+
+export const useLevels = (object, lines) => useSeries(object, lines, levels);
+export const useRates = (object, lines) => useSeries(object, lines, rates);
 
 export const RANGES = [
   { label: "1 minute", age: 60, step: 5 },

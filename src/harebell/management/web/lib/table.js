@@ -139,7 +139,7 @@ function widths(columns) {
   return columns.map(({ width = "minmax(70px, 1fr)" }) => width).join(" ");
 }
 
-// A column of figures, which the broker sorts by: `field` is the path to one, as in FIELDS of a page.
+// A column of figures, which the broker sorts by; `field` is the path to one: a.b for row.a.b.
 export function figure(label, field, shown, more) {
   const names = field.split(".");
   const cell = (row) => shown(names.reduce((value, name) => value?.[name], row));

@@ -38,10 +38,7 @@ function Unbind({ binding, refresh }) {
   return html`<${Confirm} button="Unbind" tone="quiet" title="Delete this binding?"
     text=${`'${binding.source}' will no longer route to '${binding.destination}' by
       '${binding.routing_key}'.`}
-    action=${async () => {
-      await send("DELETE", placeOf(binding));
-      refresh();
-    }} />`;
+    where=${placeOf(binding)} after=${refresh} />`;
 }
 
 const shownArguments = (binding) =>

@@ -1,19 +1,18 @@
 // All channels, and one of them with its consumers.
-import { useMemo, useState } from "preact/hooks";
+import { useState } from "preact/hooks";
 import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
-import { count, rate } from "../lib/format.js";
+import { count, perSecond, rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
-import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
+import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
 import { Table, figure } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { ExchangeLink } from "./bindings.js";
 import { RangeChoice } from "./overview.js";
 
-const perSecond = (value) => `${rate(value)}/s`;
 const FIELDS =
   "name,number,user,vhost,confirm,transactional,consumer_count,prefetch_count," +
   "messages_unacknowledged,message_stats.publish_details.rate," +
@@ -50,14 +49,11 @@ export function Channels() {
 
 function Passed({ channel, range }) {
   const stats = channel.message_stats ?? {};
-  const series = useMemo(
-    () => [
-      { label: "published", points: rates(stats.publish_details) },
-      { label: "delivered", points: rates(stats.deliver_get_details) },
-      { label: "acked", points: rates(stats.ack_details) },
-    ],
-    [channel],
-  );
+  const series = useRates(channel, {
+    published: stats.publish_details,
+    delivered: stats.deliver_get_details,
+    acked: stats.ack_details,
+  });
   return html`<div class="charts">
     <${Chart} title="Messages per second" series=${series} format=${perSecond}
       window=${windowOf(range, stats.publish_details)} />

@@ -1,6 +1,6 @@
 // One connection: what passes, its client, its channels, and a button that closes it.
-import { useMemo, useState } from "preact/hooks";
-import { path, send } from "../lib/api.js";
+import { useState } from "preact/hooks";
+import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { Confirm } from "../lib/confirm.js";
 import { bytes, count, seconds } from "../lib/format.js";
@@ -8,7 +8,7 @@ import { html } from "../lib/html.js";
 import { Members, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
-import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
+import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { StateBadge } from "./connections.js";
 import { RangeChoice } from "./overview.js";
@@ -29,13 +29,10 @@ function Channels({ where }) {
 }
 
 function Passed({ connection, range }) {
-  const series = useMemo(
-    () => [
-      { label: "received", points: rates(connection.recv_oct_details) },
-      { label: "sent", points: rates(connection.send_oct_details) },
-    ],
-    [connection],
-  );
+  const series = useRates(connection, {
+    received: connection.recv_oct_details,
+    sent: connection.send_oct_details,
+  });
   const { capabilities, ...client } = connection.client_properties ?? {};
   return html`<div class="charts">
     <${Chart} title="Bytes per second" series=${series} format=${perSecond}
@@ -73,9 +70,6 @@ export function Connection({ names }) {
       <${Confirm} button="Close connection" title=${`Close connection '${name}'?`}
         text=${`The client of user '${data.user}' gets 320 CONNECTION_FORCED. Most clients
           connect again.`}
-        action=${async () => {
-          await send("DELETE", where);
-          leave(names, "connections");
-        }} />
+        where=${where} after=${() => leave(names, "connections")} />
     </div></${Section}>`;
 }

@@ -1,14 +1,14 @@
 // One exchange: what passes, where it routes to, and a form to publish.
-import { useMemo, useState } from "preact/hooks";
-import { path, send } from "../lib/api.js";
+import { useState } from "preact/hooks";
+import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { Confirm } from "../lib/confirm.js";
-import { rate } from "../lib/format.js";
+import { perSecond } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Fold, Members, Problem, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
-import { RANGES, rates, sampled, windowOf } from "../lib/samples.js";
+import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { ExchangeBindings, exchangeName } from "./bindings.js";
 import { ExchangeBadges } from "./exchanges.js";
@@ -16,17 +16,13 @@ import { RangeChoice } from "./overview.js";
 import { Publish } from "./publish.js";
 
 const DEFAULT = "amq.default";
-const perSecond = (value) => `${rate(value)}/s`;
 
 function Passed({ exchange, range }) {
   const stats = exchange.message_stats ?? {};
-  const series = useMemo(
-    () => [
-      { label: "in", points: rates(stats.publish_in_details) },
-      { label: "out", points: rates(stats.publish_out_details) },
-    ],
-    [exchange],
-  );
+  const series = useRates(exchange, {
+    in: stats.publish_in_details,
+    out: stats.publish_out_details,
+  });
   return html`<div class="charts">
     <${Chart} title="Messages per second" series=${series} format=${perSecond}
       window=${windowOf(range, stats.publish_in_details)} />
@@ -63,10 +59,7 @@ export function Exchange({ names }) {
         <${Confirm} button="Delete" title=${`Delete exchange '${name}'?`} name=${name}
           text=${`The exchange in vhost '${vhost}' and its bindings will be gone. Messages that
             are published to it are refused then.`}
-          action=${async () => {
-            await send("DELETE", where);
-            leave(names, "exchanges");
-          }} />
+          where=${where} after=${() => leave(names, "exchanges")} />
       </div></${Section}>`
     }`;
 }

@@ -1,5 +1,5 @@
 // The groups that have leased messages of a queue, and a button that takes the messages back.
-import { path, send } from "../lib/api.js";
+import { path } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { count, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
@@ -17,10 +17,7 @@ function Release({ lease, refresh }) {
     title=${`Release group '${group}' of queue '${queue}'?`}
     text=${`The ${count(messages)} messages that '${group}' has claimed go back to '${queue}', and
       its claims count as lost.`}
-    action=${async () => {
-      await send("DELETE", `leases/${path(vhost, queue, group)}`);
-      refresh();
-    }} />`;
+    where=${`leases/${path(vhost, queue, group)}`} after=${refresh} />`;
 }
 
 export function Leases({ vhost, name }) {

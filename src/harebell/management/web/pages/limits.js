@@ -39,10 +39,7 @@ function Kind({ kind }) {
     html`<${Confirm} button="Clear" tone="quiet"
       title=${`Take the limit from ${of} '${name}'?`}
       text=${`${limit} of '${name}' is unlimited then.`}
-      action=${async () => {
-        await send("DELETE", `${kind}/${path(name, limit)}`);
-        refresh();
-      }} />`,
+      where=${`${kind}/${path(name, limit)}`} after=${refresh} />`,
   ]);
   const keys = limits.map(({ name, limit }) => path(name, limit));
   return html`<${Section} id=${kind} title=${title}>

@@ -29,10 +29,7 @@ function Job({ id }) {
       html`<${Confirm} button="Cancel" tone="quiet" title=${`Cancel job ${data.id}?`}
       text=${`What job ${data.id} (${data.verb}) has done stays done; the other messages stay where
         they are.`}
-      action=${async () => {
-        await send("DELETE", `jobs/${data.id}`);
-        refresh();
-      }} />`
+      where=${`jobs/${data.id}`} after=${refresh} />`
     }</div>`
   }`;
 }

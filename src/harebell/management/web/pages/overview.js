@@ -2,16 +2,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
-import { bytes, count, rate, seconds, short } from "../lib/format.js";
+import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
-import { RANGES, levels, rates, sampled, windowOf } from "../lib/samples.js";
+import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
 import { has } from "../lib/session.js";
 import { useTitle } from "../lib/title.js";
-
-const perSecond = (value) => `${rate(value)}/s`;
 
 export function RangeChoice({ range, onRange }) {
   return html`<label class="choice">Range
@@ -36,22 +34,16 @@ export function useHistory(value, at) {
 function MessageCharts({ overview, shown }) {
   const stats = overview.message_stats ?? {};
   const totals = overview.queue_totals ?? {};
-  const passed = useMemo(
-    () => [
-      { label: "published", points: rates(stats.publish_details) },
-      { label: "delivered", points: rates(stats.deliver_get_details) },
-      { label: "acked", points: rates(stats.ack_details) },
-      { label: "confirmed", points: rates(stats.confirm_details) },
-    ],
-    [overview],
-  );
-  const queued = useMemo(
-    () => [
-      { label: "ready", points: levels(totals.messages_ready_details) },
-      { label: "unacknowledged", points: levels(totals.messages_unacknowledged_details) },
-    ],
-    [overview],
-  );
+  const passed = useRates(overview, {
+    published: stats.publish_details,
+    delivered: stats.deliver_get_details,
+    acked: stats.ack_details,
+    confirmed: stats.confirm_details,
+  });
+  const queued = useLevels(overview, {
+    ready: totals.messages_ready_details,
+    unacknowledged: totals.messages_unacknowledged_details,
+  });
   return html`<${Chart} title="Messages per second" series=${passed} window=${shown}
       format=${perSecond} />
     <${Chart} title="Messages in queues" series=${queued} window=${shown} />`;
@@ -81,8 +73,8 @@ function OldestChart({ shown }) {
 
 function NodeCharts({ name, range, shown }) {
   const { data: node, error } = usePoll(`nodes/${path(name)}?${sampled(range, "node_stats")}`);
-  const memory = useMemo(() => [{ label: "used", points: levels(node?.mem_used_details) }], [node]);
-  const disk = useMemo(() => [{ label: "free", points: levels(node?.disk_free_details) }], [node]);
+  const memory = useLevels(node, { used: node?.mem_used_details });
+  const disk = useLevels(node, { free: node?.disk_free_details });
   const polled = useMemo(() => Date.now() / 1000, [node]);
   const sync = useHistory(node ? node.io_sync_avg_time / 1000 : null, polled);
   const syncs = useMemo(() => [{ label: "mean", points: sync }], [sync]);

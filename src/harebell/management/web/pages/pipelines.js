@@ -1,5 +1,5 @@
 // The queries of data programs that report to the broker, such as those of Spark.
-import { path, send } from "../lib/api.js";
+import { path } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { NOTHING, count, rate, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
@@ -29,10 +29,7 @@ function Forget({ of, refresh }) {
   return html`<${Confirm} button="Forget" tone="quiet"
     title=${`Forget query '${of.name}'?`}
     text="Its last report is deleted. The query, its checkpoint and its messages stay as they are."
-    action=${async () => {
-      await send("DELETE", `queries/${path(of.vhost, of.user, of.name)}`);
-      refresh();
-    }} />`;
+    where=${`queries/${path(of.vhost, of.user, of.name)}`} after=${refresh} />`;
 }
 
 // What needs someone comes first; the others stay in the broker's order, by name.

@@ -28,10 +28,7 @@ function Clear({ kind, policy, refresh }) {
   return html`<${Confirm} button="Delete" tone="quiet" name=${name}
     title=${`Delete ${RULES[kind].one} '${name}'?`}
     text=${`What matches ${policy.pattern} in vhost '${where}' no longer has its settings.`}
-    action=${async () => {
-      await send("DELETE", `${kind}/${path(where, name)}`);
-      refresh();
-    }} />`;
+    where=${`${kind}/${path(where, name)}`} after=${refresh} />`;
 }
 
 function Kind({ kind }) {

@@ -1,15 +1,15 @@
 // One queue: figures, charts, consumers, bindings, settings, messages, and what can be done with
 // it.
 import { useMemo, useState } from "preact/hooks";
-import { path, send } from "../lib/api.js";
+import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
-import { bytes, count, rate, seconds, short } from "../lib/format.js";
+import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
 import { Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
-import { RANGES, levels, rates, sampled, windowOf } from "../lib/samples.js";
+import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { QueueBindings } from "./bindings.js";
 import { Leases } from "./leases.js";
@@ -20,28 +20,20 @@ import { RangeChoice, useHistory } from "./overview.js";
 import { QueueBadges } from "./queues.js";
 import { Settings } from "./settings.js";
 
-const perSecond = (value) => `${rate(value)}/s`;
-
 function Charts({ queue, range }) {
   const stream = queue.type === "stream";
   const polled = useMemo(() => Date.now() / 1000, [queue]);
   const ages = useHistory(queue.oldest_seconds ?? (queue.messages_ready ? null : 0), polled);
   const stats = queue.message_stats ?? {};
-  const depth = useMemo(
-    () => [
-      { label: "ready", points: levels(queue.messages_ready_details) },
-      { label: "unacknowledged", points: levels(queue.messages_unacknowledged_details) },
-    ],
-    [queue],
-  );
-  const passed = useMemo(
-    () => [
-      { label: "in", points: rates(stats.publish_details) },
-      { label: "out", points: rates(stats.deliver_get_details) },
-      { label: "acked", points: rates(stats.ack_details) },
-    ],
-    [queue],
-  );
+  const depth = useLevels(queue, {
+    ready: queue.messages_ready_details,
+    unacknowledged: queue.messages_unacknowledged_details,
+  });
+  const passed = useRates(queue, {
+    in: stats.publish_details,
+    out: stats.deliver_get_details,
+    acked: stats.ack_details,
+  });
   const shown = windowOf(range, queue.messages_ready_details);
   const age = useMemo(() => [{ label: "oldest", points: ages }], [ages]);
   return html`<div class="charts">
@@ -83,18 +75,12 @@ function Danger({ queue, where, refresh, names }) {
       html`<${Confirm} button="Purge" title=${`Purge queue '${name}'?`} tone="quiet"
       text=${`The ${count(queue.messages_ready)} ready messages of '${name}' in vhost '${vhost}'
         will be gone. Messages that consumers have not acknowledged stay with them.`}
-      action=${async () => {
-        await send("DELETE", `${where}/contents`);
-        refresh();
-      }} />`
+      where=${`${where}/contents`} after=${refresh} />`
     }
     <${Confirm} button="Delete" title=${`Delete queue '${name}'?`} name=${name}
       text=${`The queue in vhost '${vhost}', its bindings and its ${count(queue.messages)} messages
         will be gone.`}
-      action=${async () => {
-        await send("DELETE", where);
-        leave(names, "queues");
-      }} />
+      where=${where} after=${() => leave(names, "queues")} />
   </div></${Section}>`;
 }
 

@@ -27,10 +27,7 @@ function Permissions({ name }) {
     html`<${Confirm} button="Clear" tone="quiet"
       title=${`Close vhost '${vhost}' to '${name}'?`}
       text=${`'${name}' can no longer open vhost '${vhost}'.`}
-      action=${async () => {
-        await send("DELETE", `permissions/${path(vhost, name)}`);
-        refresh();
-      }} />`,
+      where=${`permissions/${path(vhost, name)}`} after=${refresh} />`,
   ]);
   return html`<${Section} id="permissions" title="Permissions">
     <${Problem} error=${error} />
@@ -64,10 +61,7 @@ function TopicPermissions({ name }) {
     html`<${Confirm} button="Clear" tone="quiet"
       title=${`Allow '${name}' every key with '${exchange}'?`}
       text=${`'${name}' may use every key with exchange '${exchange}' in vhost '${vhost}' then.`}
-      action=${async () => {
-        await send("DELETE", `topic-permissions/${path(vhost, name, exchange)}`);
-        refresh();
-      }} />`,
+      where=${`topic-permissions/${path(vhost, name, exchange)}`} after=${refresh} />`,
   ]);
   return html`<${Section} id="topic-permissions" title="Topic permissions">
     <${Problem} error=${error} />
@@ -116,9 +110,6 @@ export function User({ names }) {
     <${Section} id="remove" title="Delete"><div class="buttons">
       <${Confirm} button="Delete" title=${`Delete user '${name}'?`} name=${name}
         text="The user's connections are closed."
-        action=${async () => {
-          await send("DELETE", where);
-          leave(names, "users");
-        }} />
+        where=${where} after=${() => leave(names, "users")} />
     </div></${Section}>`;
 }

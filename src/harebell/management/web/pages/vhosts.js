@@ -42,10 +42,7 @@ function columns(onDeleted) {
       title=${`Delete vhost '${row.name}'?`}
       text=${`${count(row.queues)} queues with ${count(row.messages)} messages will be gone, and
         all connections to the vhost are closed.`}
-      action=${async () => {
-        await send("DELETE", `vhosts/${path(row.name)}`);
-        onDeleted();
-      }} />`,
+      where=${`vhosts/${path(row.name)}`} after=${onDeleted} />`,
   };
   return has("administrator") ? [...every, remove] : every;
 }
