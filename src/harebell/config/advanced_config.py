@@ -50,27 +50,20 @@ _LISTS = {
     "ssl_listeners": "listeners.ssl",
 }
 """Settings whose members are numbered in `rabbitmq.conf`."""
+_SOCKETS = {"tcp": ("port", "ip"), "ssl": ("port", "ip", "cacertfile", "certfile", "keyfile")}
 _RENAMED = {
     "connection_max": "max_connections",
     "management.listener.port": "management.tcp.port",
     "management.listener.ip": "management.tcp.ip",
-    "management.tcp_config.port": "management.tcp.port",
-    "management.tcp_config.ip": "management.tcp.ip",
-    "management.ssl_config.port": "management.ssl.port",
-    "management.ssl_config.ip": "management.ssl.ip",
-    "management.ssl_config.cacertfile": "management.ssl.cacertfile",
-    "management.ssl_config.certfile": "management.ssl.certfile",
-    "management.ssl_config.keyfile": "management.ssl.keyfile",
+    **{
+        f"{plugin}.{socket}_config.{key}": f"{plugin}.{socket}.{key}"
+        for plugin in ("management", "prometheus")
+        for socket, keys in _SOCKETS.items()
+        for key in keys
+    },
     "management.cors_max_age": "management.cors.max_age",
     "management.content_security_policy": "management.csp.policy",
     "management.strict_transport_security": "management.hsts.policy",
-    "prometheus.tcp_config.port": "prometheus.tcp.port",
-    "prometheus.tcp_config.ip": "prometheus.tcp.ip",
-    "prometheus.ssl_config.port": "prometheus.ssl.port",
-    "prometheus.ssl_config.ip": "prometheus.ssl.ip",
-    "prometheus.ssl_config.cacertfile": "prometheus.ssl.cacertfile",
-    "prometheus.ssl_config.certfile": "prometheus.ssl.certfile",
-    "prometheus.ssl_config.keyfile": "prometheus.ssl.keyfile",
     "definitions.file": "definitions.local.path",
     "log.console.enabled": "log.console",
     "log.exchange.enabled": "log.exchange",

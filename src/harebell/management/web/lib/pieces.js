@@ -55,6 +55,15 @@ export function Rows({ label, heads, rows, keys, empty = "None." }) {
   </div>`;
 }
 
+// A section with the rows of a list once it was read, and forms below.
+export function Listing({ id, title, data = true, error, children, ...rest }) {
+  return html`<${Section} id=${id} title=${title}>
+    <${Problem} error=${error} />
+    ${data && html`<${Rows} label=${title} ...${rest} />`}
+    ${children}
+  </${Section}>`;
+}
+
 // The members of an object, a line each.
 export function Members({ of, empty = "None." }) {
   const entries = Object.entries(of ?? {});

@@ -4,7 +4,7 @@ import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { count, perSecond, rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Badge, Listing, Problem, Rows, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
@@ -92,8 +92,7 @@ export function Channel({ names: [, name] }) {
       ["Consumers", count(data.consumer_count)],
     ]} />
     <${Passed} channel=${data} range=${range} />
-    <${Section} id="consumers" title="Consumers">
-      <${Rows} label="Consumers" empty="It has no consumer."
+    <${Listing} id="consumers" title="Consumers" empty="It has no consumer."
         heads=${["Tag", "Queue", "Acknowledges", "Prefetch", "Unacked"]}
         rows=${(data.consumer_details ?? []).map((each) => [
           each.consumer_tag,
@@ -101,6 +100,5 @@ export function Channel({ names: [, name] }) {
           each.ack_required ? "yes" : "no",
           count(each.prefetch_count),
           count(each.messages_unacknowledged),
-        ])} />
-    </${Section}>`;
+        ])} />`;
 }

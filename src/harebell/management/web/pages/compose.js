@@ -4,7 +4,7 @@ import { path, send } from "../lib/api.js";
 import { count } from "../lib/format.js";
 import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Rows, Section } from "../lib/pieces.js";
+import { Listing, Section } from "../lib/pieces.js";
 import { useTitle } from "../lib/title.js";
 import { exchangeName } from "./bindings.js";
 import { MessageFields, messageOf } from "./publish.js";
@@ -46,8 +46,6 @@ export function Compose() {
           required />
       </${Form}>
     </${Section}>
-    <${Section} id="sent" title="Sent from this page">
-      <${Rows} label="Sent from this page" rows=${sent} empty="Nothing yet."
-        heads=${["Time", "Exchange", "Routing key", "Published", "Routed"]} />
-    </${Section}>`;
+    <${Listing} id="sent" title="Sent from this page" rows=${sent} empty="Nothing yet."
+        heads=${["Time", "Exchange", "Routing key", "Published", "Routed"]} />`;
 }

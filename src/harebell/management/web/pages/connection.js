@@ -5,7 +5,7 @@ import { Chart } from "../lib/chart.js";
 import { Confirm } from "../lib/confirm.js";
 import { bytes, count, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Members, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Listing, Members, Problem, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
@@ -17,15 +17,15 @@ const perSecond = (value) => `${bytes(value)}/s`;
 
 function Channels({ where }) {
   const { data, error } = usePoll(`${where}/channels`);
-  return html`<${Section} id="channels" title="Channels"><${Problem} error=${error} />
-    <${Rows} label="Channels" heads=${["Number", "State", "Consumers", "Prefetch", "Unacked"]}
+  return html`<${Listing} id="channels" title="Channels" error=${error}
+      heads=${["Number", "State", "Consumers", "Prefetch", "Unacked"]}
       rows=${(data ?? []).map((each) => [
         html`<a href=${to("channels", each.name)}>${each.number}</a>`,
         each.state,
         count(each.consumer_count),
         count(each.prefetch_count),
         count(each.messages_unacknowledged),
-      ])} /></${Section}>`;
+      ])} />`;
 }
 
 function Passed({ connection, range }) {

@@ -3,7 +3,7 @@ import { path } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { count, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Problem, Rows, Section } from "../lib/pieces.js";
+import { Listing } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { has } from "../lib/session.js";
 
@@ -23,25 +23,18 @@ function Release({ lease, refresh }) {
 export function Leases({ vhost, name }) {
   const query = new URLSearchParams({ queue: name });
   const { data, error, refresh } = usePoll(`leases/${path(vhost)}?${query}`);
-  return html`<${Section} id="leases" title="Leases">
-    <${Problem} error=${error} />
-    ${
-      data &&
-      html`<${Rows} label="Leases" empty="No group leases messages of this queue."
-        heads=${HEADS} keys=${data.map(({ group }) => group)}
-        rows=${data.map((lease) => [
-          lease.group,
-          count(lease.epoch),
-          count(lease.claims),
-          count(lease.messages),
-          count(lease.committed),
-          count(lease.lost),
-          seconds(lease.timeout),
-          lease.holder || "none",
-          has("policymaker")
-            ? html`<${Release} lease=${lease} refresh=${refresh} />`
-            : "",
-        ])} />`
-    }
-  </${Section}>`;
+  return html`<${Listing} id="leases" title="Leases" data=${data} error=${error}
+    empty="No group leases messages of this queue."
+    heads=${HEADS} keys=${data?.map(({ group }) => group)}
+    rows=${data?.map((lease) => [
+      lease.group,
+      count(lease.epoch),
+      count(lease.claims),
+      count(lease.messages),
+      count(lease.committed),
+      count(lease.lost),
+      seconds(lease.timeout),
+      lease.holder || "none",
+      has("policymaker") ? html`<${Release} lease=${lease} refresh=${refresh} />` : "",
+    ])} />`;
 }

@@ -4,7 +4,7 @@ import { Confirm } from "../lib/confirm.js";
 import { count } from "../lib/format.js";
 import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Fold, Problem, Rows, Section } from "../lib/pieces.js";
+import { Fold, Listing } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { useTitle } from "../lib/title.js";
 
@@ -42,13 +42,8 @@ function Kind({ kind }) {
       where=${`${kind}/${path(name, limit)}`} after=${refresh} />`,
   ]);
   const keys = limits.map(({ name, limit }) => path(name, limit));
-  return html`<${Section} id=${kind} title=${title}>
-    <${Problem} error=${error} />
-    ${
-      data &&
-      html`<${Rows} label=${title} heads=${["Name", "Limit", "Most", ""]} rows=${rows}
-        keys=${keys} />`
-    }
+  return html`<${Listing} id=${kind} title=${title} data=${data} error=${error} rows=${rows}
+      keys=${keys} heads=${["Name", "Limit", "Most", ""]}>
     <${Fold} title="Set a limit">
       <${Form} label=${`Set a limit of a ${of}`} button="Set" action=${set}>
         <${Field} label=${of === "vhost" ? "Vhost" : "User"} name="object" required />
@@ -56,7 +51,7 @@ function Kind({ kind }) {
         <${Field} label="Most" name="most" type="number" min="-1" required
           hint="-1 is no limit" />
       </${Form}></${Fold}>
-  </${Section}>`;
+  </${Listing}>`;
 }
 
 export function Limits() {

@@ -3,7 +3,7 @@ import { path } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { NOTHING, count, rate, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Badge, Problem, Rows, Section } from "../lib/pieces.js";
+import { Badge, Listing } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { has, session } from "../lib/session.js";
 import { useStore } from "../lib/store.js";
@@ -44,25 +44,20 @@ export function Pipelines() {
   const queries = usePoll(listed("queries", chosen));
   const shown = ordered(queries.data ?? []);
   return html`<div class="title"><h1>Pipelines</h1></div>
-    <${Problem} error=${queries.error} />
-    <${Section} id="pipelines" title="Queries that report">
-      ${
-        queries.data &&
-        html`<${Rows} label="Queries that report" empty="No query reports to this broker."
-          heads=${HEADS} keys=${shown.map((each) => path(each.vhost, each.user, each.name))}
-          rows=${shown.map((each) => [
-            html`<div class="words">${each.name}</div>`,
-            each.vhost,
-            each.user,
-            html`<${State} of=${each} /> <${Forget} of=${each} refresh=${queries.refresh} />`,
-            count(each.batch),
-            rate(each.rows_per_second),
-            short(each.lag_messages),
-            seconds(each.lag_seconds),
-            html`<div class="words">${each.sources.join(", ") || NOTHING}</div>`,
-            html`<div class="words">${each.sink ?? NOTHING}</div>`,
-            html`<div class="words">${each.error ?? NOTHING}</div>`,
-          ])} />`
-      }
-    </${Section}>`;
+    <${Listing} id="pipelines" title="Queries that report" data=${queries.data}
+      error=${queries.error} empty="No query reports to this broker."
+      heads=${HEADS} keys=${shown.map((each) => path(each.vhost, each.user, each.name))}
+      rows=${shown.map((each) => [
+        html`<div class="words">${each.name}</div>`,
+        each.vhost,
+        each.user,
+        html`<${State} of=${each} /> <${Forget} of=${each} refresh=${queries.refresh} />`,
+        count(each.batch),
+        rate(each.rows_per_second),
+        short(each.lag_messages),
+        seconds(each.lag_seconds),
+        html`<div class="words">${each.sources.join(", ") || NOTHING}</div>`,
+        html`<div class="words">${each.sink ?? NOTHING}</div>`,
+        html`<div class="words">${each.error ?? NOTHING}</div>`,
+      ])} />`;
 }

@@ -4,7 +4,7 @@ import { Confirm } from "../lib/confirm.js";
 import { count, value } from "../lib/format.js";
 import { Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Fold, Problem, Rows, Section } from "../lib/pieces.js";
+import { Fold, Listing } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { has } from "../lib/session.js";
 import { useStore } from "../lib/store.js";
@@ -58,14 +58,9 @@ function Kind({ kind }) {
       ? html`<${Clear} kind=${kind} policy=${each} refresh=${refresh} />`
       : "",
   ]);
-  return html`<${Section} id=${kind} title=${title}>
-    <${Problem} error=${error} />
-    ${
-      data &&
-      html`<${Rows} label=${title} rows=${rows}
-        keys=${data.map((each) => path(each.vhost, each.name))}
-        heads=${["Name", "Vhost", "Pattern", "Applies to", "Priority", "Settings", ""]} />`
-    }
+  return html`<${Listing} id=${kind} title=${title} data=${data} error=${error} rows=${rows}
+      keys=${data?.map((each) => path(each.vhost, each.name))}
+      heads=${["Name", "Vhost", "Pattern", "Applies to", "Priority", "Settings", ""]}>
     ${
       has(tag) &&
       html`<${Fold} title=${button}>
@@ -80,7 +75,7 @@ function Kind({ kind }) {
             hint='as JSON: {"max-length": 1000, "dead-letter-exchange": "dead"}' />
         </${Form}></${Fold}>`
     }
-  </${Section}>`;
+  </${Listing}>`;
 }
 
 export function Policies() {

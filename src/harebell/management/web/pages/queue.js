@@ -6,7 +6,7 @@ import { Chart } from "../lib/chart.js";
 import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Badge, Fold, Listing, Problem, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
@@ -53,8 +53,7 @@ function ChannelLink({ name }) {
 }
 
 function Consumers({ of }) {
-  return html`<${Section} id="consumers" title="Consumers">
-    <${Rows} label="Consumers" empty="This queue has no consumers."
+  return html`<${Listing} id="consumers" title="Consumers" empty="This queue has no consumers."
       heads=${["Tag", "Channel", "Acknowledges", "Prefetch", "Unacked", "Active"]}
       rows=${of.map((each) => [
         each.consumer_tag,
@@ -63,8 +62,7 @@ function Consumers({ of }) {
         count(each.prefetch_count),
         count(each.messages_unacknowledged),
         each.active ? "yes" : html`<${Badge}>${each.activity_status}</${Badge}>`,
-      ])} />
-  </${Section}>`;
+      ])} />`;
 }
 
 function Danger({ queue, where, refresh, names }) {

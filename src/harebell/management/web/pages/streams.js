@@ -2,7 +2,7 @@
 import { path } from "../lib/api.js";
 import { bytes, count, rate, short, value } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Problem, Rows, Section } from "../lib/pieces.js";
+import { Listing, Problem, Rows, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
@@ -14,8 +14,7 @@ const FIELDS =
   "message_stats.publish_details.rate";
 
 function Consumers({ of }) {
-  return html`<${Section} id="readers" title="Consumers of streams">
-    <${Rows} label="Consumers of streams" empty="No stream has consumers."
+  return html`<${Listing} id="readers" title="Consumers of streams" empty="No stream has consumers."
       heads=${["Stream", "Tag", "Began at", "Next offset", "Behind", "Unacked", "Channel"]}
       rows=${of.map((each) => [
         html`<a href=${to("queues", each.queue.vhost, each.queue.name)}>${each.queue.name}</a>`,
@@ -25,8 +24,7 @@ function Consumers({ of }) {
         count(each.offset_lag),
         count(each.messages_unacknowledged),
         html`<a href=${to("channels", each.channel_details.name)}>${each.channel_details.name}</a>`,
-      ])} />
-  </${Section}>`;
+      ])} />`;
 }
 
 export function Streams() {

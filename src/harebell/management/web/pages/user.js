@@ -3,7 +3,7 @@ import { path, send } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold, Problem, Rows, Section } from "../lib/pieces.js";
+import { Badge, Fold, Listing, Problem, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave } from "../lib/router.js";
 import { useTitle } from "../lib/title.js";
@@ -29,13 +29,9 @@ function Permissions({ name }) {
       text=${`'${name}' can no longer open vhost '${vhost}'.`}
       where=${`permissions/${path(vhost, name)}`} after=${refresh} />`,
   ]);
-  return html`<${Section} id="permissions" title="Permissions">
-    <${Problem} error=${error} />
-    ${
-      data &&
-      html`<${Rows} label="Permissions" heads=${["Vhost", "Configure", "Write", "Read", ""]}
-        rows=${rows} keys=${data.map(({ vhost }) => vhost)} empty="The user can open no vhost." />`
-    }
+  return html`<${Listing} id="permissions" title="Permissions" data=${data} error=${error}
+      rows=${rows} keys=${data?.map(({ vhost }) => vhost)} empty="The user can open no vhost."
+      heads=${["Vhost", "Configure", "Write", "Read", ""]}>
     <${Fold} title="Set permissions">
       <${Form} label="Set permissions" button="Set" action=${allow}>
         <${VhostField} />
@@ -43,7 +39,7 @@ function Permissions({ name }) {
         <${Field} label="Write" name="write" value=".*" />
         <${Field} label="Read" name="read" value=".*" />
       </${Form}></${Fold}>
-  </${Section}>`;
+  </${Listing}>`;
 }
 
 function TopicPermissions({ name }) {
@@ -63,14 +59,10 @@ function TopicPermissions({ name }) {
       text=${`'${name}' may use every key with exchange '${exchange}' in vhost '${vhost}' then.`}
       where=${`topic-permissions/${path(vhost, name, exchange)}`} after=${refresh} />`,
   ]);
-  return html`<${Section} id="topic-permissions" title="Topic permissions">
-    <${Problem} error=${error} />
-    ${
-      data &&
-      html`<${Rows} label="Topic permissions" heads=${["Vhost", "Exchange", "Write", "Read", ""]}
-        rows=${rows} keys=${data.map(({ vhost, exchange }) => path(vhost, exchange))}
-        empty="The user may use every routing key with topic exchanges." />`
-    }
+  return html`<${Listing} id="topic-permissions" title="Topic permissions" data=${data}
+      error=${error} rows=${rows} keys=${data?.map(({ vhost, exchange }) => path(vhost, exchange))}
+      heads=${["Vhost", "Exchange", "Write", "Read", ""]}
+      empty="The user may use every routing key with topic exchanges.">
     <${Fold} title="Set topic permissions">
       <${Form} label="Set topic permissions" button="Set" action=${allow}>
         <${VhostField} />
@@ -78,7 +70,7 @@ function TopicPermissions({ name }) {
         <${Field} label="Write" name="write" value=".*" hint="routing keys, as a pattern" />
         <${Field} label="Read" name="read" value=".*" hint="binding keys, as a pattern" />
       </${Form}></${Fold}>
-  </${Section}>`;
+  </${Listing}>`;
 }
 
 export function User({ names }) {
