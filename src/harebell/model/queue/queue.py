@@ -222,7 +222,7 @@ class MessageQueue(QueueInternals):
         self.note_kept(message)
         order.keep(message)
         if order.count > _AHEAD and self.consumers.count:
-            self._work.ahead = self
+            self.work.ahead = self
         if limits is not None:
             self.spares = self.spares or message.family >= _FILE
             limits.byte_count += len(message.body)
