@@ -66,6 +66,9 @@ UNACKED_BYTES = 64
 """Memory that is counted for a delivery without acknowledgement, besides its message."""
 KEPT_CHECK_SECONDS = 5.0
 """Interval of checks of that memory."""
+PACE_DELIVERIES = 32
+"""Deliveries between two looks at a publisher from which it is slowed down for its consumers: with
+fewer they are slow whatever it does."""
 OUTPUT_HIGH_BYTES = 1_048_576
 """Unsent output of a connection above which its consumers get no more deliveries."""
 OUTPUT_STOP_BYTES = 4_194_304

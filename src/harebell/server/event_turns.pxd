@@ -21,11 +21,12 @@ cdef class EventTurns:
     cdef double _tick_due
     cdef readonly object read_buffer
     cdef readonly object small_buffer
+    cdef readonly object paced_buffer
     cdef public Flusher flusher
     cdef public object forbids_output
     cdef readonly object lag
 
-    cpdef object buffer(self, bint is_open)
+    cpdef object buffer(self, bint is_open, bint outruns)
     @cython.locals(now=double)
     cpdef object receive(self, BaseConnection connection, Py_ssize_t byte_count)
     cpdef object flush_soon(self)

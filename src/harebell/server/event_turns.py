@@ -53,6 +53,7 @@ class EventTurns:
     Attributes:
         read_buffer: every socket is read into it; its content is consumed before the next read.
         small_buffer: the begin of it.
+        paced_buffer: a longer begin, for publishers that are slowed down.
         flusher: commits what the turns have written; None until the broker is restored.
         forbids_output: whether nothing may be sent, as another broker can own the store.
         lag: by how many seconds ticks were late.
@@ -85,6 +86,7 @@ class EventTurns:
         self._tick_due = 0.0
         self.read_buffer = memoryview(bytearray(base_limits.READ_BUFFER_BYTES))
         self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
+        self.paced_buffer = self.read_buffer[: limits.PACE_READ_BYTES]
         self.flusher: Flusher | None = None
         self.forbids_output: Callable[[], bool] | None = None
         self.lag = Histogram(LAG_SECONDS)
@@ -104,14 +106,18 @@ class EventTurns:
 
     # --- input ------------------------------------------------------------------------------------
 
-    def buffer(self, is_open: bool) -> memoryview:
+    def buffer(self, is_open: bool, outruns: bool) -> memoryview:
         """Return the buffer for a read, of a connection that is open or not.
+
+        Args:
+            is_open: whether it is open.
+            outruns: as in `BaseConnection`.
 
         If users are waiting for a turn, input may have to be copied and kept, so reads are small.
         That is so as well before a connection is open: it may wait for the login.
         """
         if is_open and not self._registry.turns.crowded:
-            return self.read_buffer
+            return self.paced_buffer if outruns else self.read_buffer
         return self.small_buffer
 
     def receive(self, connection: BaseConnection, byte_count: int) -> None:

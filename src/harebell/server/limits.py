@@ -26,6 +26,10 @@ WRITE_PIECE_BYTES = 1_048_576
 """Bytes of a longer output written to a socket at a time (1 MiB); the unsent rest is copied."""
 WRITE_PIECES_PER_TURN = 2
 """Such pieces that one connection writes per turn."""
+PACE_READ_BYTES = 65_536
+"""Bytes of a read from a publisher that is slowed down for its consumers."""
+PACE_SECONDS = 0.001
+"""Time until the next such read: the shortest of a timer; consumers take about 1,000 messages."""
 FULL_READS_PER_TURN = 4
 """Reads of a full buffer from one socket per turn."""
 WRITE_TURN_SECONDS = 0.004

@@ -2,6 +2,7 @@ cimport cython
 from harebell.base.arrivals cimport Arrivals
 from harebell.base.counters cimport Traffic
 from harebell.base.ports cimport Commit
+from harebell.base.work cimport Work
 from harebell.front.common.connection_registry cimport ConnectionRegistry
 from harebell.front.common.turns cimport Account, Turns
 from harebell.kernels.frames cimport FrameSink
@@ -34,6 +35,8 @@ cdef class BaseConnection(FrameSink):
     cdef public bint closing
     cdef public bint paused
     cdef public bint congested
+    cdef public bint outruns
+    cdef object _pace
     cdef public bint starved
     cdef public bint dirty
     cdef public bint published
@@ -61,6 +64,7 @@ cdef class BaseConnection(FrameSink):
 
     @cython.locals(turns=Turns, byte_count=Py_ssize_t)
     cpdef object receive(self, object data, double now)
+    @cython.locals(work=Work)
     cpdef int _take(self, object data) except -1
     cpdef int _put_off(self) except -1
     cpdef int tick(self, double now) except -1

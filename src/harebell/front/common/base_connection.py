@@ -30,6 +30,7 @@ from harebell.front.common.connection_log import log_ended
 from harebell.front.common.connection_ports import Scanner, Transport
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.output_barrier import OutputBarrier
+from harebell.front.common.pace import Pace
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.common.turns import Account
@@ -39,6 +40,7 @@ from harebell.model.broker import Broker
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
+    from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
 
 _NO_USER = User("", "")
@@ -73,6 +75,8 @@ class BaseConnection(FrameSink):
         congested: the socket does not accept output.
         blocked_since: the time it was blocked, in milliseconds of the monotonic clock.
         blocked_ms: how long it was blocked before, in milliseconds.
+        outruns: whether its publishes keep consumers from what they could take: the shell reads it
+            more slowly.
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
@@ -131,6 +135,8 @@ class BaseConnection(FrameSink):
         self.closing = False
         self.paused = False
         self.congested = False
+        self.outruns = False
+        self._pace: Pace | None = None
         self.starved = False
         self.dirty = False
         self.published = False
@@ -240,17 +246,26 @@ class BaseConnection(FrameSink):
 
     def _take(self, data: bytes | memoryview) -> int:
         """Process input within the budget of the turn."""
+        work = self.registry.turns.work
+        work.ahead = None
         try:
             self.scanner.feed(data)
         except Exception as error:
             # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
+        self.outruns = work.ahead is not None and self._outruns(work.ahead)
+        work.ahead = None
         self._end_of_turn()
         if self.scanner.cut:
             self.scanner.cut = False
             self._put_off()
         return 0
+
+    def _outruns(self, queue: Queue) -> bool:
+        if self._pace is None:
+            self._pace = Pace()
+        return self._pace.outruns(queue)
 
     def _put_off(self) -> int:
         """Queue the connection for another turn."""

@@ -4,6 +4,7 @@ from harebell.server.event_turns cimport EventTurns
 
 cdef object _OPEN
 cdef Py_ssize_t _FULL_READ
+cdef Py_ssize_t _PACED_READ
 cdef Py_ssize_t _PIECE_BYTES
 
 cdef class SocketEnd:
@@ -37,6 +38,7 @@ cdef class SocketEnd:
     cpdef object _go_on(self)
     cdef object _write_rest(self)
     cdef object _take_turns(self)
+    cdef object _keep_pace(self)
     @cython.locals(connection=BaseConnection, wanted=bint)
     cdef object _adjust_reading(self)
     cdef Py_ssize_t _unsent_bytes(self) except -1

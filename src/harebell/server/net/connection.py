@@ -21,6 +21,8 @@ from harebell.front.common.peer import Peer, TlsSession
 from harebell.front.limits import OUTPUT_STOP_BYTES
 from harebell.server.limits import (
     FULL_READS_PER_TURN,
+    PACE_READ_BYTES,
+    PACE_SECONDS,
     WRITE_HIGH_BYTES,
     WRITE_LOW_BYTES,
     WRITE_PIECE_BYTES,
@@ -44,6 +46,7 @@ if TYPE_CHECKING:
 _INT_BYTES = 4
 _OPEN = ConnectionState.OPEN
 _FULL_READ = READ_BUFFER_BYTES
+_PACED_READ = PACE_READ_BYTES
 _PIECE_BYTES = WRITE_PIECE_BYTES
 
 
@@ -168,14 +171,18 @@ class SocketEnd:
     def get_buffer(self, sizehint: int) -> memoryview:
         """Return the shared read buffer; its content is consumed before the next read."""
         connection = self.connection
-        return self._turns.buffer(connection is not None and connection.state is _OPEN)
+        if connection is None:
+            return self._turns.buffer(False, False)
+        return self._turns.buffer(connection.state is _OPEN, connection.outruns)
 
     def buffer_updated(self, nbytes: int) -> None:
         """Pass the bytes that were read to the connection."""
         connection = self.connection
         if connection is not None:
             self._turns.receive(connection, nbytes)
-            if nbytes == _FULL_READ:
+            if connection.outruns and nbytes >= _PACED_READ:
+                self._keep_pace()
+            elif nbytes == _FULL_READ:
                 self._take_turns()
             else:
                 self._full_reads = 0
@@ -395,6 +402,13 @@ class SocketEnd:
             self._resting = True
             self._adjust_reading()
             self._app.loop.call_soon(self._rested)
+
+    def _keep_pace(self) -> None:
+        """Pause reading for a moment, in which consumers catch up with this publisher."""
+        self._full_reads = 0
+        self._resting = True
+        self._adjust_reading()
+        self._app.loop.call_later(PACE_SECONDS, self._rested)
 
     def _rested(self) -> None:
         self._resting = False
