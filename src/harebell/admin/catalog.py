@@ -18,18 +18,21 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class _More(TypedDict, total=False):
+    row: type | Iterable[str]
+    shown: tuple[str, ...]
+    done: str | Sentence
+    what: str
+    status: int
+    hidden: bool
+    merge: str
+
+
 class _Shared(TypedDict, total=False):
     shown: tuple[str, ...]
     status: int
     place: str
     merge: str
-
-
-class _More(_Shared, total=False):
-    done: str | Sentence
-    row: type | Iterable[str]
-    what: str
-    hidden: bool
 
 
 def column_names(row: type | Iterable[str]) -> tuple[str, ...]:
@@ -84,6 +87,7 @@ class Noun:
         tag: str,
         verb: str = "",
         summary: str = "",
+        place: str = "",
         **more: Unpack[_More],
     ) -> Callable[[F], F]:
         """Make a function a command; the arguments are those of `Command`."""
@@ -92,7 +96,9 @@ class Noun:
         def decorate(run: F) -> F:
             name = verb or run.__name__.rstrip("_").replace("_", "-")
             text = summary or documentation(run)
-            self._commands[name] = Command(self, name, run, text, tag, http, **more)
+            self._commands[name] = Command(
+                self, name, run, text, tag, http, own_place=place, **more
+            )
             return run
 
         return decorate

@@ -26,6 +26,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import InitVar, dataclass
 from enum import Enum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, get_type_hints
@@ -123,6 +124,7 @@ REQUIRED = inspect.Parameter.empty
 Sentence = Callable[[Mapping[str, Any]], str]
 
 
+@dataclass(eq=False)
 class Command:
     """A command.
 
@@ -143,42 +145,29 @@ class Command:
         status: the status of a successful answer over HTTP. 0 for the usual one: 200 for GET, 201
             or 204 for PUT (by the member "made" of the answer), 204 for others.
         hidden: whether it is left out of the command line.
-        place: where it runs in a cluster; "" for the place of most commands of its kind.
+        own_place: where it runs in a cluster; "" for the place of most commands of its kind.
         merge: how the answers of several owners become one.
     """
 
-    def __init__(
-        self,
-        noun: Noun,
-        verb: str,
-        run: Callable[..., Any],
-        summary: str,
-        tag: str,
-        http: tuple[str, ...],
-        row: type | Iterable[str] = (),
-        shown: tuple[str, ...] = (),
-        done: str | Sentence = "",
-        what: str = "",
-        status: int = 0,
-        hidden: bool = False,
-        place: str = "",
-        merge: str = ROWS,
-    ) -> None:
-        self.noun = noun
-        self.verb = verb
-        self.run = run
-        self.summary = summary
-        self.tag = tag
-        self.http = http
+    noun: Noun
+    verb: str
+    run: Callable[..., Any]
+    summary: str
+    tag: str
+    http: tuple[str, ...]
+    row: InitVar[type | Iterable[str]] = ()
+    shown: tuple[str, ...] = ()
+    done: str | Sentence = ""
+    what: str = ""
+    status: int = 0
+    hidden: bool = False
+    own_place: str = ""
+    merge: str = ROWS
+
+    def __post_init__(self, row: type | Iterable[str]) -> None:
         self.columns = column_names(row)
-        self.chooses = bool(shown and what)
-        self.shown = shown or self.columns
-        self.what = what
-        self.done = done
-        self.status = status
-        self.hidden = hidden
-        self.merge = merge
-        self._place = place
+        self.chooses = bool(self.shown and self.what)
+        self.shown = self.shown or self.columns
         self._fields: Any = None
         self._keywords: dict[str, str] = {}
 
@@ -203,8 +192,8 @@ class Command:
     @cached_property
     def place(self) -> str:
         """Where it runs in a cluster with several stores; see `harebell.admin.place`."""
-        if self._place:
-            return self._place
+        if self.own_place:
+            return self.own_place
         vhost = self.vhost_parameter
         if vhost is not None and vhost.default not in (None, ""):
             return VHOST

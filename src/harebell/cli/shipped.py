@@ -11,6 +11,7 @@ import click
 
 from harebell.cli.formats import takes_format
 from harebell.cli.link import url_flag
+from harebell.cli.number_flag import number_flag
 from harebell.cli.piping import (
     check_warehouse,
     master_flag,
@@ -83,12 +84,8 @@ def _condition(text: str | None) -> str:
     default="day",
     help="What the table is partitioned by.  [default: day]",
 )
-@click.option(
-    "--compact-every",
-    type=click.IntRange(min=0),
-    default=20,
-    metavar="NUMBER",
-    help="Micro-batches after which small files are put together.  [default: 20]",
+@number_flag(
+    "--compact-every", "Micro-batches after which small files are put together.", 20, least=0
 )
 @_EVERY
 @metrics_flag

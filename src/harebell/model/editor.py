@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from harebell.base.message import Message, Properties, copy_message
@@ -36,6 +37,7 @@ def _without_properties(
     return Message(exchange, routing_key, Properties(b"\0\0"), body)
 
 
+@dataclass(eq=False)
 class Editor:
     """Functions for the encoded parts of a message.
 
@@ -50,20 +52,10 @@ class Editor:
         composed: make a message of exchange, routing key, body and properties by name.
     """
 
-    def __init__(
-        self,
-        headers_of: Callable[[Message], Mapping[str, Any]],
-        expiration_of: Callable[[Message], str | None] = _no_expiration,
-        forwarded: Callable[[Message, str, str, Mapping[str, Any]], Message] = _as_it_is,
-        property_of: Callable[[Message, str], Any] = _no_property,
-        properties_of: Callable[[Message], dict[str, Any]] = _no_properties,
-        composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties,
-        with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers,
-    ) -> None:
-        self.headers_of = headers_of
-        self.expiration_of = expiration_of
-        self.forwarded = forwarded
-        self.property_of = property_of
-        self.properties_of = properties_of
-        self.composed = composed
-        self.with_headers = with_headers
+    headers_of: Callable[[Message], Mapping[str, Any]]
+    expiration_of: Callable[[Message], str | None] = _no_expiration
+    forwarded: Callable[[Message, str, str, Mapping[str, Any]], Message] = _as_it_is
+    property_of: Callable[[Message, str], Any] = _no_property
+    properties_of: Callable[[Message], dict[str, Any]] = _no_properties
+    composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties
+    with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers

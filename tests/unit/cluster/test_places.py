@@ -125,7 +125,7 @@ def test_fields_have_the_names_of_a_request_and_not_those_of_the_function() -> N
 
 
 def test_most_commands_need_no_word_about_their_place() -> None:
-    said = Counter(bool(each._place) for each in EVERY)
+    said = Counter(bool(each.own_place) for each in EVERY)
     assert said[True] < said[False] / 2
 
 

@@ -31,6 +31,16 @@ _SPENT = {
 }
 
 
+_NOT_HERE = (
+    *("connection_readers", "connection_writers", "connection_channels", "queue_slave_procs"),
+    *("quorum_queue_procs", "quorum_queue_dlx_procs", "stream_queue_procs"),
+    *("stream_queue_replica_reader_procs", "stream_queue_coordinator_procs", "plugins"),
+    *("other_proc", "metrics", "mgmt_db", "mnesia", "quorum_ets", "other_ets", "msg_index"),
+    *("code", "atom", "allocated_unused", "reserved_unallocated"),
+)
+"""Parts of the memory of RabbitMQ that a broker in Python does not have."""
+
+
 @NODES.command("GET /api/nodes", tag=MONITORING, verb="list", place=EVERYWHERE, merge=NODES_BY_NAME)
 def list_nodes(context: AdminContext) -> list[Row]:
     """List the nodes: the broker, and those that share its store in PostgreSQL."""
@@ -169,31 +179,11 @@ def _memory(context: AdminContext) -> dict[str, Any]:
     connections = len(context.registry.connections) * _CONNECTION_BYTES
     messages = max(context.broker.gauge.used, 0)
     return {
-        "connection_readers": 0,
-        "connection_writers": 0,
-        "connection_channels": 0,
+        **dict.fromkeys(_NOT_HERE, 0),
         "connection_other": connections,
         "queue_procs": queues,
-        "queue_slave_procs": 0,
-        "quorum_queue_procs": 0,
-        "quorum_queue_dlx_procs": 0,
-        "stream_queue_procs": 0,
-        "stream_queue_replica_reader_procs": 0,
-        "stream_queue_coordinator_procs": 0,
-        "plugins": 0,
-        "other_proc": 0,
-        "metrics": 0,
-        "mgmt_db": 0,
-        "mnesia": 0,
-        "quorum_ets": 0,
-        "other_ets": 0,
         "binary": messages,
-        "msg_index": 0,
-        "code": 0,
-        "atom": 0,
         "other_system": max(rss - queues - connections - messages, 0),
-        "allocated_unused": 0,
-        "reserved_unallocated": 0,
         "strategy": "rss",
         "total": {"erlang": rss, "rss": rss, "allocated": rss},
     }

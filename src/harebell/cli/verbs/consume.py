@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from harebell.cli.link import channel_to, url_flag, version_flag
+from harebell.cli.number_flag import number_flag
 from harebell.cli.show import output_flag, show
 from harebell.cli.verb import Failure, Verb
 from harebell.client.limits import CLIENT_PREFETCH
@@ -16,24 +17,19 @@ _PREFETCH_MAX = 65_535
 @url_flag
 @version_flag
 @click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to consume from.")
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="End after that many messages; without it, go on for ever.",
-)
+@number_flag("--count", "End after that many messages; without it, go on for ever.")
 @click.option(
     "--ack/--no-ack",
     default=True,
     help="Acknowledge each message after it was written, or let the broker forget it as it "
     "sends it.  [default: ack]",
 )
-@click.option(
+@number_flag(
     "--prefetch",
-    type=click.IntRange(0, _PREFETCH_MAX),
-    default=CLIENT_PREFETCH,
-    metavar="NUMBER",
-    help=f"Most messages sent ahead; 0 is no limit.  [default: {CLIENT_PREFETCH}]",
+    "Most messages sent ahead; 0 is no limit.",
+    CLIENT_PREFETCH,
+    least=0,
+    most=_PREFETCH_MAX,
 )
 @click.option(
     "--timeout",

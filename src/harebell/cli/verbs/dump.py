@@ -14,6 +14,7 @@ import click
 from harebell.cli.dump_lines import Look
 from harebell.cli.dump_proxy import CannotListen, Proxy, Say, Show
 from harebell.cli.formats import takes_json
+from harebell.cli.number_flag import number_flag
 from harebell.cli.verb import Failure, Verb, WrongUsage, echo
 from harebell.wire.dissect import Event
 
@@ -45,19 +46,10 @@ _PORT_MAX = 65_535
     help="Address that clients connect to.",
 )
 @click.option("--raw", is_flag=True, help="Print the octets of every frame, too.")
-@click.option(
-    "--bodies",
-    type=click.IntRange(min=0),
-    default=0,
-    metavar="OCTETS",
-    help="Print that much of every message body.  [default: 0]",
-)
+@number_flag("--bodies", "Print that much of every message body.", 0, least=0, metavar="OCTETS")
 @takes_json("Print an object of JSON per line.")
-@click.option(
-    "--connections",
-    type=click.IntRange(min=1),
-    metavar="NUMBER",
-    help="End when that many connections are over; without it, go on until Ctrl-C.",
+@number_flag(
+    "--connections", "End when that many connections are over; without it, go on until Ctrl-C."
 )
 def dump(
     port: int,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from harebell.cli.link import channel_to, url_flag, version_flag
+from harebell.cli.number_flag import number_flag
 from harebell.cli.show import output_flag, show
 from harebell.cli.verb import Failure, Verb
 from harebell.client.blocking import Channel
@@ -15,13 +16,7 @@ from harebell.client.errors import UnsupportedByVersion
 @url_flag
 @version_flag
 @click.option("-q", "--queue", required=True, metavar="NAME", help="Queue to take from.")
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="NUMBER",
-    help="Most messages to take.  [default: 1]",
-)
+@number_flag("--count", "Most messages to take.", 1)
 @click.option("--requeue", is_flag=True, help="Put the messages back after showing them.")
 @output_flag
 def get(

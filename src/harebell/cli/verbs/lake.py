@@ -11,6 +11,7 @@ import click
 from harebell.cli.limits import LAKE_EXPIRE_AGE, LAKE_EXPIRE_SECONDS_MIN
 from harebell.cli.link import url_flag
 from harebell.cli.nouns import NounGroup
+from harebell.cli.number_flag import number_flag
 from harebell.cli.piping import (
     check_warehouse,
     place_of_table,
@@ -65,13 +66,7 @@ def compact(table: str, catalog: str | None, warehouse: str) -> None:
     metavar="TIME",
     help=f"Age of what is removed, such as 12h or 30d.  [default: {LAKE_EXPIRE_AGE}]",
 )
-@click.option(
-    "--keep",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="NUMBER",
-    help="Newest snapshots that stay however old they are, of Iceberg.  [default: 1]",
-)
+@number_flag("--keep", "Newest snapshots that stay however old they are, of Iceberg.", 1)
 @click.option("--dry-run", is_flag=True, help="Only say what would be removed.")
 def expire(
     table: str, catalog: str | None, warehouse: str, older_than: str, keep: int, dry_run: bool
@@ -105,13 +100,7 @@ def expire(
 @click.option(
     "--every", metavar="TIME", help="Go on for ever, that often, such as 1m.  [default: once]"
 )
-@click.option(
-    "--file-bytes",
-    type=click.IntRange(min=1),
-    default=LAKE_SMALL_FILE_BYTES,
-    metavar="NUMBER",
-    help=f"Bytes of messages after which a file ends.  [default: {LAKE_SMALL_FILE_BYTES}]",
-)
+@number_flag("--file-bytes", "Bytes of messages after which a file ends.", LAKE_SMALL_FILE_BYTES)
 @click.option("--accept-gap", is_flag=True, help="Go on although messages went too early.")
 @url_flag
 def tier(

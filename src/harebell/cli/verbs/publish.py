@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 import click
 
 from harebell.cli.link import channel_to, url_flag, version_flag
+from harebell.cli.number_flag import number_flag
 from harebell.cli.progress import Progress
 from harebell.cli.properties import properties_of, property_flags
 from harebell.cli.verb import Failure, Verb, echo
@@ -43,13 +44,7 @@ _SAFE = {True: "confirmed", False: "committed"}
     help="Take the body from a file, - is standard input. May be repeated: a message each.",
 )
 @click.option("--lines", is_flag=True, help="Every line of the input is a message.")
-@click.option(
-    "--count",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="NUMBER",
-    help="Publish everything that many times.  [default: 1]",
-)
+@number_flag("--count", "Publish everything that many times.", 1)
 @click.option(
     "--mandatory/--no-mandatory",
     default=None,

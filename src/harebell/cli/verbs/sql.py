@@ -9,6 +9,7 @@ import click
 
 from harebell.cli.formats import takes_format
 from harebell.cli.link import url_flag
+from harebell.cli.number_flag import number_flag
 from harebell.cli.piping import master_flag
 from harebell.cli.verb import Verb, WrongUsage
 from harebell.cli.which_broker import amqp_url
@@ -26,13 +27,7 @@ _ROWS = 1_000
 @takes_format(
     "table", "csv", help_text="How rows are printed.", json_help="Print a line of JSON per row."
 )
-@click.option(
-    "--rows",
-    type=click.IntRange(min=1),
-    default=_ROWS,
-    metavar="NUMBER",
-    help=f"Most rows that are printed.  [default: {_ROWS}]",
-)
+@number_flag("--rows", "Most rows that are printed.", _ROWS)
 @click.option(
     "--lake",
     type=click.Path(file_okay=False, path_type=Path),

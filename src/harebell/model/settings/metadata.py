@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from harebell.base.durability import parse_durability
 from harebell.base.errors import HarebellError
@@ -57,13 +58,7 @@ class Metadata(Struct, frozen=True):
 
     def row(self) -> dict[str, Any]:
         """Return the metadata as they are stored."""
-        return {
-            "description": self.description,
-            "tags": ",".join(self.tags),
-            "default_queue_type": self.default_queue_type,
-            "durability": self.durability,
-            "tracing": self.tracing,
-        }
+        return {**asdict(self), "tags": ",".join(self.tags)}
 
 
 def metadata_of(row: Mapping[str, Any]) -> Metadata:
@@ -72,10 +67,6 @@ def metadata_of(row: Mapping[str, Any]) -> Metadata:
     Raises:
         MetadataError: this version does not support them.
     """
-    return Metadata(
-        row["description"],
-        tuple(tag for tag in row["tags"].split(",") if tag),
-        row["default_queue_type"],
-        row["durability"],
-        row["tracing"],
-    )
+    members = {name: row[name] for name in Metadata.__struct_fields__}
+    members["tags"] = tuple(tag for tag in row["tags"].split(",") if tag)
+    return Metadata(**members)
