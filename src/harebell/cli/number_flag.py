@@ -15,8 +15,8 @@ def number_flag(
     help_text: str,
     default: int | None = None,
     *,
-    least: int = 1,
-    most: int | None = None,
+    minimum: int = 1,
+    maximum: int | None = None,
     metavar: str = "NUMBER",
 ) -> Callable[[F], F]:
     """Return the decorator of a verb that adds a flag.
@@ -25,11 +25,11 @@ def number_flag(
         name: of the flag, such as "--count".
         help_text: a sentence.
         default: the number without the flag, which the help names; None for no number.
-        least: the smallest number that is taken.
-        most: the greatest; None for any.
+        minimum: the smallest number that is taken.
+        maximum: the greatest; None for any.
         metavar: stands for the number in the help.
     """
     # Not `show_default` of click: beside the default it would print the range.
     shown = "" if default is None else f"  [default: {default}]"
-    kind = click.IntRange(least, most)
+    kind = click.IntRange(minimum, maximum)
     return click.option(name, type=kind, default=default, metavar=metavar, help=help_text + shown)

@@ -85,7 +85,7 @@ def _condition(text: str | None) -> str:
     help="What the table is partitioned by.  [default: day]",
 )
 @number_flag(
-    "--compact-every", "Micro-batches after which small files are put together.", 20, least=0
+    "--compact-every", "Micro-batches after which small files are put together.", 20, minimum=0
 )
 @_EVERY
 @metrics_flag

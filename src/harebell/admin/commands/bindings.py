@@ -29,7 +29,7 @@ _NO_KEY = "~"
 
 _COLUMNS = (
     *("vhost", "source_name", "source_kind", "destination_name", "destination_kind", "routing_key"),
-    *("arguments",),
+    "arguments",
 )
 """The columns of a binding."""
 

@@ -28,8 +28,8 @@ _PREFETCH_MAX = 65_535
     "--prefetch",
     "Most messages sent ahead; 0 is no limit.",
     CLIENT_PREFETCH,
-    least=0,
-    most=_PREFETCH_MAX,
+    minimum=0,
+    maximum=_PREFETCH_MAX,
 )
 @click.option(
     "--timeout",

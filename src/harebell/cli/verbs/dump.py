@@ -46,7 +46,7 @@ _PORT_MAX = 65_535
     help="Address that clients connect to.",
 )
 @click.option("--raw", is_flag=True, help="Print the octets of every frame, too.")
-@number_flag("--bodies", "Print that much of every message body.", 0, least=0, metavar="OCTETS")
+@number_flag("--bodies", "Print that much of every message body.", 0, minimum=0, metavar="OCTETS")
 @takes_json("Print an object of JSON per line.")
 @number_flag(
     "--connections", "End when that many connections are over; without it, go on until Ctrl-C."
