@@ -29,7 +29,7 @@ QUEUE_COLUMNS = (
     *("message_bytes_paged_out", "messages_ram", "messages_ready_ram"),
     *("messages_unacknowledged_ram", "messages_persistent", "messages_paged_out"),
     *("recoverable_slaves", "backing_queue_status", "garbage_collection", "reductions"),
-    *("reductions_details",),
+    "reductions_details",
 )
 """What there is to say about a queue."""
 
