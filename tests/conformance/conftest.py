@@ -7,6 +7,7 @@ Uncompiled all run in memory: what is behind a socket has tests of its own (`tes
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -86,7 +87,7 @@ def connect_memory(memory: MemorySite) -> Iterator[Connect]:
 
 @pytest.fixture
 def peer(connect: Connect) -> Peer:
-    """An open connection with channel 1 open."""
+    """An open connection with channel 1 open; `connect` of the directory has its version."""
     return connect().open()
 
 
@@ -94,3 +95,21 @@ def peer(connect: Connect) -> Peer:
 def memory_peer(connect_memory: Connect) -> Peer:
     """The same, in memory."""
     return connect_memory().open()
+
+
+@pytest.fixture
+def peer08(connect08: Connect) -> Peer:
+    """A peer that stages files and sends packets, with channel 1 open."""
+    return connect08().open()
+
+
+@pytest.fixture
+def other08(connect08: Connect) -> Peer:
+    """Another one."""
+    return connect08().open()
+
+
+@pytest.fixture
+def name() -> str:
+    """A name that no other test has: the broker behind the socket is shared."""
+    return f"t-{uuid.uuid4().hex[:12]}"

@@ -33,10 +33,6 @@ def _delivery(number: int, tag: int, redelivered: bool = False) -> tuple[int, tu
     return (0, (1, "c", tag, redelivered, "", "q", b"%d" % number))
 
 
-def test_right_deliveries_pass() -> None:
-    judge(_reference(), [_delivery(0, 1), _delivery(1, 2), _delivery(2, 3)])
-
-
 @pytest.mark.parametrize(
     ("deliveries", "complaint"),
     [

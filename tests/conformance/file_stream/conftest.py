@@ -31,15 +31,3 @@ def connect08(site: Site, peer_type: type[Peer08]) -> Iterator[Connect08]:
 def connect08_memory(memory: MemorySite, peer_type: type[Peer08]) -> Iterator[Connect08]:
     """The same, with a broker in memory whose clock the test moves."""
     yield from peers_of(memory, peer_type)
-
-
-@pytest.fixture
-def peer08(connect08: Connect08) -> Peer08:
-    """One of them, with channel 1 open."""
-    return connect08().open()
-
-
-@pytest.fixture
-def other08(connect08: Connect08) -> Peer08:
-    """Another one."""
-    return connect08().open()

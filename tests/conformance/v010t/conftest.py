@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -24,21 +23,3 @@ def connect(site: Site) -> Iterator[Connect]:
 def connect_memory(memory: MemorySite) -> Iterator[Connect]:
     """The same, in memory."""
     yield from peers_of(memory, Peer)
-
-
-@pytest.fixture
-def peer(connect: Connect) -> Peer:
-    """An open connection with channel 1 open."""
-    return connect().open()
-
-
-@pytest.fixture
-def memory_peer(connect_memory: Connect) -> Peer:
-    """The same, in memory."""
-    return connect_memory().open()
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has: the broker behind the socket is shared."""
-    return f"t-{uuid.uuid4().hex[:12]}"

@@ -42,18 +42,6 @@ def connect08_memory(memory: MemorySite) -> Iterator[Connect]:
     yield from peers_of(memory, Peer10t)
 
 
-@pytest.fixture
-def peer08(connect08: Connect) -> Peer10t:
-    """One of them, with channel 1 open."""
-    return connect08().open()
-
-
-@pytest.fixture
-def other08(connect08: Connect) -> Peer10t:
-    """Another one."""
-    return connect08().open()
-
-
 def _ticket(peer: Peer10t, *rights: str) -> int:
     granted: m.AccessRequestOk = peer.ask(
         m.AccessRequest(

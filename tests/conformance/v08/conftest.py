@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
 from functools import partial
 
@@ -42,21 +41,9 @@ def connect_older(request: pytest.FixtureRequest, site: Site) -> Iterator[Connec
 
 
 @pytest.fixture
-def peer(connect: Connect) -> Peer8:
-    """An open connection with channel 1 open."""
-    return connect().open()
-
-
-@pytest.fixture
 def older(connect_older: Connect) -> Peer8:
     """The same, of either version."""
     return connect_older().open()
-
-
-@pytest.fixture
-def name() -> str:
-    """A name that no other test has: the broker behind the socket is shared."""
-    return f"t-{uuid.uuid4().hex[:12]}"
 
 
 @pytest.fixture
@@ -69,15 +56,3 @@ def connect08(site: Site) -> Iterator[Connect08]:
 def connect08_memory(memory: MemorySite) -> Iterator[Connect08]:
     """The same, with a broker in memory whose clock the test moves."""
     yield from peers_of(memory, Peer08)
-
-
-@pytest.fixture
-def peer08(connect08: Connect08) -> Peer08:
-    """One of them, with channel 1 open."""
-    return connect08().open()
-
-
-@pytest.fixture
-def other08(connect08: Connect08) -> Peer08:
-    """Another one."""
-    return connect08().open()
