@@ -53,9 +53,9 @@ async def _own_store(
     if not config.storage:
         if (config.data_dir / DIRECTORY).exists():
             # Imported only if it is used: most directories have one store.
-            from harebell.cluster.workers.layout import check
+            from harebell.cluster.workers.layout import begin_as_one
 
-            check(config.data_dir, 1)
+            begin_as_one(config.data_dir)
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.
     from harebell.cluster.postgresql.standby_service import StandbyService

@@ -12,7 +12,7 @@ import pytest
 from harebell.base.errors import StoreError
 from harebell.cluster.cluster_directory import ClusterDirectory
 from harebell.cluster.shared import CLUSTER_SCHEME
-from harebell.cluster.workers.layout import Layout, check, stores_of
+from harebell.cluster.workers.layout import Layout, begin_as_one, stores_of
 from harebell.cluster.workers.shared_file import NAME, SharedFile
 from tests.patience import SECONDS, reached
 
@@ -159,16 +159,28 @@ def test_a_directory_of_one_store_is_divided_first(tmp_path: Path) -> None:
 
 
 def test_a_directory_of_several_stores_is_joined_first(layout: Path) -> None:
+    (layout / "definitions.sqlite").touch()
     with _refused("has 2 stores", "workers = 2", "harebell store join"):
-        check(layout, 1)
+        begin_as_one(layout)
 
 
 def test_another_number_of_workers_is_refused(tmp_path: Path) -> None:
     Layout(tmp_path, 2).close()
+    second = tmp_path / "stores" / "2"
+    second.mkdir()
+    (second / "definitions.sqlite").touch()
     with _refused("workers is 3", "has 2 stores"):
         Layout(tmp_path, 3)
     # The lock was given back.
     Layout(tmp_path, 2).close()
+
+
+def test_a_directory_whose_first_start_has_failed_is_a_new_one(tmp_path: Path) -> None:
+    Layout(tmp_path, 2).close()
+    Layout(tmp_path, 3).close()
+    assert stores_of(tmp_path) == 3
+    begin_as_one(tmp_path)
+    assert stores_of(tmp_path) == 1
 
 
 def test_a_number_that_cannot_be_read_is_no_number(tmp_path: Path) -> None:

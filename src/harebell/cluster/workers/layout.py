@@ -84,7 +84,8 @@ def check(data_dir: Path, workers: int) -> bool:
     """Refuse to start so many processes on a directory with another number of stores.
 
     Returns:
-        Whether it has the data of no broker, and may become one of so many stores.
+        Whether it has the data of no broker, and may become one of so many stores; False if it is
+        one.
 
     Raises:
         StoreError: it has another number; the text says what to do.
@@ -92,6 +93,9 @@ def check(data_dir: Path, workers: int) -> bool:
     count = stores_of(data_dir)
     if count == workers:
         return False
+    if not any((each / DEFINITIONS).exists() for each in data_dirs(data_dir, count)):
+        # New, or left by a start that failed before any store was made.
+        return True
     join = f"`harebell store join {data_dir}`"
     split = f"`harebell store split {data_dir} {workers}`"
     if workers == 1:
@@ -104,12 +108,27 @@ def check(data_dir: Path, workers: int) -> bool:
             f"workers is {workers}, and {data_dir} has {count} stores: set workers = {count}, or "
             f"run {join} and then {split}"
         )
-    if (data_dir / DEFINITIONS).exists():
-        raise StoreError(
-            f"workers is {workers}, and {data_dir} has one store: divide it with {split}, or "
-            "leave workers out"
-        )
-    return True
+    raise StoreError(
+        f"workers is {workers}, and {data_dir} has one store: divide it with {split}, or leave "
+        "workers out"
+    )
+
+
+def begin_as_one(data_dir: Path) -> None:
+    """Let one process start on a directory.
+
+    Raises:
+        StoreError: it has several stores; the text says what to do.
+    """
+    if not check(data_dir, 1):
+        return
+    lock = DirectoryLock(data_dir / DIRECTORY)
+    try:
+        write_number(data_dir, 1)
+    except OSError as error:
+        raise StoreError(f"cannot use {data_dir}: {error.strerror or error}") from None
+    finally:
+        lock.release()
 
 
 class Layout:
