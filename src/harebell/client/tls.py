@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-from harebell.client.errors import ConnectionFailed
+from harebell.client.errors import ConnectionFailed, ConnectTimeout
 from harebell.client.url import URL, VERIFY_NONE, VERIFY_PEER, URLError
 
 
@@ -68,3 +70,21 @@ def explain(url: URL, error: ssl.SSLError) -> ConnectionFailed:
     if reason == "WRONG_VERSION_NUMBER":
         reason = "the server does not speak TLS there; use amqp:// or its TLS port"
     return ConnectionFailed(f"TLS with {url.address} failed: {reason}")
+
+
+@contextmanager
+def dialling(url: URL) -> Iterator[None]:
+    """Raise the error of opening a socket as that of the client.
+
+    Raises:
+        ConnectionFailed: it failed; the text has the address and the reason.
+    """
+    try:
+        yield
+    except TimeoutError:
+        seconds = url.connection_timeout
+        raise ConnectTimeout(f"{url.address} did not answer in {seconds:g} seconds") from None
+    except ssl.SSLError as error:
+        raise explain(url, error) from error
+    except OSError as error:
+        raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error

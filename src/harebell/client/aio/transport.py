@@ -12,7 +12,6 @@ from typing import Any, cast
 
 from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
-from harebell.client.errors import ConnectionFailed, ConnectTimeout
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
@@ -181,16 +180,9 @@ async def dial(core: Core, url: URL, given: ssl.SSLContext | None) -> AsyncTrans
     options: dict[str, Any] = {}
     if context is not None:
         options = {"ssl": context, "server_hostname": tls.server_name(url)}
-    try:
+    with tls.dialling(url):
         async with asyncio.timeout(url.connection_timeout):
             await loop.create_connection(lambda: link, url.host, url.port, **options)
-    except TimeoutError:
-        seconds = url.connection_timeout
-        raise ConnectTimeout(f"{url.address} did not answer in {seconds:g} seconds") from None
-    except ssl.SSLError as error:
-        raise tls.explain(url, error) from error
-    except OSError as error:
-        raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error
     try:
         await link.answer(core.opened)
     except BaseException:

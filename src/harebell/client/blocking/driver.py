@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Self, TypeVar
 
-from harebell.client.protocol.waits import BLOCK, Blocking, Kind, Steps
+from harebell.client.protocol.waits import BLOCK, Blocking, Steps
 
 T = TypeVar("T")
 
@@ -60,16 +60,7 @@ def _scope(function: Callable[..., Steps[None]]) -> Callable[..., Any]:
     return method
 
 
-def _verb(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> Any:
-        connection = self.connection
-        connection.usable()
-        return connection.finish(function(self.core, *args, **kwargs))
-
-    return method
-
-
-def _publish(function: Callable[..., Any]) -> Callable[..., Any]:
+def _publishing(function: Callable[..., Any]) -> Callable[..., Any]:
     def method(
         self: Any,
         body: Any,
@@ -99,21 +90,15 @@ def _written(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-_MAKERS: dict[Kind, Callable[..., Any]] = {
-    Kind.STEPS: _steps,
-    Kind.SCOPE: _scope,
-    Kind.VERB: _verb,
-    Kind.PUBLISH: _publish,
-    Kind.WRITTEN: _written,
-}
-
-
 class BlockingShell(Blocking):
     """The part of the classes of this API that waits."""
 
     __slots__ = ()
 
-    _makers = _MAKERS
+    _steps = staticmethod(_steps)
+    _scope = staticmethod(_scope)
+    _publishing = staticmethod(_publishing)
+    _written = staticmethod(_written)
     _words: ClassVar[dict[str, str]] = {
         "ItemsT": "Iterable[Item]",
         "async for": "for",

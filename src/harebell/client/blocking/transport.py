@@ -17,7 +17,7 @@ from typing import Any
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking.shared_socket import SharedSocket
-from harebell.client.errors import ConcurrentUse, ConnectionFailed, ConnectTimeout
+from harebell.client.errors import ConcurrentUse
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
@@ -33,28 +33,16 @@ def _connect(url: URL, context: ssl.SSLContext | None) -> socket.socket:
     Raises:
         ConnectionFailed: it failed; the text has the address and the reason.
     """
-    plain: socket.socket | None = None
-    try:
+    with tls.dialling(url):
         plain = socket.create_connection((url.host, url.port), timeout=url.connection_timeout)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if context is None:
-            return plain
-        return context.wrap_socket(plain, server_hostname=tls.server_name(url))
-    except TimeoutError:
-        _close(plain)
-        seconds = url.connection_timeout
-        raise ConnectTimeout(f"{url.address} did not answer in {seconds:g} seconds") from None
-    except ssl.SSLError as error:
-        _close(plain)
-        raise tls.explain(url, error) from error
-    except OSError as error:
-        _close(plain)
-        raise ConnectionFailed(f"cannot connect to {url.address}: {error}") from error
-
-
-def _close(plain: socket.socket | None) -> None:
-    if plain is not None:
-        plain.close()
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            if context is None:
+                return plain
+            return context.wrap_socket(plain, server_hostname=tls.server_name(url))
+        except OSError:
+            plain.close()
+            raise
 
 
 class BlockingTransport:

@@ -25,6 +25,13 @@ class Call(Generic[T]):
         self._result: T | None = None
         self._callbacks: list[Callable[[Call[T]], None]] = []
 
+    @classmethod
+    def answered(cls, result: T) -> Call[T]:
+        """Return a call that needs no answer of the broker."""
+        call = cls()
+        call.succeed(result)
+        return call
+
     def succeed(self, result: T) -> None:
         """Settle with the answer."""
         if not self.done:

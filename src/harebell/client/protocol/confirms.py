@@ -113,9 +113,7 @@ class ConfirmTracker:
         Raises:
             ProtocolError: the broker confirms what was never published.
         """
-        if tag > self.sequence or (tag == 0 and not multiple):
-            text = f"confirm of publish {tag}, but only {self.sequence} were made"
-            raise ProtocolError(503, text, _BASIC, _ACK)
+        self.check(tag, multiple)
         if not multiple:
             self._settle_one(tag, taken)
             return
@@ -123,6 +121,12 @@ class ConfirmTracker:
         for sequence in range(self._lowest, last + 1):
             self._settle_one(sequence, taken)
         self._lowest = max(self._lowest, last + 1)
+
+    def check(self, tag: int, multiple: bool) -> None:
+        """Raise `ProtocolError` if the broker confirms what was never published."""
+        if tag > self.sequence or (tag == 0 and not multiple):
+            text = f"confirm of publish {tag}, but only {self.sequence} were made"
+            raise ProtocolError(503, text, _BASIC, _ACK)
 
     def _settle_one(self, sequence: int, taken: bool) -> None:
         entry = self._waiting.pop(sequence, None)

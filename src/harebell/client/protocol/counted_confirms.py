@@ -8,13 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from harebell.base.errors import ProtocolError
 from harebell.base.message import Message as WireMessage
 from harebell.client.errors import AMQPError, PublishReturned
 from harebell.client.protocol.confirms import ConfirmTracker, ConfirmWaiter
-
-_BASIC = 60
-_ACK = 80
 
 
 class CountedConfirms(ConfirmTracker):
@@ -59,9 +55,7 @@ class CountedConfirms(ConfirmTracker):
         Raises:
             ProtocolError: the broker confirms what was never published.
         """
-        if tag > self.sequence or (tag == 0 and not multiple):
-            text = f"confirm of publish {tag}, but only {self.sequence} were made"
-            raise ProtocolError(503, text, _BASIC, _ACK)
+        self.check(tag, multiple)
         settled = self._run(tag or self.sequence) if multiple else self._one(tag)
         if taken:
             self.confirmed += settled

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Protocol
+from typing import Any, Protocol
 
 from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
 
 Item = tuple[int, bool, str, str, Properties, bytes]
+"""The arguments of `channel_parts.OnDelivery`."""
 
 
 class Owner(Protocol):
@@ -44,17 +45,9 @@ class Inbox:
         self._owner = owner
         self.arrival: Call[None] | None = None
 
-    def deliver(
-        self,
-        tag: int,
-        redelivered: bool,
-        exchange: str,
-        routing_key: str,
-        properties: Properties,
-        body: bytes,
-    ) -> None:
+    def deliver(self, *delivery: Any) -> None:
         """Add a delivery (`channel_parts.OnDelivery`)."""
-        self.items.append((tag, redelivered, exchange, routing_key, properties, body))
+        self.items.append(delivery)
         self._owner.buffered += 1
         if self.arrival is not None:
             self.wake()

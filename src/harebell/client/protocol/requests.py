@@ -13,7 +13,6 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.message import Message as WireMessage
-from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, CallTimeout, ConnectionLost, PublishReturned
 from harebell.client.message import Body, Delivered, body_bytes, encode_once
 from harebell.client.protocol.call import Call
@@ -110,16 +109,9 @@ class Requests:
         confirm.when_done(lambda confirm: self._confirmed(number, confirm.error))
         return request
 
-    def deliver(
-        self,
-        tag: int,
-        redelivered: bool,
-        exchange: str,
-        routing_key: str,
-        properties: Properties,
-        body: bytes,
-    ) -> None:
+    def deliver(self, *delivery: Any) -> None:
         """Handle a reply (`channel_parts.OnDelivery`). One without a pending call is dropped."""
+        tag, redelivered, exchange, routing_key, properties, body = delivery
         reply = Reply(body, exchange, routing_key, properties, tag, redelivered)
         call = self._waiting.pop(reply.correlation_id or "", None)
         if call is not None:

@@ -163,27 +163,10 @@ class Topology:
         if method not in self.bindings:
             self.bindings.append(method)
 
-    def record_queue_unbound(self, channel: int, method: m.QueueUnbind, result: None) -> None:
-        self._drop_bindings(
-            lambda binding: (
-                isinstance(binding, m.QueueBind)
-                and binding.queue == method.queue
-                and binding.exchange == method.exchange
-                and binding.routing_key == method.routing_key
-                and binding.arguments == method.arguments
-            )
-        )
-
-    def record_exchange_unbound(self, channel: int, method: m.ExchangeUnbind, result: None) -> None:
-        self._drop_bindings(
-            lambda binding: (
-                isinstance(binding, m.ExchangeBind)
-                and binding.destination == method.destination
-                and binding.source == method.source
-                and binding.routing_key == method.routing_key
-                and binding.arguments == method.arguments
-            )
-        )
+    def record_unbound(
+        self, channel: int, method: m.QueueUnbind | m.ExchangeUnbind, result: None
+    ) -> None:
+        self._drop_bindings(lambda binding: _route(binding) == _route(method))
 
     def record_qos(self, channel: int, method: m.BasicQos, result: None) -> None:
         record = self.channel(channel)
@@ -235,15 +218,22 @@ def _source(binding: Binding) -> str:
     return binding.exchange if isinstance(binding, m.QueueBind) else binding.source
 
 
+def _route(method: Binding | m.QueueUnbind | m.ExchangeUnbind) -> tuple[Any, ...]:
+    """Return what a binding has in common with the method that removes it."""
+    if isinstance(method, m.QueueBind | m.QueueUnbind):
+        return True, method.queue, method.exchange, method.routing_key, method.arguments
+    return False, method.destination, method.source, method.routing_key, method.arguments
+
+
 _HANDLERS: dict[type[m.Method], Callable[[Topology, int, Any, Any], None]] = {
     m.ExchangeDeclare: Topology.record_exchange_declared,
     m.ExchangeDelete: Topology.record_exchange_deleted,
     m.ExchangeBind: Topology.record_bound,
-    m.ExchangeUnbind: Topology.record_exchange_unbound,
+    m.ExchangeUnbind: Topology.record_unbound,
     m.QueueDeclare: Topology.record_queue_declared,
     m.QueueDelete: Topology.record_queue_deleted,
     m.QueueBind: Topology.record_bound,
-    m.QueueUnbind: Topology.record_queue_unbound,
+    m.QueueUnbind: Topology.record_unbound,
     m.BasicQos: Topology.record_qos,
     m.BasicConsume: Topology.record_consumed,
     m.BasicCancel: Topology.record_cancelled,

@@ -1,7 +1,6 @@
 """The synchronous methods of a channel: a method is sent, a reply is received.
 
-Both APIs take their verbs from here (`awaited` in `aio`, `waited` in `blocking`), so that they
-cannot differ.
+`shared_channel` makes methods of both APIs of them.
 """
 
 from __future__ import annotations
@@ -9,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
+
+import msgspec
 
 from harebell.base.body_frames import BodyFrames
 from harebell.base.limits import FRAME_OVERHEAD_BYTES
@@ -128,13 +129,8 @@ class Verbs(BulkVerbs):
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
         """Bind the exchange `destination` to the exchange `source`."""
-        method = m.ExchangeBind(
-            destination=destination,
-            source=source,
-            routing_key=routing_key,
-            arguments=dict(arguments or {}),
-        )
-        return self.call(method, (m.ExchangeBindOk,), _nothing)
+        method = m.ExchangeBind(destination=destination, source=source)
+        return self._route(method, m.ExchangeBindOk, routing_key, arguments)
 
     def unbind_exchange(
         self,
@@ -144,13 +140,8 @@ class Verbs(BulkVerbs):
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
         """Remove a binding of `bind_exchange` with the same arguments."""
-        method = m.ExchangeUnbind(
-            destination=destination,
-            source=source,
-            routing_key=routing_key,
-            arguments=dict(arguments or {}),
-        )
-        return self.call(method, (m.ExchangeUnbindOk,), _nothing)
+        method = m.ExchangeUnbind(destination=destination, source=source)
+        return self._route(method, m.ExchangeUnbindOk, routing_key, arguments)
 
     def declare_queue(
         self,
@@ -190,13 +181,8 @@ class Verbs(BulkVerbs):
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
         """Bind a queue to `exchange` with `routing_key`."""
-        method = m.QueueBind(
-            queue=queue,
-            exchange=exchange,
-            routing_key=routing_key,
-            arguments=dict(arguments or {}),
-        )
-        return self.call(method, (m.QueueBindOk,), _nothing)
+        method = m.QueueBind(queue=queue, exchange=exchange)
+        return self._route(method, m.QueueBindOk, routing_key, arguments)
 
     def unbind_queue(
         self,
@@ -206,13 +192,14 @@ class Verbs(BulkVerbs):
         arguments: Mapping[str, Any] | None = None,
     ) -> Call[None]:
         """Remove a binding of `bind_queue` with the same arguments."""
-        method = m.QueueUnbind(
-            queue=queue,
-            exchange=exchange,
-            routing_key=routing_key,
-            arguments=dict(arguments or {}),
-        )
-        return self.call(method, (m.QueueUnbindOk,), _nothing)
+        method = m.QueueUnbind(queue=queue, exchange=exchange)
+        return self._route(method, m.QueueUnbindOk, routing_key, arguments)
+
+    def _route(
+        self, ends: m.Method, reply: type[m.Method], key: str, arguments: Mapping[str, Any] | None
+    ) -> Call[None]:
+        method = msgspec.structs.replace(ends, routing_key=key, arguments=dict(arguments or {}))
+        return self.call(method, (reply,), _nothing)
 
     def purge_queue(self, name: str) -> Call[int]:
         """Remove all ready messages of a queue; return their number."""

@@ -13,7 +13,7 @@ methods from those that are marked here.
 
 from __future__ import annotations
 
-import enum
+import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
@@ -128,25 +128,15 @@ class BrokerLink(Protocol):
 Steps = Generator[Wait | Call[Any] | Ending | Until | Sleep | Restored | Following, Any, T]
 
 
-class Kind(enum.Enum):
-    """What a marked function does, which says how an API makes a method of it."""
-
-    STEPS = "steps"
-    SCOPE = "scope"
-    VERB = "verb"
-    PUBLISH = "publish"
-    WRITTEN = "written"
-
-
 class Marked(Generic[P, T]):
     """A method of a shared class that waits.
 
     Args:
-        kind: says how an API makes a method of the function.
+        kind: the maker of a `Shell`: steps, scope, publishing or written.
         function: takes the object and the arguments of the method.
     """
 
-    def __init__(self, kind: Kind, function: Callable[..., Any]) -> None:
+    def __init__(self, kind: str, function: Callable[..., Any]) -> None:
         self.kind = kind
         self.function = function
 
@@ -171,7 +161,7 @@ class Scope:
     """A method whose result is entered with `with`, and gives the object of the method."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
-        self.kind = Kind.SCOPE
+        self.kind = "scope"
         self.function = function
 
     @overload
@@ -187,22 +177,29 @@ class Scope:
 
 def steps(function: Callable[Concatenate[Any, P], Steps[T]]) -> Marked[P, T]:
     """Mark a generator of waits."""
-    return Marked(Kind.STEPS, function)
+    return Marked("steps", function)
 
 
 def verb(function: Callable[Concatenate[Any, P], Call[T]]) -> Marked[P, T]:
     """Make a method of a channel of a function of its core; it waits for the answer."""
-    return Marked(Kind.VERB, function)
+
+    @functools.wraps(function)
+    def asked(channel: Any, /, *args: P.args, **kwargs: P.kwargs) -> Steps[T]:
+        yield USABLE
+        answer: T = yield function(channel.core, *args, **kwargs)
+        return answer
+
+    return steps(asked)
 
 
 def publishing(function: Callable[Concatenate[Any, P], Call[T]]) -> Marked[P, T]:
     """Mark a function of a channel that publishes, and whose confirm is waited for."""
-    return Marked(Kind.PUBLISH, function)
+    return Marked("publishing", function)
 
 
 def written(function: Callable[Concatenate[Any, P], object]) -> Marked[P, None]:
     """Mark a function that has output; it returns the connection that writes it, or None."""
-    return Marked(Kind.WRITTEN, function)
+    return Marked("written", function)
 
 
 def own(method: F) -> F:
@@ -212,12 +209,13 @@ def own(method: F) -> F:
 
 
 class Shell:
-    """The part of the classes of one API that waits."""
+    """The part of the classes of one API that waits.
+
+    For each kind of marked function it has a maker, which returns the method of the API.
+    """
 
     __slots__ = ()
 
-    _makers: ClassVar[dict[Kind, Callable[..., Any]]] = {}
-    """For each kind the function that makes a method of a marked function."""
     _words: ClassVar[dict[str, str]] = {}
     """Words of descriptions and types, and their replacements (`shown.adapted`)."""
 
@@ -229,7 +227,7 @@ class Shell:
             members |= vars(base)
         for name, member in members.items():
             if isinstance(member, Marked | Scope):
-                method = cls._makers[member.kind](member.function)
+                method = getattr(cls, f"_{member.kind}")(member.function)
                 describe(method, member.function, cls._words)
             elif getattr(member, "is_own", False):
                 method = adapted(member, cls._words)

@@ -115,7 +115,7 @@ class CoreSession(CoreChannel):
         if isinstance(method, m.BasicQos):
             self._prefetch = method.prefetch_count
             self._record(method, None)
-            return _answered(convert(m.BasicQosOk()))
+            return Call.answered(convert(m.BasicQosOk()))
         if isinstance(method, m.BasicRecover):
             self._release(list(self._out), redelivered=True)
             return self._run([c.ExecutionSync()], lambda results: convert(m.BasicRecoverOk()))
@@ -153,7 +153,7 @@ class CoreSession(CoreChannel):
     def select_confirms(self) -> Call[None]:
         """Send nothing: every transfer is completed in this version."""
         self.mode = Mode.CONFIRM
-        return _answered(None)
+        return Call.answered(None)
 
     def publish(
         self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
@@ -397,12 +397,6 @@ class CoreSession(CoreChannel):
         super()._end(error)
         for waiting in verbs:
             waiting.call.fail(self.error or error)
-
-
-def _answered(value: T) -> Call[T]:
-    call: Call[T] = Call()
-    call.succeed(value)
-    return call
 
 
 def _within(waiting: dict[int, Any], first: int, last: int) -> list[int]:

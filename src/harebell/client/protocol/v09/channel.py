@@ -116,10 +116,9 @@ class CoreChannel(Verbs):
         self.check_open()
         method = self._renamed(method)
         self.send(method)
-        call: Call[T] = Call()
         if isinstance(method, m.BasicRecover) and not self._host.dialect.recovers:
-            call.succeed(convert(m.BasicRecoverOk()))
-            return call
+            return Call.answered(convert(m.BasicRecoverOk()))
+        call: Call[T] = Call()
         self._pending.append(Pending(method, replies, convert, call))
         return call
 
@@ -146,15 +145,14 @@ class CoreChannel(Verbs):
 
     def close(self) -> Call[None]:
         """Close the channel gracefully; input that is in flight is dropped."""
-        call: Call[None] = Call()
         if self.state is ChannelPhase.CLOSED:
-            call.succeed(None)
-            return call
+            return Call.answered(None)
         assert self.state is not ChannelPhase.CLOSING, "the channel is closed twice"
         self.state = ChannelPhase.CLOSING
         self._end(ClientClosed(f"channel {self.number} was closed"))
         method = m.ChannelClose(reply_code=200, reply_text="bye", class_id=0, method_id=0)
         self.send(method)
+        call: Call[None] = Call()
         self._pending.append(Pending(method, (m.ChannelCloseOk,), self._closed, call))
         return call
 
