@@ -14,7 +14,7 @@ from tests.running import running_broker
 ASYNCIO_ONLY = {
     # It waits for the socket separately, and belongs to an event loop.
     "Connection": {
-        *("open", "wait_closed", "waiting", "taken", "congested", "drain"),
+        *("open", "wait_closed", "taken", "congested", "drain"),
     },
     # A subscription of the blocking API is made at once.
     "Consumer": {"start"},

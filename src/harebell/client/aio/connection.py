@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any, Self, TypeVar
 
 from harebell.client.aio.channel import Channel
 from harebell.client.aio.driver import AsyncShell, run
 from harebell.client.aio.requests import Requester
-from harebell.client.aio.transport import AsyncTransport, answer_of, dial
+from harebell.client.aio.transport import AsyncTransport, dial
 from harebell.client.errors import AMQPError, ClientClosed, ConcurrentUse
 from harebell.client.limits import CLIENT_BUFFER_MESSAGES, CLOSE_BLOCKED_SECONDS
 from harebell.client.options import Options
@@ -37,6 +37,7 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
 
     _channel_type = Channel
     _requester_type = Requester
+    _link: AsyncTransport
 
     def __init__(self, *given: *Options) -> None:
         super().__init__("aio", *given)
@@ -45,7 +46,6 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
         self.unblocked = asyncio.Event()
         self.unblocked.set()
         self._loop = asyncio.get_running_loop()
-        self._link: AsyncTransport | None = None
         self._task: asyncio.Task[None] | None = None
         self._settled = asyncio.Event()
         self._over = asyncio.Event()
@@ -71,7 +71,7 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
     @property
     def is_open(self) -> bool:
         """Whether the connection can be used now."""
-        return self._link is not None and not self.recovering and not self._over.is_set()
+        return not self.recovering and not self._over.is_set()
 
     async def wait_closed(self) -> None:
         """Wait until the connection is closed; raise its error unless this program closed it."""
@@ -134,7 +134,7 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
     async def usable(self) -> None:
         """Wait while the connection recovers; raise if it is closed."""
         self.check_thread()
-        if not self.recovering and self._link is not None and not self._over.is_set():
+        if self.is_open:
             return
         await self._settled.wait()
         if self._error is not None:
@@ -142,24 +142,18 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
 
     async def finish(self, call: Call[T]) -> T:
         """Wait for the answer of a call; if it needs none, for room in a full socket."""
-        self.touch()
+        self._link.touch()
         if not call.done:
-            await self.waiting(answer_of(call, self._loop))
-        elif self.congested:
-            await self.drain()
+            await self._done(call)
+        elif self._link.congested:
+            await self._link.drain()
         return call.value()
 
     async def finish_end(self, call: Call[Any]) -> bool:
-        """Wait for the answer to a cancel, a close or a rollback.
-
-        Returns:
-            False if the broker blocks publishers and has not answered: it does not read, so its
-            answer may never come.
-        """
-        self.touch()
-        answer = answer_of(call, self._loop)
+        """Wait for the answer to a cancel, a close or a rollback (`Ending`)."""
+        self._link.touch()
         while not call.done:
-            await self.waiting(asyncio.wait([answer], timeout=CLOSE_BLOCKED_SECONDS))
+            await self._until(call, CLOSE_BLOCKED_SECONDS)
             # A full socket means the same before connection.blocked has been read.
             if not call.done and (self.blocked.is_set() or self.congested):
                 return False
@@ -168,7 +162,17 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
 
     async def _until(self, call: Call[Any], seconds: float | None) -> bool:
         if self._core.out.size:
-            self.touch()
+            self._link.touch()
+        try:
+            async with asyncio.timeout(seconds):
+                await self._done(call)
+        except TimeoutError:
+            # The process may have been suspended: what arrived meanwhile is in time.
+            await asyncio.sleep(0)
+        return call.done
+
+    async def _done(self, call: Call[Any]) -> None:
+        """Wait until a call is done; keep reading even if deliveries pile up."""
         future: asyncio.Future[None] = self._loop.create_future()
 
         def wake(_: object) -> None:
@@ -176,15 +180,16 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
                 future.set_result(None)
 
         call.when_done(wake)
+        # While a task waits for an answer, reading must go on: the answer is behind deliveries.
+        self._awaiting += 1
+        if self._core.reading_paused:
+            self._link.resume_reading()
         try:
-            async with asyncio.timeout(seconds):
-                await self.waiting(future)
-        except TimeoutError:
-            # The process may have been suspended: what arrived meanwhile is in time.
-            await asyncio.sleep(0)
+            await future
         finally:
             call.drop(wake)
-        return call.done
+            self._awaiting -= 1
+            self._throttle()
 
     async def flush(self) -> None:
         """Write the output; wait only if the socket is full."""
@@ -192,33 +197,19 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
         if self.congested:
             await self.drain()
 
-    async def waiting(self, something: Awaitable[Any]) -> None:
-        """Wait for something that depends on reading; keep reading even if deliveries pile up."""
-        # While a task waits for an answer, reading must go on: the answer is behind deliveries.
-        self._awaiting += 1
-        if self._link is not None and self._core.reading_paused:
-            self._link.resume_reading()
-        try:
-            await something
-        finally:
-            self._awaiting -= 1
-            self._throttle()
-
     def taken(self) -> None:
         """Account for a delivery that was taken from its inbox."""
         if self.buffered < CLIENT_BUFFER_MESSAGES // 2 and self._core.reading_paused:
-            assert self._link is not None, "a delivery came without a connection"
             self._link.resume_reading()
 
     def _throttle(self) -> None:
         """Stop reading while deliveries pile up and nothing else is awaited."""
-        if self.buffered > CLIENT_BUFFER_MESSAGES and self._awaiting == 0 and self._link:
+        if self.buffered > CLIENT_BUFFER_MESSAGES and self._awaiting == 0:
             self._link.pause_reading()
 
     def touch(self) -> None:
         """Schedule a write: the core has output."""
-        if self._link is not None:
-            self._link.touch()
+        self._link.touch()
 
     def later(self, action: Callable[[], None]) -> None:
         """Schedule a callback, from any thread in which the garbage collector may run."""
@@ -229,12 +220,11 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
     @property
     def congested(self) -> bool:
         """True if the socket's write buffer is full."""
-        return self._link is not None and self._link.congested
+        return self._link.congested
 
     async def drain(self) -> None:
         """Wait until the write buffer has room."""
-        if self._link is not None:
-            await self._link.drain()
+        await self._link.drain()
 
     # --- the end and recovery -------------------------------------------------------------------
 
@@ -258,14 +248,10 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
     def _end(self, error: AMQPError) -> None:
         if self._over.is_set():
             return
-        self._error = error
-        self._reports.ended(error)
+        super()._end(error)
         self._over.set()
-        self.recovering = False
         self._settled.set()
         self.unblocked.set()
-        for channel in list(self.channels.values()):
-            channel.ended(error)
 
     async def _recover(self, backoff: Backoff) -> None:
         try:
@@ -281,16 +267,10 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
         if self._task is not None and not self._task.done():
             self._task.cancel()
             await asyncio.wait([self._task])
-        self._end_if_recovering()
-        link = self._link
-        if link is None:
-            return
-        if not self._over.is_set():
-            self._core.close(self._loop.time())
-        link.resume_reading()
-        link.flush()
-        await link.gone
-
-    def _end_if_recovering(self) -> None:
         if self.recovering:
             self._end(ClientClosed("the connection was closed while it recovered"))
+        if not self._over.is_set():
+            self._core.close(self._loop.time())
+        self._link.resume_reading()
+        self._link.flush()
+        await self._link.gone

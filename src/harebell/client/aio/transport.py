@@ -107,7 +107,9 @@ class AsyncTransport(asyncio.BufferedProtocol):
     async def answer(self, call: Call[Any]) -> None:
         """Wait until a call is done, on a connection that no channel uses yet."""
         self.flush()
-        await answer_of(call, self._loop)
+        done: asyncio.Future[None] = self._loop.create_future()
+        call.when_done(lambda _: None if done.done() else done.set_result(None))
+        await done
 
     async def drain(self) -> None:
         """Wait until the write buffer has room."""
@@ -190,10 +192,3 @@ async def dial(core: Core, url: URL, given: ssl.SSLContext | None) -> AsyncTrans
         raise
     core.opened.value()
     return link
-
-
-def answer_of(call: Call[Any], loop: asyncio.AbstractEventLoop) -> asyncio.Future[None]:
-    """Return a future that is done when a call is done; it has neither the answer nor the error."""
-    future: asyncio.Future[None] = loop.create_future()
-    call.when_done(lambda _: None if future.done() else future.set_result(None))
-    return future

@@ -172,11 +172,7 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing):
         return call.value()
 
     def finish_end(self, call: Call[Any]) -> bool:
-        """Wait for the answer to a cancel, a close or a rollback, as `finish`.
-
-        Returns:
-            True: what keeps this call from waiting without end is `call_timeout`.
-        """
+        """Wait for the answer to a cancel, a close or a rollback (`Ending`) as `finish` does."""
         self.finish(call)
         return True
 
@@ -203,12 +199,9 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing):
         raise self._error.with_traceback(None)
 
     def _end(self, error: AMQPError) -> None:
-        self._error = error
-        self._reports.ended(error)
         if self._beater is not None:
             self._beater.stop()
-        for channel in list(self.channels.values()):
-            channel.ended(error)
+        super()._end(error)
 
     def _recover(self, cause: AMQPError) -> None:
         """Try to reconnect until it succeeds, or until the recovery gives up."""

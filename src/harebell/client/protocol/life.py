@@ -19,13 +19,16 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import CLOSE_TIMEOUT_SECONDS
 from harebell.client.errors import (
     AMQPError,
+    AuthenticationFailed,
     ClientClosed,
     ConnectionFailed,
     ConnectionLost,
     ConnectTimeout,
+    closed_connection,
 )
 from harebell.client.limits import CLIENT_CHUNK_BYTES, CLOSE_BLOCKED_SECONDS
 from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import Recorder
 from harebell.client.url import URL
 
 _BEATS_BEFORE_LOST = 2
@@ -53,6 +56,9 @@ class Ending(Protocol):
 class Output(Protocol):
     """A buffer for output."""
 
+    def raw(self, data: bytes) -> object:
+        """Append bytes."""
+
     def take_parts(self) -> list[bytes | BodyFrames]:
         """Remove and return everything: bytes, and frames that are encoded later."""
 
@@ -60,6 +66,7 @@ class Output(Protocol):
 class Scanner(Protocol):
     """Find frames in bytes."""
 
+    fast: bool
     stopped: bool
 
 
@@ -96,6 +103,7 @@ class Life(Generic[C]):
         self.error: AMQPError | None = None
         self.channels: dict[int, C] = {}
         self.blocked: str | None = None
+        self.recorder: Recorder | None = None
         self.on_blocked: Callable[[str | None], None] | None = None
         self.server_properties: dict[str, Any] = {}
         self.reading_paused = False
@@ -122,9 +130,44 @@ class Life(Generic[C]):
     def _say_close(self, code: int, text: str) -> None:
         """Request the close of the connection."""
 
-    @abstractmethod
     def _say_alive(self) -> None:
         """Send a heartbeat."""
+        self.out.raw(self.heartbeat_frame)
+
+    def handle_secure(self, method: Any) -> None:
+        raise AuthenticationFailed("the broker asks for more than a user name and a password")
+
+    def handle_open_ok(self, method: Any) -> None:
+        self.state = ConnectionPhase.OPEN
+        self.scanner.fast = True
+        self._deadline = None
+        self.opened.succeed(None)
+
+    def handle_close_ok(self, method: Any) -> None:
+        self._finish(None)
+
+    def _finish_as(self, refused: int, code: int, text: str, *method: int) -> None:
+        """Finish as the broker's connection.close says.
+
+        Args:
+            refused: the reply code of a refused login.
+            code: the reply code.
+            text: the reply text.
+            method: class and method that the reply is about, if the version names them.
+        """
+        if self.state is ConnectionPhase.CLOSING:
+            # Both sides close at once (AMQP 0-9-1 2.2.4): our own close-ok is due as well.
+            self._finish(None)
+        elif self.state is ConnectionPhase.TUNING and code == refused:
+            self._finish(AuthenticationFailed(f"{code} {text}", login=self.url.login))
+        else:
+            self._finish(closed_connection(code, text, *method))
+
+    def forget(self, number: int) -> None:
+        """Free the number of the channel."""
+        self.channels.pop(number, None)
+        if self.recorder is not None:
+            self.recorder.forget_channel(number)
 
     def _refuse(self, error: ProtocolError) -> None:
         """Close after a protocol error of the broker."""

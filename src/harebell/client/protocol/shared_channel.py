@@ -82,9 +82,9 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
     """
 
     connection: Any
-    _delivery_type: type[DeliveryT]
-    _pending_confirm_type: type[PendingConfirmT]
-    _consumer_type: type[ConsumerT]
+    _delivery_type: Callable[..., DeliveryT]
+    _pending_confirm_type: Callable[..., PendingConfirmT]
+    _consumer_type: Callable[..., ConsumerT]
 
     def __init__(self, connection: Owner, core: CoreChannel) -> None:
         self.connection = self._connection = connection
@@ -211,7 +211,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         message = outgoing(body, exchange, routing_key, properties)
         confirm = self.core.publish_one(message, MANDATORY if mandatory else 0)
         connection.touch()
-        return self._pending_confirm_type(connection, confirm)  # type: ignore[call-arg]
+        return self._pending_confirm_type(connection, confirm)
 
     @steps
     def publish_many(
@@ -347,7 +347,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
             timeout: end the iteration after this many seconds without a message.
         """
         options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
-        return self._consumer_type(self, queue, options, prefetch, timeout)  # type: ignore[call-arg]
+        return self._consumer_type(self, queue, options, prefetch, timeout)
 
     @steps
     def get(self, queue: str, *, no_ack: bool = False) -> Steps[DeliveryT | None]:
@@ -365,7 +365,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
             return None
         method = got.method
         return self._delivery_type(
-            self,  # type: ignore[call-arg]
+            self,
             core,
             got.body,
             method.exchange,

@@ -63,8 +63,8 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
 
     _core: Core
     """The protocol state; another one after a recovery."""
-    _channel_type: type[ChannelT]
-    _requester_type: type[RequesterT]
+    _channel_type: Callable[..., ChannelT]
+    _requester_type: Callable[..., RequesterT]
 
     def __init__(
         self,
@@ -127,7 +127,7 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
     @own
     def requester(self) -> RequesterT:
         """Return a client for requests and replies (RPC); use it with `async with`."""
-        return self._requester_type(self)  # type: ignore[call-arg]
+        return self._requester_type(self)
 
     @property
     def _resends(self) -> bool:
@@ -278,6 +278,14 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
             for tag in core.consumers.keys() - self._topology.channel(number).consumers.keys():
                 core.abandon(tag)
             channel.adopt(core)
+
+    def _end(self, error: AMQPError) -> None:
+        """End the connection for good."""
+        self._error = error
+        self._reports.ended(error)
+        self.recovering = False
+        for channel in list(self.channels.values()):
+            channel.ended(error)
 
     def remove_channel(self, number: int) -> None:
         """Remove a channel that the broker has closed."""

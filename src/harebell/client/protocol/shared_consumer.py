@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
 from harebell.client.message import Delivered
@@ -64,7 +64,7 @@ class SharedConsumer(Generic[DeliveryT]):
         idle_seconds: maximum time without a message; None waits without limit.
     """
 
-    _delivery_type: type[DeliveryT]
+    _delivery_type: Callable[..., DeliveryT]
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class SharedConsumer(Generic[DeliveryT]):
         tag, redelivered, exchange, routing_key, properties, body = self._inbox.take()
         channel = self._channel
         return self._delivery_type(
-            channel,  # type: ignore[call-arg]
+            channel,
             channel.core,
             body,
             exchange,

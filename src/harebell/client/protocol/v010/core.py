@@ -25,10 +25,8 @@ from harebell.client.errors import (
     AuthenticationFailed,
     ProtocolMismatch,
     UnsupportedByVersion,
-    closed_connection,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import Recorder
 from harebell.client.protocol.life import ConnectionPhase, Life
 from harebell.client.protocol.v010.session import CoreSession
 from harebell.client.protocol.v09 import handshake
@@ -95,7 +93,6 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         self.frame_max = SEGMENT_FRAME_BYTES
         self.scanner = SegmentScanner(self)
         self.scanner.frame_max = SEGMENT_FRAME_BYTES
-        self.recorder: Recorder | None = None
         self._nonce = nonce
         self._sessions = 0
         self._greeting = b""
@@ -146,11 +143,9 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
 
     def forget(self, number: int) -> None:
         """Free the number of the channel."""
-        self.channels.pop(number, None)
+        super().forget(number)
         if self._assemblies.pop(number, None) is not None:
             self.scanner.pending -= 1
-        if self.recorder is not None:
-            self.recorder.forget_channel(number)
 
     # --- output ---------------------------------------------------------------------------------
 
@@ -171,9 +166,6 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
 
     def _say_close(self, code: int, text: str) -> None:
         self.send_control(0, controls.ConnectionClose(reply_code=code, reply_text=text))
-
-    def _say_alive(self) -> None:
-        self.out.raw(self.heartbeat_frame)
 
     # --- callbacks of the scanner ---------------------------------------------------------------
 
@@ -265,9 +257,6 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         )
         self.state = ConnectionPhase.TUNING
 
-    def handle_secure(self, control: controls.ConnectionSecure) -> None:
-        raise AuthenticationFailed("the broker asks for more than a user name and a password")
-
     def handle_tune(self, control: controls.ConnectionTune) -> None:
         size = control.max_frame_size or SEGMENT_FRAME_BYTES
         self.frame_max = min(self.url.frame_max or SEGMENT_FRAME_BYTES, size)
@@ -289,25 +278,9 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         self._begin_beating()
         self.state = ConnectionPhase.OPENING
 
-    def handle_open_ok(self, control: controls.ConnectionOpenOk) -> None:
-        self.state = ConnectionPhase.OPEN
-        self.scanner.fast = True
-        self._deadline = None
-        self.opened.succeed(None)
-
     def handle_close(self, control: controls.ConnectionClose) -> None:
         self.send_control(0, controls.ConnectionCloseOk())
-        text = control.reply_text or ""
-        if self.state is ConnectionPhase.CLOSING:
-            self._finish(None)
-        elif self.state is ConnectionPhase.TUNING and control.reply_code == _REFUSED:
-            text = f"{control.reply_code} {text}"
-            self._finish(AuthenticationFailed(text, login=self.url.login))
-        else:
-            self._finish(closed_connection(control.reply_code, text))
-
-    def handle_close_ok(self, control: controls.ConnectionCloseOk) -> None:
-        self._finish(None)
+        self._finish_as(_REFUSED, control.reply_code, control.reply_text or "")
 
 
 _HANDLERS: dict[tuple[ConnectionPhase, type[Control]], Callable[[CoreConnection010, Any], None]] = {

@@ -25,10 +25,8 @@ from harebell.client.errors import (
     ConnectionFailed,
     ExtensionMissing,
     UnsupportedByVersion,
-    closed_connection,
 )
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import Recorder
 from harebell.client.protocol.life import ConnectionPhase, Life
 from harebell.client.protocol.v09 import handshake
 from harebell.client.protocol.v09.channel import CoreChannel
@@ -62,7 +60,6 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self.scanner.client = True
         # A broker's connection.start may be longer than AMQP's minimal frame: accept it.
         self.scanner.frame_max = FRAME_MAX_BYTES
-        self.recorder: Recorder | None = None
         self._greeted = False
         self._credentials_sent = False
         self.out.raw(self.dialect.header)
@@ -133,12 +130,6 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         channel = kind(self, number, confirms=confirms, keep=keep)
         self.channels[number] = channel
         return channel.open()
-
-    def forget(self, number: int) -> None:
-        """Free the number of the channel."""
-        self.channels.pop(number, None)
-        if self.recorder is not None:
-            self.recorder.forget_channel(number)
 
     # --- callbacks of the scanner ---------------------------------------------------------------
 
@@ -212,9 +203,6 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self._credentials_sent = True
         self.state = ConnectionPhase.TUNING
 
-    def handle_secure(self, method: m.ConnectionSecure) -> None:
-        raise AuthenticationFailed("the broker asks for more than a user name and a password")
-
     def handle_tune(self, method: m.ConnectionTune) -> None:
         limits = handshake.negotiate(
             self.url, method.channel_max, method.frame_max, method.heartbeat
@@ -233,33 +221,19 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         self._begin_beating()
         self.state = ConnectionPhase.OPENING
 
-    def handle_open_ok(self, method: m.ConnectionOpenOk) -> None:
-        self.state = ConnectionPhase.OPEN
-        self.scanner.fast = True
-        self._deadline = None
-        self.opened.succeed(None)
-
     def handle_redirect(self, method: ConnectionRedirect) -> None:
         where = f"sends its clients to {method.host}: connect there"
         self._finish(ConnectionFailed(f"the broker at {self.url.address} {where}"))
 
     def handle_close(self, method: m.ConnectionClose) -> None:
         self._send(m.ConnectionCloseOk())
-        if self.state is ConnectionPhase.CLOSING:
-            # Both sides close at once (AMQP 0-9-1 2.2.4): our own close-ok is due as well.
-            self._finish(None)
-        elif self.state is ConnectionPhase.TUNING and method.reply_code == _ACCESS_REFUSED:
-            text = f"{method.reply_code} {method.reply_text}"
-            self._finish(AuthenticationFailed(text, login=self.url.login))
-        else:
-            self._finish(
-                closed_connection(
-                    method.reply_code, method.reply_text, method.class_id, method.method_id
-                )
-            )
-
-    def handle_close_ok(self, method: m.ConnectionCloseOk) -> None:
-        self._finish(None)
+        self._finish_as(
+            _ACCESS_REFUSED,
+            method.reply_code,
+            method.reply_text,
+            method.class_id,
+            method.method_id,
+        )
 
     def handle_blocked(self, method: m.ConnectionBlocked) -> None:
         self._set_blocked(method.reason)
@@ -279,9 +253,6 @@ class CoreConnection(Life[CoreChannel], FrameSink):
 
     def _say_close(self, code: int, text: str) -> None:
         self._send(m.ConnectionClose(reply_code=code, reply_text=text))
-
-    def _say_alive(self) -> None:
-        self.out.raw(self.heartbeat_frame)
 
     def _refuse(self, error: ProtocolError) -> None:
         """Close after a protocol error of the broker (AMQP 0-9-1 4.2.3)."""
