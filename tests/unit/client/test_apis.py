@@ -36,7 +36,7 @@ OWN_WORDS = {
     *(("Channel", "consume"), ("Channel", "publish_nowait"), ("Connection", "check_thread")),
     *(("Connection", "finish"), ("Connection", "finish_end"), ("Connection", "flush")),
     *(("Connection", "later"), ("Connection", "requester"), ("Connection", "touch")),
-    ("Connection", "usable"),
+    *(("Connection", "usable"), ("Connection", "written")),
 }
 """Methods whose descriptions name the ways to wait."""
 

@@ -211,6 +211,12 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
         """Schedule a write: the core has output."""
         self._link.touch()
 
+    def written(self) -> Self | None:
+        """Schedule a write; return this connection if the socket is full."""
+        link = self._link
+        link.touch()
+        return self if link.congested else None
+
     def later(self, action: Callable[[], None]) -> None:
         """Schedule a callback, from any thread in which the garbage collector may run."""
         with contextlib.suppress(RuntimeError):

@@ -78,11 +78,9 @@ def _publishing(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def _written(function: Callable[..., Any]) -> Callable[..., Any]:
     async def method(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        connection = function(self, *args, **kwargs)
-        if connection is not None:
-            connection.touch()
-            if connection.congested:
-                await connection.drain()
+        full = function(self, *args, **kwargs)
+        if full is not None:
+            await full.drain()
 
     return method
 

@@ -146,6 +146,10 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing):
         if self._core.out.size >= CLIENT_WRITE_BYTES:
             self._link.flush()
 
+    def written(self) -> None:
+        """Write all buffered output, as the end of a method."""
+        self._link.flush()
+
     def usable(self) -> None:
         """Recover if the connection was lost; raise if it is closed."""
         self._link.check_free()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from types import FunctionType
 from typing import Any, ClassVar, Self, TypeVar
 
+from harebell.client.protocol.shown import adapted
 from harebell.client.protocol.waits import BLOCK, Blocking, Steps
 
 T = TypeVar("T")
@@ -81,13 +83,8 @@ def _publishing(function: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _written(function: Callable[..., Any]) -> Callable[..., Any]:
-    def method(self: Any, /, *args: Any, **kwargs: Any) -> None:
-        connection = function(self, *args, **kwargs)
-        if connection is not None:
-            connection.flush()
-
-    return method
+def _written(function: FunctionType) -> FunctionType:
+    return adapted(function, {})
 
 
 class BlockingShell(Blocking):

@@ -39,6 +39,10 @@ class Mode(enum.Enum):
     TRANSACTION = "transaction"
 
 
+OPEN, PLAIN, CONFIRM = ChannelPhase.OPEN, Mode.PLAIN, Mode.CONFIRM
+"""What every message is compared with: Python 3.11 looks up a member of an enum slowly."""
+
+
 class Recorder(Protocol):
     """Record declarations, to repeat them on a recovered connection (`topology`)."""
 

@@ -23,7 +23,7 @@ from harebell.client.message import (
 )
 from harebell.client.protocol import histories, leases, queries, stages
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import ChannelPhase, CoreConsumer, Got, Mode
+from harebell.client.protocol.channel_parts import OPEN, CoreConsumer, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, Bulk, Confirm
 from harebell.client.protocol.inbox import Inbox
 from harebell.client.protocol.shown import CHANNEL_PARTS, without
@@ -101,7 +101,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
     @property
     def is_open(self) -> bool:
         """Whether the channel can be used; False while its connection recovers."""
-        return self.core.state is ChannelPhase.OPEN
+        return self.core.state is OPEN
 
     @property
     def confirms(self) -> bool:
@@ -246,12 +246,12 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         flags = MANDATORY if mandatory else 0
         encoded = encode_arguments(properties)
         bulk = Bulk()
-        position = 0
+        position = due = 0
 
-        def offer(item: Item, in_turn: bool = True) -> bool:
+        def offer(item: Item) -> bool:
             """Publish an item; True if it waits for its turn."""
             nonlocal position
-            if in_turn and (position % _PUBLISHES_PER_TURN == 0 or bulk.outstanding >= window):
+            if position == due:
                 return True
             if type(item) is bytes:
                 message = WireMessage(exchange, routing_key, encoded, item)
@@ -266,19 +266,24 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
 
         follows = Following(aiter(items), offer) if isinstance(items, AsyncIterable) else None
         try:
-            due: Any = items if follows is None else (yield follows)
+            ready: Any = items if follows is None else (yield follows)
             while True:
-                for item in due:
+                for item in ready:
                     if offer(item):
-                        yield from self._bulk_room(bulk, window)
-                        if progress is not None:
-                            progress(bulk.confirmed)
-                        if bulk.failures:
-                            break
-                        offer(item, False)
-                if follows is None or not due or bulk.failures:
+                        in_turn = position % _PUBLISHES_PER_TURN
+                        if in_turn == 0 or bulk.outstanding >= window:
+                            yield from self._bulk_room(bulk, window)
+                            if progress is not None:
+                                progress(bulk.confirmed)
+                            if bulk.failures:
+                                break
+                        # The window is not full before so many more.
+                        room = min(_PUBLISHES_PER_TURN - in_turn, window - bulk.outstanding)
+                        due = position + max(room, 1)
+                        offer(item)
+                if follows is None or not ready or bulk.failures:
                     break
-                due = yield follows
+                ready = yield follows
             yield from self._settled(bulk, 0)
             yield FLUSH
         except AMQPError as error:
@@ -364,42 +369,33 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         if got is None:
             return None
         method = got.method
-        return self._delivery_type(
-            self,
-            core,
-            got.body,
-            method.exchange,
-            method.routing_key,
-            got.properties,
-            method.delivery_tag,
-            method.redelivered,
-            "",
-            method.message_count,
-        )
+        tag, exchange, routing_key = method.delivery_tag, method.exchange, method.routing_key
+        delivery = (tag, method.redelivered, exchange, routing_key, got.properties, got.body)
+        return self._delivery_type(self, core, "", delivery, method.message_count)
 
     @written
     def ack(self, tag: int, *, multiple: bool = False) -> object:
         """Acknowledge by delivery tag."""
         self.core.ack(tag, multiple)
-        return self.connection
+        return self.connection.written()
 
     @written
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> object:
         """Reject by delivery tag (basic.nack)."""
         self.core.nack(tag, multiple=multiple, requeue=requeue)
-        return self.connection
+        return self.connection.written()
 
     @written
     def reject(self, tag: int, *, requeue: bool = False) -> object:
         """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
-        return self.connection
+        return self.connection.written()
 
     def requeue_inbox(self, inbox: Inbox) -> None:
         """Requeue the messages of a consumer that were prefetched and not consumed."""
         self.inboxes.discard(inbox)
         items = inbox.take_all()
-        if not inbox.no_ack and self.core.state is ChannelPhase.OPEN:
+        if not inbox.no_ack and self.core.state is OPEN:
             for item in items:
                 self.core.nack(item[0], requeue=True)
 
@@ -418,7 +414,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         try:
             yield BLOCK
         except BaseException:
-            if core.state is ChannelPhase.OPEN:
+            if core.state is OPEN:
                 yield Ending(core.rollback())
             raise
         # Not the channel's present state: a transaction does not survive its connection.
@@ -427,7 +423,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
     @steps
     def close(self) -> Steps[None]:
         """Close the channel."""
-        if self.core.state is ChannelPhase.OPEN:
+        if self.core.state is OPEN:
             yield Ending(self.core.close())
         self._connection.forget_channel(self.number)
 
@@ -466,7 +462,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         Raises:
             AMQPError: the channel is closed for good.
         """
-        if core.state is ChannelPhase.OPEN:
+        if core.state is OPEN:
             return True
         if core is not self.core or self._connection.survives(core.error):
             return False
@@ -475,7 +471,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
 
 
 def _requeue(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
-    if call.error is None and not no_ack and core.state is ChannelPhase.OPEN:
+    if call.error is None and not no_ack and core.state is OPEN:
         got = call.value()
         if got is not None:
             core.nack(got.method.delivery_tag, requeue=True)

@@ -8,8 +8,8 @@ from typing import Any, Generic
 
 from harebell.client.message import Delivered
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import ChannelPhase, CoreConsumer
-from harebell.client.protocol.inbox import Inbox
+from harebell.client.protocol.channel_parts import OPEN, CoreConsumer
+from harebell.client.protocol.inbox import Inbox, Item
 from harebell.client.protocol.shared_channel import DeliveryT, SharedChannel, subscribe
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.waits import USABLE, WRITE, Ending, Steps, Until, steps, written
@@ -22,8 +22,25 @@ class SharedDelivery(Delivered):
 
     __slots__ = ("_channel", "_core")
 
-    def __init__(self, channel: Channel, core: CoreChannel, *content: Any) -> None:
-        super().__init__(*content)
+    def __init__(
+        self,
+        channel: Channel,
+        core: CoreChannel,
+        consumer_tag: str,
+        delivery: Item,
+        message_count: int | None = None,
+    ) -> None:
+        # Without `super().__init__`, which takes a third of the time of taking a delivery.
+        tag, redelivered, exchange, routing_key, properties, body = delivery
+        self.delivery_tag = tag
+        self.redelivered = redelivered
+        self.exchange = exchange
+        self.routing_key = routing_key
+        self.encoded = properties
+        self.body = body
+        self.consumer_tag = consumer_tag
+        self.message_count = message_count
+        self._properties = None
         self._channel = channel
         self._core = core
 
@@ -31,10 +48,10 @@ class SharedDelivery(Delivered):
     def ack(self, *, multiple: bool = False) -> object:
         """Acknowledge; with `multiple` also everything delivered before it."""
         core = self._core
-        if core.state is not ChannelPhase.OPEN and not self._channel.speaks_for(core):
+        if core.state is not OPEN and not self._channel.speaks_for(core):
             return None
         core.ack(self.delivery_tag, multiple)
-        return self._channel.connection
+        return self._channel.connection.written()
 
     @written
     def nack(self, *, multiple: bool = False, requeue: bool = True) -> object:
@@ -42,7 +59,7 @@ class SharedDelivery(Delivered):
         if not self._channel.speaks_for(self._core):
             return None
         self._core.nack(self.delivery_tag, multiple=multiple, requeue=requeue)
-        return self._channel.connection
+        return self._channel.connection.written()
 
     @written
     def reject(self, *, requeue: bool = False) -> object:
@@ -50,7 +67,7 @@ class SharedDelivery(Delivered):
         if not self._channel.speaks_for(self._core):
             return None
         self._core.reject(self.delivery_tag, requeue=requeue)
-        return self._channel.connection
+        return self._channel.connection.written()
 
 
 class SharedConsumer(Generic[DeliveryT]):
@@ -114,19 +131,8 @@ class SharedConsumer(Generic[DeliveryT]):
 
     def _taken(self) -> DeliveryT:
         """Take the next delivery."""
-        tag, redelivered, exchange, routing_key, properties, body = self._inbox.take()
         channel = self._channel
-        return self._delivery_type(
-            channel,
-            channel.core,
-            body,
-            exchange,
-            routing_key,
-            properties,
-            tag,
-            redelivered,
-            self.tag,
-        )
+        return self._delivery_type(channel, channel.core, self.tag, self._inbox.take())
 
     @steps
     def cancel(self) -> Steps[None]:
@@ -136,7 +142,7 @@ class SharedConsumer(Generic[DeliveryT]):
         if self.tag and not inbox.ended:
             yield USABLE
             core = channel.core
-            if not inbox.ended and core.state is ChannelPhase.OPEN:
+            if not inbox.ended and core.state is OPEN:
                 answered = yield Ending(core.cancel(self.tag))
                 if not answered:
                     core.ignore(self.tag)

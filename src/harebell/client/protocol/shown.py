@@ -20,7 +20,7 @@ CHANNEL_PARTS = frozenset(_CHANNEL.split())
 """Parts of a channel that its connection, and Spark, use: completion leaves them out."""
 _CONNECTION = """
 answer buffered channels check_thread congested drain finish finish_end flush forget_channel
-forget_consumer later open remove_channel survives taken touch usable
+forget_consumer later open remove_channel survives taken touch usable written
 """
 CONNECTION_PARTS = frozenset(_CONNECTION.split())
 """Parts of a connection that its channels use."""

@@ -198,7 +198,10 @@ def publishing(function: Callable[Concatenate[Any, P], Call[T]]) -> Marked[P, T]
 
 
 def written(function: Callable[Concatenate[Any, P], object]) -> Marked[P, None]:
-    """Mark a function that has output; it returns the connection that writes it, or None."""
+    """Mark a function that ends with `written()` of its connection, which writes the output.
+
+    Under asyncio that returns the connection if the method has to wait for room, and else None.
+    """
     return Marked("written", function)
 
 

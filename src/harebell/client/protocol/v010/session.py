@@ -26,7 +26,7 @@ from harebell.client.errors import (
 )
 from harebell.client.message import ReturnedMessage
 from harebell.client.protocol.call import Call
-from harebell.client.protocol.channel_parts import ChannelPhase, Got, Mode
+from harebell.client.protocol.channel_parts import CONFIRM, OPEN, PLAIN, ChannelPhase, Got, Mode
 from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
 from harebell.client.protocol.v010 import commands as plans
 from harebell.client.protocol.v09.channel import CoreChannel
@@ -159,9 +159,9 @@ class CoreSession(CoreChannel):
         self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
     ) -> bool:
         """Append a transfer to the output; see `CoreChannel.publish`."""
-        if self.state is not ChannelPhase.OPEN:
+        if self.state is not OPEN:
             self.check_open()
-        if self.mode is Mode.PLAIN and self.wants_confirms:
+        if self.mode is PLAIN and self.wants_confirms:
             self.mode = Mode.CONFIRM
         mandatory = flags & MANDATORY
         final = from_basic(message)
@@ -170,10 +170,10 @@ class CoreSession(CoreChannel):
         command = c.MessageTransfer(
             destination=message.exchange or None, accept_mode=_EXPLICIT if mandatory else _NONE
         )
-        self._session.send_transfer(self.number, command, final, self.mode is Mode.CONFIRM)
+        self._session.send_transfer(self.number, command, final, self.mode is CONFIRM)
         number = self._next
         self._next = (number + 1) % _NUMBERS
-        if self.mode is not Mode.CONFIRM:
+        if self.mode is not CONFIRM:
             return False
         self.confirms.expect(waiting, token, message, flags)
         self._publishes[number] = (self.confirms.sequence, message)
@@ -255,7 +255,7 @@ class CoreSession(CoreChannel):
     def transfer(self, destination: str, redelivered: bool, raw: Properties, body: bytes) -> None:
         """Handle a message for a subscription."""
         number = self._arrived()
-        if self.state is not ChannelPhase.OPEN:
+        if self.state is not OPEN:
             return
         exchange, key = delivered_by(raw.raw)
         message = to_basic(WireMessage(exchange, key, raw, body))

@@ -33,7 +33,10 @@ from harebell.client.limits import CLIENT_GATHER_BYTES, CLIENT_GATHER_MAX
 from harebell.client.message import ReturnedMessage
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import (
+    CONFIRM,
     ERAS,
+    OPEN,
+    PLAIN,
     ChannelPhase,
     CoreConsumer,
     Got,
@@ -97,7 +100,7 @@ class CoreChannel(Verbs):
 
     def check_open(self) -> None:
         """Raise the error of a channel that is not open."""
-        if self.state is not ChannelPhase.OPEN:
+        if self.state is not OPEN:
             raise (self.error or ClientClosed("the channel is not open")).with_traceback(None)
 
     def call(
@@ -172,7 +175,7 @@ class CoreChannel(Verbs):
             ClientClosed: the channel is closed.
             ValueError: the channel is in confirm mode.
         """
-        if self.mode is Mode.CONFIRM:
+        if self.mode is CONFIRM:
             raise ValueError(
                 "publishes on this channel are confirmed, so it cannot have transactions: "
                 "use a channel of its own for them"
@@ -198,12 +201,12 @@ class CoreChannel(Verbs):
         Raises:
             ValueError: the exchange or the routing key is too long.
         """
-        if self.state is not ChannelPhase.OPEN:
+        if self.state is not OPEN:
             self.check_open()
-        if self.mode is Mode.PLAIN and self.wants_confirms:
+        if self.mode is PLAIN and self.wants_confirms:
             self.select_confirms()
         self._host.out.publish(self.number, flags, message, self._host.frame_max)
-        if self.mode is not Mode.CONFIRM:
+        if self.mode is not CONFIRM:
             return False
         self.confirms.expect(waiting, token, message, flags)
         return True
@@ -328,7 +331,7 @@ class CoreChannel(Verbs):
 
     def abandon(self, tag: str) -> None:
         """Cancel an abandoned consumer; deliveries that still arrive are requeued."""
-        if tag in self.consumers and self.state is ChannelPhase.OPEN:
+        if tag in self.consumers and self.state is OPEN:
             self.ignore(tag)
             self.cancel(tag)
 
@@ -340,7 +343,7 @@ class CoreChannel(Verbs):
             consumer.on_end = drop
 
     def _requeue(self, tag: int, *rest: object) -> None:
-        if self.state is ChannelPhase.OPEN:
+        if self.state is OPEN:
             self.nack(tag, requeue=True)
 
     # --- receiving ------------------------------------------------------------------------------
@@ -367,7 +370,7 @@ class CoreChannel(Verbs):
         body: bytes,
     ) -> None:
         """Handle a whole delivery."""
-        if self.state is not ChannelPhase.OPEN:
+        if self.state is not OPEN:
             return
         consumer = self.consumers.get(consumer_tag)
         if consumer is None:
@@ -430,7 +433,7 @@ class CoreChannel(Verbs):
         message = ReturnedMessage(body, method.exchange, method.routing_key, properties)
         error = PublishReturned(method.reply_code, method.reply_text, message)
         sent = WireMessage(method.exchange, method.routing_key, properties, body)
-        claimed = self.mode is Mode.CONFIRM and self.confirms.returned(error, sent)
+        claimed = self.mode is CONFIRM and self.confirms.returned(error, sent)
         if not claimed and self.on_return is not None:
             self.on_return(error)
 

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from harebell.wire.v09.methods_older import ConnectionRedirect
 
 _ACCESS_REFUSED = 403
+_OPEN = ConnectionPhase.OPEN
 
 
 class CoreConnection(Life[CoreChannel], FrameSink):
@@ -140,7 +141,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
                 self._on_method(self.dialect.spec.decode(payload))
             elif kind != HEARTBEAT:
                 raise ProtocolError(505, f"a frame of type {kind} came on channel 0")
-        elif self.state is ConnectionPhase.OPEN:
+        elif self.state is _OPEN:
             self._channel(channel).frame(kind, payload)
         elif self.state is not ConnectionPhase.CLOSING:
             raise ProtocolError(503, "a channel was used before the connection was open")
@@ -158,7 +159,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
         body: bytes,
     ) -> int:
         """Handle a whole delivery."""
-        if self.state is ConnectionPhase.OPEN:
+        if self.state is _OPEN:
             self._channel(channel).deliver(
                 consumer_tag, tag, redelivered, exchange, routing_key, properties, body
             )
@@ -166,7 +167,7 @@ class CoreConnection(Life[CoreChannel], FrameSink):
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
         """Handle a confirm."""
-        if self.state is ConnectionPhase.OPEN:
+        if self.state is _OPEN:
             self._channel(channel).confirms.settle(tag, multiple, taken=True)
         return 0
 
