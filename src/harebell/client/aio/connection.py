@@ -27,9 +27,6 @@ T = TypeVar("T")
 class Connection(SharedConnection[Channel, Requester], AsyncShell):
     """A connection to a broker. Get one from `connect`.
 
-    Args:
-        given: the options of `connect`.
-
     Attributes:
         blocked: set while the broker blocks publishers, because it is short of memory or disk.
         unblocked: set while it does not.

@@ -94,6 +94,7 @@ class AsyncShell(Awaiting):
     _scope = staticmethod(_scope)
     _publishing = staticmethod(_publishing)
     _written = staticmethod(_written)
+    _block = "AsyncIterator"
     _words: ClassVar[dict[str, str]] = {"ItemsT": "Iterable[Item] | AsyncIterable[Item]"}
 
 
@@ -105,5 +106,5 @@ class AsyncClosing(AsyncShell):
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(self: Any, *error: object) -> None:
-        await self.close()
+    async def __aexit__(self, *error: object) -> None:
+        await self.close()  # type: ignore[attr-defined]

@@ -45,9 +45,6 @@ class Channel(
     Args:
         connection: the open connection that it belongs to.
         core: its protocol state.
-
-    Attributes:
-        sinks: the inboxes of the subscriptions whose deliveries the sink gets.
     """
 
     connection: Connection
@@ -56,6 +53,7 @@ class Channel(
     _consumer_type = Consumer
 
     def __init__(self, connection: Connection, core: CoreChannel) -> None:
+        # The inboxes of the subscriptions whose deliveries the sink gets.
         self.sinks: set[Inbox] = set()
         super().__init__(connection, core)
 

@@ -22,13 +22,7 @@ T = TypeVar("T")
 
 
 class Connection(SharedConnection[Channel, Requester], BlockingClosing):
-    """A connection to a broker. Get one from `connect`.
-
-    Args:
-        given: the options of `connect`.
-        call_timeout: seconds after which a call without an answer raises `CallTimeout`.
-        background_heartbeats: whether a thread sends heartbeats between calls.
-    """
+    """A connection to a broker. Get one from `connect`."""
 
     _channel_type = Channel
     _requester_type = Requester

@@ -114,5 +114,5 @@ class BlockingClosing(BlockingShell):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self: Any, *error: object) -> None:
-        self.close()
+    def __exit__(self, *error: object) -> None:
+        self.close()  # type: ignore[attr-defined]

@@ -41,6 +41,7 @@ from harebell.client.protocol.waits import (
     Scope,
     Steps,
     Until,
+    Written,
     own,
     publishing,
     steps,
@@ -374,19 +375,19 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         return self._delivery_type(self, core, "", delivery, method.message_count)
 
     @written
-    def ack(self, tag: int, *, multiple: bool = False) -> object:
+    def ack(self, tag: int, *, multiple: bool = False) -> Written:
         """Acknowledge by delivery tag."""
         self.core.ack(tag, multiple)
         return self.connection.written()
 
     @written
-    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> object:
+    def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> Written:
         """Reject by delivery tag (basic.nack)."""
         self.core.nack(tag, multiple=multiple, requeue=requeue)
         return self.connection.written()
 
     @written
-    def reject(self, tag: int, *, requeue: bool = False) -> object:
+    def reject(self, tag: int, *, requeue: bool = False) -> Written:
         """Reject one delivery by delivery tag (basic.reject)."""
         self.core.reject(tag, requeue=requeue)
         return self.connection.written()

@@ -12,7 +12,16 @@ from harebell.client.protocol.channel_parts import OPEN, CoreConsumer
 from harebell.client.protocol.inbox import Inbox, Item
 from harebell.client.protocol.shared_channel import DeliveryT, SharedChannel, subscribe
 from harebell.client.protocol.v09.channel import CoreChannel
-from harebell.client.protocol.waits import USABLE, WRITE, Ending, Steps, Until, steps, written
+from harebell.client.protocol.waits import (
+    USABLE,
+    WRITE,
+    Ending,
+    Steps,
+    Until,
+    Written,
+    steps,
+    written,
+)
 
 Channel = SharedChannel[Any, Any, Any, Any]
 
@@ -45,7 +54,7 @@ class SharedDelivery(Delivered):
         self._core = core
 
     @written
-    def ack(self, *, multiple: bool = False) -> object:
+    def ack(self, *, multiple: bool = False) -> Written:
         """Acknowledge; with `multiple` also everything delivered before it."""
         core = self._core
         if core.state is not OPEN and not self._channel.speaks_for(core):
@@ -54,7 +63,7 @@ class SharedDelivery(Delivered):
         return self._channel.connection.written()
 
     @written
-    def nack(self, *, multiple: bool = False, requeue: bool = True) -> object:
+    def nack(self, *, multiple: bool = False, requeue: bool = True) -> Written:
         """Reject: requeue, or drop (or dead-letter)."""
         if not self._channel.speaks_for(self._core):
             return None
@@ -62,7 +71,7 @@ class SharedDelivery(Delivered):
         return self._channel.connection.written()
 
     @written
-    def reject(self, *, requeue: bool = False) -> object:
+    def reject(self, *, requeue: bool = False) -> Written:
         """Reject: drop (or dead-letter), or requeue."""
         if not self._channel.speaks_for(self._core):
             return None

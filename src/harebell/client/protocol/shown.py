@@ -71,8 +71,10 @@ def _named(annotation: Any, words: Mapping[str, str]) -> Any:
     """Return a type as the API names it: `DeliveryT` is its class `Delivery`."""
     if not isinstance(annotation, str):
         return annotation
+    annotation = _replaced(annotation, words)
     found = _ANSWER.fullmatch(annotation)
-    return _TYPE_VARIABLE.sub(r"\1", _replaced(found[1] if found else annotation, words))
+    named = found[1] if found else annotation
+    return "None" if named == "Written" else _TYPE_VARIABLE.sub(r"\1", named)
 
 
 def _replaced(text: str | None, words: Mapping[str, str]) -> str:

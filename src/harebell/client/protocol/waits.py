@@ -197,7 +197,11 @@ def publishing(function: Callable[Concatenate[Any, P], Call[T]]) -> Marked[P, T]
     return Marked("publishing", function)
 
 
-def written(function: Callable[Concatenate[Any, P], object]) -> Marked[P, None]:
+Written = object
+"""The type of what a function that is marked with `written` returns to its driver."""
+
+
+def written(function: Callable[Concatenate[Any, P], Written]) -> Marked[P, None]:
     """Mark a function that ends with `written()` of its connection, which writes the output.
 
     Under asyncio that returns the connection if the method has to wait for room, and else None.
@@ -219,6 +223,8 @@ class Shell:
 
     __slots__ = ()
 
+    _block: ClassVar = "Iterator"
+    """The type of a `Scope` in help."""
     _words: ClassVar[dict[str, str]] = {}
     """Words of descriptions and types, and their replacements (`shown.adapted`)."""
 
@@ -231,7 +237,9 @@ class Shell:
         for name, member in members.items():
             if isinstance(member, Marked | Scope):
                 method = getattr(cls, f"_{member.kind}")(member.function)
-                describe(method, member.function, cls._words)
+                block = {"Steps[None]": f"{cls._block}[{cls.__name__}]"}
+                words = cls._words | block if isinstance(member, Scope) else cls._words
+                describe(method, member.function, words)
             elif getattr(member, "is_own", False):
                 method = adapted(member, cls._words)
             else:
