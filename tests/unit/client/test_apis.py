@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -39,6 +40,18 @@ OWN_WORDS = {
     *(("Connection", "usable"), ("Connection", "written")),
 }
 """Methods whose descriptions name the ways to wait."""
+
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+DRIVERS = {
+    # How a task or a call waits, and what a lost socket and a closed one mean to it.
+    "Connection": {
+        *("__init__", "_end", "_recover", "_until", "_use", "answer", "check_thread", "close"),
+        *("finish", "finish_end", "flush", "is_open", "later", "touch", "usable", "written"),
+    },
+    # The shared one knows no entropy.
+    "Requester": {"__init__"},
+}
+"""Methods that are written in both."""
 
 CLASSES = ("Channel", "Connection", "Consumer", "Delivery", "PendingConfirm", "Requester")
 
@@ -89,6 +102,16 @@ def test_a_method_is_described_in_the_same_words_in_both(name: str) -> None:
         if inspect.getdoc(there) != inspect.getdoc(here)
     }
     assert different == {each for each in OWN_WORDS if each[0] == name}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_no_method_is_written_in_both_but_those_of_the_drivers(name: str) -> None:
+    written = []
+    for api in (aio, blocking):
+        [tree] = ast.parse(inspect.getsource(getattr(api, name))).body
+        functions = (each for each in ast.walk(tree) if isinstance(each, FUNCTIONS))
+        written.append({each.name for each in functions})
+    assert written[0] & written[1] == DRIVERS.get(name, set())
 
 
 def test_connect_takes_the_same_arguments_in_both() -> None:

@@ -16,7 +16,18 @@ from __future__ import annotations
 import functools
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, ClassVar, Concatenate, Generic, ParamSpec, Protocol, Self, TypeVar, overload
+from typing import (
+    Any,
+    ClassVar,
+    Concatenate,
+    Generic,
+    NamedTuple,
+    ParamSpec,
+    Protocol,
+    Self,
+    TypeVar,
+    overload,
+)
 
 from harebell.client.message import Item
 from harebell.client.protocol.call import Call
@@ -54,18 +65,17 @@ DIAL = Wait("a socket is open and the handshake is done; the answer is the `Brok
 BLOCK = Wait("the block of a `with` statement has run; its error is raised (`Scope`)")
 
 
-class Ending:
+class Ending(NamedTuple):
     """Wait for the answer to a cancel, a close or a rollback.
 
     The answer is False if the broker blocks publishers and has not answered: it does not read, so
     its answer may never come.
     """
 
-    def __init__(self, call: Call[Any]) -> None:
-        self.call = call
+    call: Call[Any]
 
 
-class Until:
+class Until(NamedTuple):
     """Wait until a call is done; the answer is False if it is not done in time.
 
     What arrived while the process was suspended is in time.
@@ -74,31 +84,28 @@ class Until:
         seconds: the limit; None for none.
     """
 
-    def __init__(self, call: Call[Any], seconds: float | None = None) -> None:
-        self.call = call
-        self.seconds = seconds
+    call: Call[Any]
+    seconds: float | None = None
 
 
-class Sleep:
+class Sleep(NamedTuple):
     """Wait before the next attempt to connect.
 
     Args:
         seconds: how long.
     """
 
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
+    seconds: float
 
 
-class Restored:
+class Restored(NamedTuple):
     """Wait until a call is done on a link that no channel uses yet; its error is not raised."""
 
-    def __init__(self, link: BrokerLink, call: Call[Any]) -> None:
-        self.link = link
-        self.call = call
+    link: BrokerLink
+    call: Call[Any]
 
 
-class Following:
+class Following(NamedTuple):
     """Take items from an asynchronous iterator until one waits for room.
 
     The answer is a tuple of this item, empty at the end.
@@ -108,9 +115,8 @@ class Following:
         offer: takes an item, unless it returns True.
     """
 
-    def __init__(self, items: AsyncIterator[Item], offer: Callable[[Item], bool]) -> None:
-        self.items = items
-        self.offer = offer
+    items: AsyncIterator[Item]
+    offer: Callable[[Item], bool]
 
 
 class BrokerLink(Protocol):
