@@ -6,6 +6,7 @@ compiled class. Rows of a stage count when they are routed, also if the stage is
 
 from __future__ import annotations
 
+from harebell.base.c_types import i32, i64, isize
 from harebell.base.histogram import Histogram
 
 MESSAGE_BYTES = (100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 50_000_000, 100_000_000)
@@ -24,26 +25,21 @@ class Arrivals:
         above: messages that are larger.
     """
 
-    __slots__ = (
-        *("routed", "wanting_confirm", "byte_count", "to_100", "to_1k", "to_10k", "to_100k"),
-        *("to_1m", "to_10m", "to_50m", "to_100m", "above"),
-    )
-
     def __init__(self) -> None:
-        self.routed = 0
-        self.wanting_confirm = 0
-        self.byte_count = 0
-        self.to_100 = 0
-        self.to_1k = 0
-        self.to_10k = 0
-        self.to_100k = 0
-        self.to_1m = 0
-        self.to_10m = 0
-        self.to_50m = 0
-        self.to_100m = 0
-        self.above = 0
+        self.routed: i64 = 0
+        self.wanting_confirm: i64 = 0
+        self.byte_count: i64 = 0
+        self.to_100: i64 = 0
+        self.to_1k: i64 = 0
+        self.to_10k: i64 = 0
+        self.to_100k: i64 = 0
+        self.to_1m: i64 = 0
+        self.to_10m: i64 = 0
+        self.to_50m: i64 = 0
+        self.to_100m: i64 = 0
+        self.above: i64 = 0
 
-    def count(self, size: int, queues: int, confirms: bool) -> int:
+    def count(self, size: isize, queues: isize, confirms: bool) -> i32:
         """Count a message.
 
         Args:

@@ -6,6 +6,8 @@ they use a second reading, which starts with the wall clock and is monotonic.
 
 from __future__ import annotations
 
+from harebell.base.c_types import i64
+
 
 class Clock:
     """The time in milliseconds since 1970.
@@ -18,9 +20,7 @@ class Clock:
         steady: monotonic time.
     """
 
-    __slots__ = ("ms", "steady")
-
-    def __init__(self, ms: int = 0) -> None:
+    def __init__(self, ms: i64 = 0) -> None:
         self.ms = ms
         self.steady = ms
 

@@ -10,6 +10,8 @@ they are plain C integers in the compiled classes. A rate is the difference of t
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i64
+
 NAMES = (
     "publish",
     "confirm",
@@ -45,30 +47,28 @@ class Counters:
         moved_at: when `moved` was last true; 0 for never.
     """
 
-    __slots__ = (*NAMES, "moved_at", "seen")
-
     def __init__(self) -> None:
-        self.publish = 0
-        self.confirm = 0
-        self.return_unroutable = 0
-        self.drop_unroutable = 0
-        self.deliver = 0
-        self.deliver_no_ack = 0
-        self.get = 0
-        self.get_no_ack = 0
-        self.get_empty = 0
-        self.redeliver = 0
-        self.ack = 0
-        self.seen = 0
-        self.moved_at = 0
+        self.publish: i64 = 0
+        self.confirm: i64 = 0
+        self.return_unroutable: i64 = 0
+        self.drop_unroutable: i64 = 0
+        self.deliver: i64 = 0
+        self.deliver_no_ack: i64 = 0
+        self.get: i64 = 0
+        self.get_no_ack: i64 = 0
+        self.get_empty: i64 = 0
+        self.redeliver: i64 = 0
+        self.ack: i64 = 0
+        self.seen: i64 = 0
+        self.moved_at: i64 = 0
 
-    def moved(self, now: int) -> bool:
+    def moved(self, now: i64) -> C[bool]:
         """True if a counter has changed since the last call.
 
         Args:
             now: milliseconds since 1970.
         """
-        total = (
+        total: i64 = (
             self.publish
             + self.confirm
             + self.return_unroutable
@@ -87,7 +87,7 @@ class Counters:
         self.moved_at = now
         return True
 
-    def add(self, other: Counters) -> int:
+    def add(self, other: Counters) -> Done:
         """Add other counters to these."""
         self.publish += other.publish
         self.confirm += other.confirm
@@ -134,24 +134,22 @@ class Traffic:
         seen: the sum of octets at the last call of `moved`.
     """
 
-    __slots__ = ("recv_cnt", "recv_oct", "seen", "send_cnt", "send_oct")
-
     def __init__(self) -> None:
-        self.recv_oct = 0
-        self.recv_cnt = 0
-        self.send_oct = 0
-        self.send_cnt = 0
-        self.seen = 0
+        self.recv_oct: i64 = 0
+        self.recv_cnt: i64 = 0
+        self.send_oct: i64 = 0
+        self.send_cnt: i64 = 0
+        self.seen: i64 = 0
 
-    def moved(self) -> bool:
+    def moved(self) -> C[bool]:
         """True if octets were received or sent since the last call."""
-        total = self.recv_oct + self.send_oct
+        total: i64 = self.recv_oct + self.send_oct
         if total == self.seen:
             return False
         self.seen = total
         return True
 
-    def add(self, other: Traffic) -> int:
+    def add(self, other: Traffic) -> Done:
         """Add other counters to these."""
         self.recv_oct += other.recv_oct
         self.recv_cnt += other.recv_cnt

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from harebell.base.c_types import C, Done, i64, isize
 from harebell.base.limits import (
     HELD_AGAIN_BYTES,
     MEMORY_LOW_SHARE,
@@ -17,9 +18,9 @@ from harebell.base.limits import (
 )
 from harebell.base.message import Message
 
-_AGAIN = HELD_AGAIN_BYTES
-_OVERHEAD = MESSAGE_OVERHEAD_BYTES
-_SHARED = SHARED_BODY_BYTES
+_AGAIN: i64 = HELD_AGAIN_BYTES
+_OVERHEAD: isize = MESSAGE_OVERHEAD_BYTES
+_SHARED: isize = SHARED_BODY_BYTES
 
 
 NO_LIMIT = -1
@@ -51,62 +52,49 @@ class Gauge:
         uncommitted: bytes of transactions that are not committed.
     """
 
-    __slots__ = (
-        "_bodies",
-        "high",
-        "low",
-        "measure",
-        "other",
-        "over",
-        "room",
-        "uncommitted",
-        "unread",
-        "used",
-    )
-
-    def __init__(self, high: int = NO_LIMIT) -> None:
-        self.used = 0
-        self.other = 0
-        self.unread = 0
-        self.uncommitted = 0
+    def __init__(self, high: i64 = NO_LIMIT) -> None:
+        self.used: i64 = 0
+        self.other: i64 = 0
+        self.unread: i64 = 0
+        self.uncommitted: i64 = 0
         self.over = False
         # Number of messages by the address of their large body, which they keep in memory.
         self._bodies: dict[int, int] = {}
         self.measure: Callable[[], object] | None = None
         self.high = high
         self.room = high
-        self.low = int(high * MEMORY_LOW_SHARE)
+        self.low: i64 = int(high * MEMORY_LOW_SHARE)
 
-    def set_high(self, high: int) -> int:
+    def set_high(self, high: i64) -> Done:
         """Change the bytes above which publishers are blocked; see `Gauge`."""
         self.high = high
         self.room = high - self.other
         self.low = int(self.room * MEMORY_LOW_SHARE)
         return 0
 
-    def set_resident(self, byte_count: int) -> int:
+    def set_resident(self, byte_count: i64) -> Done:
         """Note how much memory the process has now, messages included."""
         self.other = max(byte_count - self.used, 0)
         return self.set_high(self.high)
 
-    def resident(self) -> int:
+    def resident(self) -> i64:
         """Return the bytes that the process uses, by the last measurement and what came since."""
         return self.other + max(self.used, 0)
 
-    def add(self, byte_count: int) -> int:
+    def add(self, byte_count: i64) -> Done:
         """Add bytes."""
         self.used += byte_count
         return 0
 
-    def take(self, byte_count: int) -> int:
+    def take(self, byte_count: i64) -> Done:
         """Subtract bytes."""
         self.used -= byte_count
         return 0
 
-    def hold(self, message: Message) -> int:
+    def hold(self, message: Message) -> isize:
         """Count one more log with this message; return its size without sharing."""
-        size = len(message.body)
-        own = len(message.raw) + _OVERHEAD
+        size: isize = len(message.body)
+        own: isize = len(message.raw) + _OVERHEAD
         message.holders += 1
         if message.holders > 1:
             self.used += _AGAIN
@@ -116,10 +104,10 @@ class Gauge:
             self.used += own
         return own + size
 
-    def release(self, message: Message) -> int:
+    def release(self, message: Message) -> isize:
         """Count one log less with this message; return its size without sharing."""
-        size = len(message.body)
-        own = len(message.raw) + _OVERHEAD
+        size: isize = len(message.body)
+        own: isize = len(message.raw) + _OVERHEAD
         message.holders -= 1
         if message.holders > 0:
             self.used -= _AGAIN
@@ -129,27 +117,27 @@ class Gauge:
             self.used -= own
         return own + size
 
-    def sharing(self, message: Message) -> int:
+    def sharing(self, message: Message) -> isize:
         """Return how many logs have the message, or messages its large body, the higher number."""
-        bodies = self._bodies.get(id(message.body), 0)
+        bodies: isize = self._bodies.get(id(message.body), 0)
         return max(message.holders, bodies)
 
-    def _first(self, message: Message) -> bool:
+    def _first(self, message: Message) -> C[bool]:
         """True if no other message has its body."""
         key = id(message.body)
-        count = self._bodies.get(key, 0)
+        count: isize = self._bodies.get(key, 0)
         self._bodies[key] = count + 1
         return count == 0
 
-    def _last(self, message: Message) -> bool:
+    def _last(self, message: Message) -> C[bool]:
         """True if no other message has its body any more."""
         key = id(message.body)
-        count = self._bodies.pop(key, 0) - 1
+        count: isize = self._bodies.pop(key, 0) - 1
         if count > 0:
             self._bodies[key] = count
         return count <= 0
 
-    def crossed(self) -> bool:
+    def crossed(self) -> C[bool]:
         """Update `over`; True if it has changed."""
         if self.over:
             if self.high < 0 or self.used < self.low:

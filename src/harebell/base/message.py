@@ -6,6 +6,7 @@ of its publisher; a peer of another protocol family gets a copy that is converte
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i16, i32, i64, isize, u8
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 
 FAMILY_09 = 9
@@ -29,7 +30,7 @@ FAMILY_09_BCC = 12
 PERSISTENT = 2
 """The delivery-mode of a persistent message."""
 
-_OVERHEAD = MESSAGE_OVERHEAD_BYTES
+_OVERHEAD: isize = MESSAGE_OVERHEAD_BYTES
 
 
 class Properties:
@@ -47,16 +48,14 @@ class Properties:
         family: the encoding.
     """
 
-    __slots__ = ("delivery_mode", "family", "has_headers", "priority", "raw", "suspect")
-
     def __init__(
         self,
         raw: bytes,
-        delivery_mode: int = 0,
-        priority: int = -1,
+        delivery_mode: i32 = 0,
+        priority: i32 = -1,
         has_headers: bool = False,
         suspect: bool = False,
-        family: int = FAMILY_09,
+        family: i32 = FAMILY_09,
     ) -> None:
         self.raw = raw
         self.delivery_mode = delivery_mode
@@ -102,46 +101,28 @@ class Message:
         once: what deduplicating exchanges hear about it (`harebell.model.feedback`); None for most.
     """
 
-    __slots__ = (
-        "body",
-        "deliveries",
-        "delivery_mode",
-        "due",
-        "exchange",
-        "family",
-        "has_headers",
-        "holders",
-        "offset",
-        "once",
-        "origin",
-        "priority",
-        "raw",
-        "routing_key",
-        "timestamp",
-    )
-
-    body: bytes
-    deliveries: int
-    delivery_mode: int
-    due: int
     exchange: str
-    family: int
-    has_headers: bool
-    holders: int
-    offset: int
-    once: bytes | None
-    origin: int
-    priority: int
-    raw: bytes
     routing_key: str
-    timestamp: int
+    raw: bytes
+    body: bytes
+    delivery_mode: u8
+    family: u8
+    priority: i16
+    has_headers: bool
+    deliveries: i32
+    holders: i32
+    timestamp: i64
+    offset: i64
+    origin: i64
+    due: i64
+    once: bytes | None
 
     def __init__(
         self, exchange: str, routing_key: str, properties: Properties, body: bytes
     ) -> None:
         _fill(self, exchange, routing_key, properties, body)
 
-    def footprint(self) -> int:
+    def footprint(self) -> isize:
         """Return the size of the message in memory, in bytes, as the gauge counts it."""
         return len(self.body) + len(self.raw) + _OVERHEAD
 
@@ -151,7 +132,7 @@ class Message:
 
 def _fill(
     message: Message, exchange: str, routing_key: str, properties: Properties, body: bytes
-) -> int:
+) -> Done:
     message.exchange = exchange
     message.routing_key = routing_key
     message.raw = properties.raw
@@ -170,16 +151,16 @@ def _fill(
     return 0
 
 
-def new_message(exchange: str, routing_key: str, properties: Properties, body: bytes) -> Message:
+def new_message(exchange: str, routing_key: str, properties: Properties, body: bytes) -> C[Message]:
     """Make a message without the cost of a call through Python; for the hot path."""
     message = Message.__new__(Message)
     _fill(message, exchange, routing_key, properties, body)
     return message
 
 
-def copy_message(message: Message, exchange: str, routing_key: str) -> Message:
+def copy_message(message: Message, exchange: str, routing_key: str) -> C[Message]:
     """Return a new message with the same properties and body."""
-    copy = Message.__new__(Message)
+    copy: Message = Message.__new__(Message)
     copy.exchange = exchange
     copy.routing_key = routing_key
     copy.raw = message.raw

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
+from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.durability import FSYNC, Durability
 from harebell.base.limits import STREAM_SEGMENT_BYTES
 from harebell.base.message import Message
@@ -38,12 +39,10 @@ class Log:
         has_large: whether a record may be spilled (`is_spilled`).
     """
 
-    __slots__ = ("has_large",)
-
     def __init__(self) -> None:
         self.has_large = False
 
-    def is_spilled(self, position: int) -> bool:
+    def is_spilled(self, position: i64) -> C[bool]:
         """True if a record is on disk and so large that `read` would block the event loop."""
         return False
 
@@ -51,14 +50,14 @@ class Log:
         """Load a spilled record in slices; it is no longer spilled when `done` is called."""
         done()
 
-    def append(self, message: Message) -> int:
+    def append(self, message: Message) -> i64:
         """Append a record; return its position.
 
         The log may keep the object itself and return it later, so it must not be changed any more.
         """
         raise NotImplementedError
 
-    def append_rows(self, rows: Any, first: int, end: int, like: Message) -> int:
+    def append_rows(self, rows: Any, first: isize, end: isize, like: Message) -> i64:
         """Append records of rows that differ in their bodies only; return their first position.
 
         Args:
@@ -72,40 +71,40 @@ class Log:
             self.append(rows.message(row))
         return position
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         """Return the record at a position; None if it is settled or damaged.
 
         The store reports damaged records and never returns them.
         """
         raise NotImplementedError
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Settle a record: it is not needed any more. Settling twice is harmless."""
         raise NotImplementedError
 
-    def settle_range(self, first: int, end: int) -> int:
+    def settle_range(self, first: i64, end: i64) -> Done:
         """Settle every record from `first` up to, not including, `end`."""
         raise NotImplementedError
 
-    def next(self, position: int) -> int:
+    def next(self, position: i64) -> i64:
         """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         raise NotImplementedError
 
-    def first(self) -> int:
+    def first(self) -> i64:
         """Return the smallest unsettled position; `end()` if there is none."""
         raise NotImplementedError
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the position that the next record gets."""
         raise NotImplementedError
 
-    def live(self) -> int:
+    def live(self) -> i64:
         """Return how many records are not settled."""
         raise NotImplementedError
 
     def reach(
-        self, position: int, end: int, messages: int, byte_count: int
-    ) -> tuple[int, int, int]:
+        self, position: i64, end: i64, messages: i64, byte_count: i64
+    ) -> C[tuple[int, int, int]]:
         """Return how far that many unsettled records reach, or that many bytes.
 
         Args:
@@ -119,43 +118,43 @@ class Log:
         """
         raise NotImplementedError
 
-    def live_in(self, first: int, end: int) -> int:
+    def live_in(self, first: i64, end: i64) -> i64:
         """Return how many records from `first` up to, not including, `end` are not settled."""
         return self.reach(first, end, max(end - first, 0), -1)[1]
 
-    def byte_count(self) -> int:
+    def byte_count(self) -> i64:
         """Return the size of the log in bytes, settled records of its segments included."""
         raise NotImplementedError
 
-    def see(self, position: int) -> int:
+    def see(self, position: i64) -> Done:
         """Note that records below `position` may have been delivered; kept over a restart."""
         raise NotImplementedError
 
-    def seen(self) -> int:
+    def seen(self) -> i64:
         """Return the position below which records may have been delivered before the start."""
         raise NotImplementedError
 
-    def count(self, position: int) -> int:
+    def count(self, position: i64) -> i32:
         """Return the delivery count of a record, as set by `set_count`; 0 at first."""
         raise NotImplementedError
 
-    def counted(self) -> list[int]:
+    def counted(self) -> C[list[int]]:
         """Return the positions with a count, in order."""
         raise NotImplementedError
 
-    def set_count(self, position: int, count: int) -> int:
+    def set_count(self, position: i64, count: i32) -> Done:
         """Set the delivery count of a record; kept over a restart."""
         raise NotImplementedError
 
-    def time_of(self, position: int) -> int:
+    def time_of(self, position: i64) -> i64:
         """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read."""
         raise NotImplementedError
 
-    def at_time(self, moment: int) -> int:
+    def at_time(self, moment: i64) -> i64:
         """Return the first position appended at `moment` (milliseconds since 1970) or later."""
         raise NotImplementedError
 
-    def append_to(self, position: int, end: int, into: Any) -> int:
+    def append_to(self, position: i64, end: i64, into: Any) -> i64:
         """Make rows of records until the builder is full.
 
         Args:
@@ -180,7 +179,7 @@ class Log:
             position += 1
         return end if position >= last else position
 
-    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
+    def retain(self, byte_count: i64, moment: i64, below: i64 = -1) -> i64:
         """Remove old segments, never the one that is written to; return `first()`.
 
         Args:
@@ -190,15 +189,15 @@ class Log:
         """
         raise NotImplementedError
 
-    def cut_at(self, byte_count: int) -> int:
+    def cut_at(self, byte_count: i64) -> Done:
         """Start a new segment from this size on."""
         raise NotImplementedError
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
         """Make the settlements so far part of the next commit, not of a later one."""
         raise NotImplementedError
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Remove all records: the queue was deleted."""
         raise NotImplementedError
 
@@ -222,32 +221,18 @@ class Commit:
         pinned: whether work of several turns must be in it as a whole, so it is not closed.
     """
 
-    __slots__ = (
-        "_pinned_at",
-        "closing",
-        "done",
-        "joint",
-        "pinned",
-        "records",
-        "staged",
-        "staging",
-        "ticket",
-        "unsynced",
-        "urgent",
-    )
-
     def __init__(self) -> None:
-        self.ticket = 1
-        self.done = 0
-        self.records = 0
+        self.ticket: i64 = 1
+        self.done: i64 = 0
+        self.records: i64 = 0
         self.urgent = False
         self.joint = False
         self.unsynced = False
-        self.staging = 0
+        self.staging: i64 = 0
         self.staged: list[tuple[str, int]] = []
         self.closing: list[Callable[[], None]] = []
         self.pinned = False
-        self._pinned_at = 0
+        self._pinned_at: i64 = 0
 
     def pin(self) -> bool:
         """Keep the gathering commit open over several turns, until `unpin`.

@@ -13,22 +13,22 @@ from __future__ import annotations
 
 from typing import Any
 
-CHUNK_SHIFT = 7
-CHUNK_SIZE = 1 << CHUNK_SHIFT
-CHUNK_MASK = CHUNK_SIZE - 1
-GAP_CHUNKS = 64
+from harebell.base.c_types import C, Done, i32, i64
+
+CHUNK_SHIFT: i32 = 7
+CHUNK_SIZE: i32 = 1 << CHUNK_SHIFT
+CHUNK_MASK: i32 = CHUNK_SIZE - 1
+GAP_CHUNKS: i32 = 64
 """Chunks without members that are walked over one by one, before all chunks are looked at."""
 
 
 class Chunk:
     """CHUNK_SIZE consecutive numbers, and how many of them have a member."""
 
-    __slots__ = ("index", "items", "live")
-
-    def __init__(self, index: int) -> None:
+    def __init__(self, index: i64) -> None:
         self.index = index
         self.items: list[Any] = [None] * CHUNK_SIZE
-        self.live = 0
+        self.live: i32 = 0
 
 
 class Sequence:
@@ -42,27 +42,25 @@ class Sequence:
         count: how many members there are.
     """
 
-    __slots__ = ("_chunks", "_first", "_recent", "_tail", "count", "next")
-
-    def __init__(self, start: int = 0) -> None:
+    def __init__(self, start: i64 = 0) -> None:
         self.next = start
-        self.count = 0
+        self.count: i64 = 0
         self._first = start
         self._chunks: dict[int, Chunk] = {}
         # The chunks last used by adding and by reading: in a long queue they are far apart.
         self._tail: Chunk | None = None
         self._recent: Chunk | None = None
 
-    def append(self, member: Any) -> int:
+    def append(self, member: Any) -> i64:
         """Add a member under the next number, and return the number."""
-        number = self.next
+        number: i64 = self.next
         self.put(number, member)
         return number
 
-    def put(self, number: int, member: Any) -> int:
+    def put(self, number: i64, member: Any) -> Done:
         """Add a member under a number without one: a new one, or one that was taken before."""
-        index = number >> CHUNK_SHIFT
-        chunk = self._tail
+        index: i64 = number >> CHUNK_SHIFT
+        chunk: Chunk | None = self._tail
         if chunk is None or chunk.index != index:
             chunk = self._chunks.get(index)
             if chunk is None:
@@ -83,10 +81,10 @@ class Sequence:
             self._first = number
         return 0
 
-    def get(self, number: int) -> Any:
+    def get(self, number: i64) -> C[Any]:
         """Return the member of a number, or None."""
-        index = number >> CHUNK_SHIFT
-        chunk = self._recent
+        index: i64 = number >> CHUNK_SHIFT
+        chunk: Chunk | None = self._recent
         if chunk is None or chunk.index != index:
             chunk = self._chunks.get(index)
             if chunk is None:
@@ -94,16 +92,16 @@ class Sequence:
             self._recent = chunk
         return chunk.items[number & CHUNK_MASK]
 
-    def take(self, number: int) -> Any:
+    def take(self, number: i64) -> C[Any]:
         """Remove and return the member of a number; None if there is none."""
-        index = number >> CHUNK_SHIFT
-        chunk = self._recent
+        index: i64 = number >> CHUNK_SHIFT
+        chunk: Chunk | None = self._recent
         if chunk is None or chunk.index != index:
             chunk = self._chunks.get(index)
             if chunk is None:
                 return None
             self._recent = chunk
-        offset = number & CHUNK_MASK
+        offset: i32 = number & CHUNK_MASK
         member = chunk.items[offset]
         if member is None:
             return None
@@ -114,7 +112,7 @@ class Sequence:
             self._drop(chunk)
         return member
 
-    def take_run(self, number: int, last: int) -> int:
+    def take_run(self, number: i64, last: i64) -> i64:
         """Remove the member of a number, and those behind it that are the same object.
 
         Args:
@@ -127,20 +125,20 @@ class Sequence:
         member = Sequence.get(self, number)
         if member is None:
             return 0
-        begin = number
-        same = True
+        begin: i64 = number
+        same: bool = True
         while same and number <= last:
-            index = number >> CHUNK_SHIFT
-            chunk = self._recent
+            index: i64 = number >> CHUNK_SHIFT
+            chunk: Chunk | None = self._recent
             if chunk is None or chunk.index != index:
                 chunk = self._chunks.get(index)
                 if chunk is None:
                     break
                 self._recent = chunk
-            items = chunk.items
-            offset = number & CHUNK_MASK
-            stop = min(CHUNK_SIZE, offset + last - number + 1)
-            before = offset
+            items: list[Any] = chunk.items
+            offset: i32 = number & CHUNK_MASK
+            stop: i32 = min(CHUNK_SIZE, offset + last - number + 1)
+            before: i32 = offset
             while offset < stop and items[offset] is member:
                 items[offset] = None
                 offset += 1
@@ -155,16 +153,16 @@ class Sequence:
             self._first = number
         return number - begin
 
-    def first(self) -> int:
+    def first(self) -> i64:
         """Return the smallest number with a member; `next` if there is none."""
         self._first = self.next_from(self._first)
         return self._first
 
-    def next_from(self, number: int) -> int:
+    def next_from(self, number: i64) -> i64:
         """Return the smallest number from one on that has a member; `next` if there is none."""
-        missing = 0
+        missing: i32 = 0
         while self.count and number < self.next:
-            chunk = self._chunks.get(number >> CHUNK_SHIFT)
+            chunk: Chunk | None = self._chunks.get(number >> CHUNK_SHIFT)
             if chunk is not None and chunk.live:
                 if chunk.items[number & CHUNK_MASK] is not None:
                     return number
@@ -197,7 +195,7 @@ class Sequence:
         self.count = 0
         self._first = self.next
 
-    def _drop(self, chunk: Chunk) -> int:
+    def _drop(self, chunk: Chunk) -> Done:
         """Free an empty chunk, unless numbers are still assigned in it."""
         if self.next >> CHUNK_SHIFT == chunk.index and self.next & CHUNK_MASK:
             return 0

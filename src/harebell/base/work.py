@@ -14,13 +14,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from harebell.base.c_types import C, Done, i64
 from harebell.base.limits import WORK_FRAME_UNITS, WORK_LOOK_UNITS
 
 NO_LIMIT = 2**62
 """More units than are ever spent."""
-_CHECK_UNITS = WORK_LOOK_UNITS
-_FRAME_UNITS = WORK_FRAME_UNITS
-_UNITS_PER_SECOND = 1_000_000
+_CHECK_UNITS: i64 = WORK_LOOK_UNITS
+_FRAME_UNITS: i64 = WORK_FRAME_UNITS
+_UNITS_PER_SECOND: C[float] = 1_000_000
 
 Step = Callable[[], bool]
 """A step of a long operation: it works until `charge` returns True; returns True when done."""
@@ -50,14 +51,14 @@ class Work:
     def __init__(self, clock: Callable[[], float] | None = None) -> None:
         self._clock = clock
         self._since = 0.0
-        self._begun = 0
-        self._stop_at = NO_LIMIT
-        self.spent = 0
-        self.check_at = NO_LIMIT
+        self._begun: i64 = 0
+        self._stop_at: i64 = NO_LIMIT
+        self.spent: i64 = 0
+        self.check_at: i64 = NO_LIMIT
         self.ahead: Any = None
         self.later: Callable[[Step], None] = _at_once
 
-    def begin(self, units: int) -> int:
+    def begin(self, units: i64) -> Done:
         """Begin the turn of a user with a budget."""
         self._begun = self.spent
         self._stop_at = self.spent + units
@@ -66,31 +67,31 @@ class Work:
             self._since = self._clock()
         return 0
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """End the turn; return the units spent."""
         self._correct()
         self._stop_at = self.check_at = NO_LIMIT
         return self.spent - self._begun
 
-    def charge(self, units: int) -> bool:
+    def charge(self, units: i64) -> C[bool]:
         """Charge units; True if the rest of the work has to wait for another turn."""
         self.spent += units
         return self.spent >= self.check_at and self.check()
 
-    def frame(self) -> bool:
+    def frame(self) -> C[bool]:
         """Charge a frame that was read; as `charge`."""
         self.spent += _FRAME_UNITS
         return self.spent >= self.check_at and self.check()
 
-    def check(self) -> bool:
+    def check(self) -> C[bool]:
         """Compare the estimate with the clock; True if the budget is used up."""
         self._correct()
         self.check_at = min(self._stop_at, self.spent + _CHECK_UNITS)
         return self.spent >= self._stop_at
 
-    def _correct(self) -> int:
+    def _correct(self) -> Done:
         if self._clock is not None:
-            passed = (self._clock() - self._since) * _UNITS_PER_SECOND
+            passed: float = (self._clock() - self._since) * _UNITS_PER_SECOND
             if passed > self.spent - self._begun:
                 self.spent = self._begun + int(passed)
         return 0

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.counters import UNCOUNTED
+from harebell.base.c_types import C, Done, Py, i32, i64
+from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.message import Message
 
 if TYPE_CHECKING:
@@ -35,24 +36,6 @@ class Consumer:
         after: the consumer after it in the ring.
     """
 
-    __slots__ = (
-        "after",
-        "arguments",
-        "before",
-        "counters",
-        "details",
-        "excluded",
-        "exclusive",
-        "kept",
-        "no_ack",
-        "prefetch",
-        "priority",
-        "queue",
-        "tag",
-        "unacked",
-        "waits",
-    )
-
     def __init__(
         self,
         queue: Queue,
@@ -60,12 +43,12 @@ class Consumer:
         *,
         no_ack: bool = False,
         exclusive: bool = False,
-        priority: int = 0,
-        prefetch: int = 0,
+        priority: i32 = 0,
+        prefetch: i32 = 0,
         arguments: Mapping[str, Any] | None = None,
-        excluded: int = 0,
+        excluded: i64 = 0,
     ) -> None:
-        self.queue = queue
+        self.queue: Py[Queue] = queue
         self.tag = tag
         self.no_ack = no_ack
         self.exclusive = exclusive
@@ -73,38 +56,38 @@ class Consumer:
         self.prefetch = prefetch
         self.arguments = arguments or {}
         self.excluded = excluded
-        self.unacked = 0
-        self.kept = 0
+        self.unacked: i32 = 0
+        self.kept: i64 = 0
         self.waits = False
-        self.counters = UNCOUNTED
-        self.details = UNCOUNTED
+        self.counters: Counters = UNCOUNTED
+        self.details: Counters = UNCOUNTED
         self.before: Consumer | None = None
         self.after: Consumer | None = None
 
-    def ready(self) -> bool:
+    def ready(self) -> C[bool]:
         """True if it has credit for one more delivery."""
         raise NotImplementedError
 
-    def fits(self, message: Message) -> bool:
+    def fits(self, message: Message) -> C[bool]:
         """True if a ready consumer has room for this message; called for browsers."""
         return True
 
-    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+    def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Deliver a message; `position` is -1 if it is not to be acknowledged. Return 0."""
         raise NotImplementedError
 
-    def released(self) -> int:
+    def released(self) -> Done:
         """Give back credit: a delivery was settled or requeued."""
         self.unacked -= 1
         return 0
 
-    def released_some(self, count: int) -> int:
+    def released_some(self, count: i64) -> Done:
         """Give back the credit of several deliveries."""
         for _ in range(count):
             self.released()
         return 0
 
-    def again(self) -> int:
+    def again(self) -> i32:
         """Have the queue drained again in a later turn."""
         return 0
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, i64, isize
 from harebell.base.message import Message
 from harebell.base.work import Work
 from harebell.model.exchange.kind import Exchange
@@ -19,8 +20,8 @@ from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 if TYPE_CHECKING:
     from harebell.model.firehose import Firehose
 
-_CACHE_ENTRIES = ROUTE_CACHE_ENTRIES // 2
-NOWHERE: tuple[Queue, ...] = ()
+_CACHE_ENTRIES: isize = ROUTE_CACHE_ENTRIES // 2
+NOWHERE: C[tuple[Queue, ...]] = ()
 NO_HEADERS: dict[str, Any] = {}
 
 
@@ -44,8 +45,8 @@ class Router:
         self.exchanges: dict[str, Exchange] = {}
         self.queues: dict[str, Queue] = {}
         self.replies: dict[str, ReplyQueue] = {}
-        self._no_reply = ReplyQueue(REPLY_PREFIX, "", {})
-        self.epoch = 0
+        self._no_reply: Queue = ReplyQueue(REPLY_PREFIX, "", {})
+        self.epoch: i64 = 0
         self._headers_of = headers_of
         self.tracer: Firehose | None = None
         self.origins = False
@@ -55,14 +56,14 @@ class Router:
         """Invalidate cached routes: the topology has changed."""
         self.epoch += 1
 
-    def route(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
+    def route(self, exchange: Exchange, message: Message) -> C[tuple[Queue, ...]]:
         """Return the queues that get a message published to this exchange."""
         if exchange.default:
             # `itself` is a tuple that the queue keeps: nothing is made for each message.
-            queue = self.queues.get(message.routing_key)
+            queue: Queue | None = self.queues.get(message.routing_key)
             return self._reply(message.routing_key) if queue is None else queue.itself
         if exchange.routes_epoch == self.epoch:
-            queues = exchange.routes.get(message.routing_key)
+            queues: tuple[Queue, ...] | None = exchange.routes.get(message.routing_key)
             if queues is not None:
                 if len(queues) > 1:
                     # Each queue after the first is another copy; the first is part of the publish.
@@ -70,7 +71,7 @@ class Router:
                 return queues
         return self._match_key(exchange, message)
 
-    def same_for(self, exchange: Exchange, routing_key: str) -> bool:
+    def same_for(self, exchange: Exchange, routing_key: str) -> C[bool]:
         """True if all messages with a routing key that was just routed get to the same queues."""
         return exchange.default or (
             exchange.routes_epoch == self.epoch and routing_key in exchange.routes
@@ -98,13 +99,13 @@ class Router:
         # RabbitMQ does not return such a message since 4.2, mandatory or not.
         return self.replies.get(key, self._no_reply).itself
 
-    def _match_key(self, exchange: Exchange, message: Message) -> tuple[Queue, ...]:
+    def _match_key(self, exchange: Exchange, message: Message) -> C[tuple[Queue, ...]]:
         """Return the queues of a routing key that is not cached.
 
         Most exchanges lead to queues only: these need none of what exchanges behind exchanges do.
         """
         if exchange.routes_epoch == self.epoch:
-            known = exchange.older_routes.get(message.routing_key)
+            known: tuple[Queue, ...] | None = exchange.older_routes.get(message.routing_key)
             if known is not None:
                 self.work.charge(len(known) + 1)
                 self._remember(exchange, message.routing_key, known)
@@ -116,17 +117,17 @@ class Router:
         for destination in matched:
             if not isinstance(destination, Queue):
                 return self._walk(exchange, (message,))
-            queue = destination
+            queue: Queue = destination
             queues[queue] = None
         if not queues and exchange.alternate is not None:
             return self._walk(exchange, (message,))
         # The tuple that the queue keeps, so that a cached route is no object of its own.
-        route = queue.itself if len(queues) == 1 else tuple(queues)
+        route: tuple[Queue, ...] = queue.itself if len(queues) == 1 else tuple(queues)
         self.work.charge(len(route) + 1)
         self._remember(exchange, message.routing_key, route)
         return route
 
-    def _walk(self, start: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
+    def _walk(self, start: Exchange, messages: tuple[Message, ...]) -> C[tuple[Queue, ...]]:
         queues: dict[Queue, None] = {}
         # Each exchange is visited once: bindings between exchanges may form cycles.
         seen = {start}
@@ -177,7 +178,7 @@ class Router:
                 return [alternate]
         return matched
 
-    def _remember(self, exchange: Exchange, key: str, route: tuple[Queue, ...]) -> None:
+    def _remember(self, exchange: Exchange, key: str, route: tuple[Queue, ...]) -> C[None]:
         if exchange.routes_epoch != self.epoch:
             exchange.routes.clear()
             exchange.older_routes.clear()

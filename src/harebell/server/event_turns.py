@@ -18,10 +18,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from harebell.base import limits as base_limits
+from harebell.base.c_types import C, Cpdef, isize
 from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.front.common.connection_registry import in_turns
 from harebell.server import limits
 from harebell.server.memory_tuning import collect_new
+from harebell.server.time_source import BrokerClock
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
@@ -75,7 +77,7 @@ class EventTurns:
         self._clock = time_source.monotonic
         self._broker = broker
         self._registry = registry
-        self._wall = storage.wall
+        self._wall: BrokerClock = storage.wall
         self._overdue = overdue
         self._log = log
         self._periodic = periodic
@@ -106,7 +108,7 @@ class EventTurns:
 
     # --- input ------------------------------------------------------------------------------------
 
-    def buffer(self, is_open: bool, outruns: bool) -> memoryview:
+    def buffer(self, is_open: bool, outruns: bool) -> C[memoryview]:
         """Return the buffer for a read, of a connection that is open or not.
 
         Args:
@@ -120,9 +122,9 @@ class EventTurns:
             return self.paced_buffer if outruns else self.read_buffer
         return self.small_buffer
 
-    def receive(self, connection: BaseConnection, byte_count: int) -> None:
+    def receive(self, connection: BaseConnection, byte_count: isize) -> C[None]:
         """Pass the bytes that were read to their connection, and write what it answers."""
-        now = self._wall.read()
+        now: float = self._wall.read()
         if self._timers.due <= self._wall.steady:
             self.run_due()
         connection.receive(self.read_buffer[:byte_count], now)
@@ -133,7 +135,7 @@ class EventTurns:
 
     # --- output -----------------------------------------------------------------------------------
 
-    def flush_soon(self) -> None:
+    def flush_soon(self) -> C[None]:
         """Schedule `flush` for the end of this turn."""
         if not self._flushing:
             self._flushing = True
@@ -143,16 +145,17 @@ class EventTurns:
         self._flushing = False
         self.flush()
 
-    def flush(self) -> None:
+    def flush(self) -> C[None]:
         """Write every connection that has output; new output is written in the next turn."""
         if self.forbids_output is not None and self.forbids_output():
             return
-        now = self._clock()
+        now: float = self._clock()
         registry = self._registry
         registry.publishers.relieve()
         self._look_at_commits()
         dirty = in_turns(registry.take_dirty())
-        until = time.monotonic() + limits.WRITE_TURN_SECONDS
+        until: float = time.monotonic() + limits.WRITE_TURN_SECONDS
+        index: isize
         for index, connection in enumerate(dirty):
             transport = connection.transport
             if transport is not None:
@@ -166,7 +169,7 @@ class EventTurns:
         if registry.dirty:
             self.flush_soon()
 
-    def _look_at_commits(self) -> None:
+    def _look_at_commits(self) -> C[None]:
         # A start that fails has none yet, but its last lines are still published as messages, which
         # asks for a turn.
         if self.flusher is not None:
@@ -201,7 +204,7 @@ class EventTurns:
 
     # --- timers -----------------------------------------------------------------------------------
 
-    def run_due(self) -> None:
+    def run_due(self) -> C[None]:
         """Run the due timers within the work budget of this turn."""
         turns = self._registry.turns
         if turns.begin(turns.own):
@@ -250,8 +253,9 @@ class EventTurns:
             self.flusher.tick()
         self._look_at_commits()
 
-    def _tick_connections(self, connections: list[BaseConnection], now: float) -> None:
+    def _tick_connections(self, connections: list[BaseConnection], now: float) -> Cpdef[None]:
         """Check heartbeats and deadlines, those of many connections in several turns."""
+        connection: BaseConnection
         for connection in connections[: limits.CONNECTIONS_PER_TURN]:
             try:
                 connection.tick(now)

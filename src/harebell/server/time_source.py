@@ -12,9 +12,10 @@ import time
 from collections.abc import Callable
 from typing import Protocol
 
+from harebell.base.c_types import C, i64
 from harebell.base.clock import Clock
 
-_MS = 1_000.0
+_MS: C[float] = 1_000.0
 
 
 class Cancellable(Protocol):
@@ -40,11 +41,11 @@ class TimeSource(Protocol):
 class MachineTime:
     """The clocks of the machine, and timers of the event loop."""
 
-    def monotonic(self) -> float:
+    def monotonic(self) -> C[float]:
         """Return the monotonic clock in seconds."""
         return time.monotonic()
 
-    def wall_ms(self) -> int:
+    def wall_ms(self) -> i64:
         """Return the wall clock in milliseconds since 1970."""
         return int(time.time() * _MS)
 
@@ -60,17 +61,15 @@ class BrokerClock(Clock):
         source: the clocks.
     """
 
-    __slots__ = ("_passed", "_source")
-
     def __init__(self, source: TimeSource) -> None:
         super().__init__(source.wall_ms())
         self._source = source
         # What `steady` is ahead of the monotonic clock: at the start it shows the wall clock.
-        self._passed = self.ms - int(source.monotonic() * _MS)
+        self._passed: i64 = self.ms - int(source.monotonic() * _MS)
 
-    def read(self) -> float:
+    def read(self) -> C[float]:
         """Set both readings; return the monotonic clock in seconds."""
-        now = self._source.monotonic()
+        now: float = self._source.monotonic()
         self.ms = self._source.wall_ms()
         self.steady = self._passed + int(now * _MS)
         return now

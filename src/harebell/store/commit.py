@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.base.c_types import C
 from harebell.base.ports import Commit, Definitions, File, Files
 from harebell.store.log.segment import Segment, unused
 from harebell.store.removal import Removal
@@ -543,7 +544,7 @@ class GroupCommit(Commit):
         self, files: Files, definitions: Definitions, redo: Redo, handles: Handles
     ) -> None:
         super().__init__()
-        self.dirty: list[CommittedLog] = []
+        self.dirty: C[list[CommittedLog]] = []
         self.waiting = False
         self.flying: Batch | None = None
         self.finished: list[Callable[[], None]] = []

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.users import Users
 from harebell.base import limits
+from harebell.base.c_types import C
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_LOSS
 from harebell.base.errors import ProtocolError
 from harebell.front.amqp_0_10.errors import (
@@ -102,7 +103,7 @@ class Connection(BaseConnection):
         handlers: Handlers,
     ) -> None:
         super().__init__(broker, users, registry, settings, peer, now, FINAL_0_10)
-        self.frames = SegmentBuffer()
+        self.frames: C[SegmentBuffer] = SegmentBuffer()
         self.frames.postpones = True
         self.out = self.frames
         self.handlers = handlers

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i64
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -17,10 +18,8 @@ class Delivery:
         redelivered: whether it was marked as redelivered.
     """
 
-    __slots__ = ("consumer", "number", "position", "queue", "redelivered")
-
     def __init__(
-        self, queue: Queue, consumer: Consumer, position: int, number: int, redelivered: bool
+        self, queue: Queue, consumer: Consumer, position: i64, number: i64, redelivered: bool
     ) -> None:
         self.queue = queue
         self.consumer = consumer
@@ -33,7 +32,7 @@ class Delivery:
         """The number of the channel, as errors name it."""
         return self.number
 
-    def count_ack(self) -> int:
+    def count_ack(self) -> Done:
         """Count an acknowledgement for the session and queue."""
         self.consumer.details.ack += 1
         return 0
@@ -42,34 +41,34 @@ class Delivery:
         """Release the credit of a delivery that now belongs to a branch."""
         self.consumer.released()
 
-    def settle(self) -> int:
+    def settle(self) -> Done:
         """Acknowledge the message."""
         self.queue.counters.ack += 1
         self.consumer.details.ack += 1
         self.consumer.released()
         return self.queue.settle(self.position)
 
-    def reject(self) -> int:
+    def reject(self) -> Done:
         """Reject the message without requeue."""
         self.consumer.released()
         return self.queue.reject(self.position)
 
-    def requeue(self) -> int:
+    def requeue(self) -> Done:
         """Requeue the message as a failed delivery."""
         self.consumer.released()
         return self.queue.requeue(self.position)
 
-    def time_out(self) -> int:
+    def time_out(self) -> Done:
         """Requeue the message after the acknowledgement timeout."""
         self.consumer.released()
         return self.queue.time_out(self.position)
 
 
 def new_delivery(
-    queue: Queue, consumer: Consumer, position: int, number: int, redelivered: bool
-) -> Delivery:
+    queue: Queue, consumer: Consumer, position: i64, number: i64, redelivered: bool
+) -> C[Delivery]:
     """Make an entry without the cost of a Python call, for the hot path."""
-    entry = Delivery.__new__(Delivery)
+    entry: Delivery = Delivery.__new__(Delivery)
     entry.queue = queue
     entry.consumer = consumer
     entry.position = position

@@ -10,12 +10,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
+from harebell.base.c_types import Done, Py, i32
 from harebell.base.message import Properties
 from harebell.front.amqp_0_10 import execution
 from harebell.front.amqp_0_10.assembly import Assembly
 from harebell.front.amqp_0_10.file_stage import begin_body
 from harebell.front.common.decisions import decide
 from harebell.front.limits import ASSEMBLED_MAX_BYTES
+from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.segments import CONTROL, HEADER, LAST_FRAME, SegmentSink
 from harebell.wire.v010.spec import FRAMING_ERROR
 from harebell.wire.v09.states import ConnectionState
@@ -33,7 +35,7 @@ class Intake(SegmentSink):
     """
 
     def __init__(self, connection: Connection, sessions: dict[int, Any]) -> None:
-        self._connection = connection
+        self._connection: Py[Connection] = connection
         self._sessions = sessions
         self.assemblies: dict[tuple[int, int], Assembly] = {}
 
@@ -44,22 +46,22 @@ class Intake(SegmentSink):
 
     def transfer(
         self,
-        channel: int,
-        flags: int,
+        channel: i32,
+        flags: i32,
         destination: str,
         routing_key: str,
         properties: Properties,
         body: bytes,
-    ) -> int:
+    ) -> Done:
         """Take a complete message.transfer from the scanner."""
-        session = self._sessions.get(channel)
+        session: PublishingChannel | None = self._sessions.get(channel)
         if session is None:
             self._connection.not_attached(channel)
             return 0
         session.transfer(flags, destination, routing_key, properties, body)
         return 0
 
-    def frame(self, flags: int, kind: int, track: int, channel: int, payload: bytes) -> int:
+    def frame(self, flags: i32, kind: i32, track: i32, channel: i32, payload: bytes) -> Done:
         """Take a single frame."""
         connection = self._connection
         try:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
+from harebell.base.c_types import C, Done, i32
 from harebell.base.counters import Counters
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Message, Properties
@@ -54,12 +55,12 @@ if TYPE_CHECKING:
     from harebell.model.consumer import Consumer
     from harebell.model.xa.association import Association
 
-_EXPLICIT = ACCEPT_EXPLICIT
-_DISCARD = DISCARD_UNROUTABLE
-_IMMEDIATE = IMMEDIATE
-_PENDING = PENDING
-_REJECTED = REJECTED
-_NOWHERE: tuple[Queue, ...] = ()
+_EXPLICIT: i32 = ACCEPT_EXPLICIT
+_DISCARD: i32 = DISCARD_UNROUTABLE
+_IMMEDIATE: i32 = IMMEDIATE
+_PENDING: i32 = PENDING
+_REJECTED: i32 = REJECTED
+_NOWHERE: C[tuple[Queue, ...]] = ()
 _QUEUE_DELETE = (8, 2)
 
 
@@ -100,19 +101,6 @@ class Session(SessionLayer):
         extras: the state of the classes file and stream; None until one of them is used.
     """
 
-    __slots__ = (
-        "_accepting",
-        "association",
-        "consumers",
-        "ending",
-        "extras",
-        "last_queue",
-        "selected",
-        "shown",
-        "unacked",
-        "windowed",
-    )
-
     def __init__(self, connection: Connection, number: int, name: bytes) -> None:
         super().__init__(connection, number, name)
         self.consumers: dict[str, Any] = {}
@@ -130,8 +118,8 @@ class Session(SessionLayer):
     # --- publishing -----------------------------------------------------------------------------
 
     def publish(
-        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> i32:
         """Execute a message.transfer: check, route, publish to the queues."""
         connection = self.connection
         if len(body) > connection.message_max:
@@ -140,8 +128,8 @@ class Session(SessionLayer):
         return self.route(connection, flags, destination, routing_key, properties, body, explicit)
 
     def routed(
-        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
-    ) -> int:
+        self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties
+    ) -> Done:
         """Publish a routed message, at once or in the transaction."""
         if not queues:
             self._unrouted(flags)
@@ -153,11 +141,12 @@ class Session(SessionLayer):
         self.forward(message, queues, flags)
         return 0
 
-    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; return their result bits."""
-        result = 0 if queues else unrouted(message)
+        result: i32 = 0 if queues else unrouted(message)
+        queue: Queue
         for queue in queues:
-            answer = queue.publish(message)
+            answer: i32 = queue.publish(message)
             if answer & _REJECTED:
                 # 0-10 has no negative confirm: the session ends with the reason.
                 raise self._full(queue)
@@ -204,7 +193,7 @@ class Session(SessionLayer):
         else:
             self._accepting.append((number, number, self.at_exchange))
 
-    def send_completed(self) -> int:
+    def send_completed(self) -> Done:
         """Send completions, after message.accept for transfers in explicit mode."""
         if self._accepting:
             self._send_accepted()
@@ -303,7 +292,7 @@ class Session(SessionLayer):
 
     # --- subscriptions --------------------------------------------------------------------------
 
-    def serve(self) -> int:
+    def serve(self) -> Done:
         """Serve the subscriptions of the session."""
         consumers, out = self.consumers, self.connection.out
         for tag, consumer in list(consumers.items()):

@@ -17,8 +17,10 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harebell.auth.authority import Undecided
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import Message, Properties
+from harebell.base.ports import Commit
 from harebell.front.amqp_0_10.errors import (
     FRAMING_ERROR,
     INTERNAL_ERROR,
@@ -45,10 +47,10 @@ if TYPE_CHECKING:
     from harebell.base.timers import Timer
     from harebell.front.amqp_0_10.connection import Connection
 
-_AT_ONCE = 0
+_AT_ONCE: i64 = 0
 _HELD = 1 << 60
 """Tickets from here on stand for held commands; no commit ever has such a number."""
-_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+_OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
 _TRANSFER = (4, 1)
 _MS = 1000
 _TEXT_BYTES = 1024
@@ -83,53 +85,29 @@ class SessionLayer(PublishingChannel):
             tickets that represent it; None before the first.
     """
 
-    __slots__ = (
-        "_asked",
-        "_commit",
-        "_enlisted",
-        "_executed",
-        "_marks",
-        "_reported",
-        "_ticket",
-        "attached",
-        "connection",
-        "current",
-        "done",
-        "ended",
-        "expiry",
-        "holds",
-        "known",
-        "name",
-        "received",
-        "replay",
-        "sent",
-        "settled",
-        "timeout",
-    )
-
     def __init__(self, connection: Connection, number: int, name: bytes) -> None:
         assert connection.vhost is not None, "sessions are attached on open connections"
         super().__init__(number, connection.vhost)
         self.connection = connection
         self.attached = True
         self.name = name
-        self.received = 0
-        self.current = 0
-        self.done = 0
-        self.known = 0
-        self.sent = 0
+        self.received: i64 = 0
+        self.current: i64 = 0
+        self.done: i64 = 0
+        self.known: i64 = 0
+        self.sent: i64 = 0
         self.settled = RangeSet()
-        self.timeout = 0
+        self.timeout: i64 = 0
         self.replay: Replay | None = None
         self.expiry: Timer | None = None
         self.ended = False
-        self.holds: dict[int, int] | None = None
-        self._executed = 0
-        self._reported = 0
-        self._asked = 0
+        self.holds: Py[dict[int, int] | None] = None
+        self._executed: i64 = 0
+        self._reported: i64 = 0
+        self._asked: i64 = 0
         self._enlisted = False
-        self._commit = connection.commit
-        self._ticket = _AT_ONCE
+        self._commit: Commit = connection.commit
+        self._ticket: i64 = _AT_ONCE
         # (ticket, number of the first command that does not wait for it), before `_ticket`
         self._marks: deque[tuple[int, int]] = deque()
 
@@ -138,7 +116,7 @@ class SessionLayer(PublishingChannel):
     def delivered(self, first: int, last: int) -> None:
         """Note that the peer has executed the broker's commands from `first` to `last`."""
 
-    def serve(self) -> int:
+    def serve(self) -> Done:
         """Serve the consumers of the session."""
         return 0
 
@@ -149,8 +127,8 @@ class SessionLayer(PublishingChannel):
     # --- the peer's commands --------------------------------------------------------------------
 
     def transfer(
-        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> Done:
         """Take a complete message.transfer from the scanner."""
         if self.begin():
             try:
@@ -196,7 +174,7 @@ class SessionLayer(PublishingChannel):
             self.caught(error, class_code, command_code)
         self.let_complete(held, 0)
 
-    def begin(self) -> bool:
+    def begin(self) -> C[bool]:
         """Number the next command; False when it was executed before the session was resumed."""
         number = self.received
         self.received = number + 1
@@ -213,13 +191,13 @@ class SessionLayer(PublishingChannel):
         """True if the next command was executed before the session was resumed."""
         return self.received < self._executed
 
-    def enlist(self) -> int:
+    def enlist(self) -> Done:
         """Have the completions sent at the end of the turn."""
         self._enlisted = True
         self.connection.completing.append(self)
         return 0
 
-    def wait_for(self, ticket: int) -> int:
+    def wait_for(self, ticket: i64) -> Done:
         """Complete the current command when that commit is on disk."""
         commit = self._commit
         # With the same ticket as the commands before it, it needs no mark of its own.
@@ -272,7 +250,7 @@ class SessionLayer(PublishingChannel):
         if not self.ended and (self._marks or self._ticket > self._commit.done):
             self.connection.registry.waiting[self] = None
 
-    def complete(self) -> int:
+    def complete(self) -> Done:
         """Send session.completed for commands that are complete."""
         self._enlisted = False
         if self.ended:
@@ -302,7 +280,7 @@ class SessionLayer(PublishingChannel):
         if self.done > self._reported and self.attached:
             self.send_completed()
 
-    def send_completed(self) -> int:
+    def send_completed(self) -> Done:
         """Send session.completed with all completions that the peer may not know."""
         self._reported = self.done
         ask = self.done - max(self.known, self._asked) >= _ASK
@@ -323,7 +301,7 @@ class SessionLayer(PublishingChannel):
 
     # --- the broker's commands ------------------------------------------------------------------
 
-    def can_send(self) -> bool:
+    def can_send(self) -> C[bool]:
         """True if there is a channel, and space in the connection's output, for a delivery."""
         connection = self.connection
         if not self.attached:
@@ -334,7 +312,7 @@ class SessionLayer(PublishingChannel):
         # Deliveries are kept until the peer confirms them: one that never does gets no more.
         return self.replay is None or self.replay.byte_count < REPLAY_BYTES
 
-    def deliver(self, command: bytes, redelivered: bool, message: Message) -> int:
+    def deliver(self, command: bytes, redelivered: bool, message: Message) -> i64:
         """Send a delivery; returns its number.
 
         Args:
@@ -343,7 +321,7 @@ class SessionLayer(PublishingChannel):
             message: of family 10.
         """
         connection = self.connection
-        number = self.sent
+        number: i64 = self.sent
         self.sent = number + 1
         if self.replay is not None:
             self.replay.transfer(number, command, redelivered, message)
@@ -377,7 +355,7 @@ class SessionLayer(PublishingChannel):
         number = self.current if command_id < 0 else command_id
         self.send(commands.ExecutionResult(wrapped(number), value))
 
-    def point(self) -> int:
+    def point(self) -> Done:
         """Send session.command-point."""
         number = self.sent if self.replay is None else self.replay.first(self.sent)
         point = controls.SessionCommandPoint(wrapped(number), 0)

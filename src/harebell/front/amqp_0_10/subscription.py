@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import FAMILY_010, Message, Properties
 from harebell.front.amqp_0_10.delivery import new_delivery
 from harebell.front.convert import converted
@@ -25,10 +26,10 @@ from harebell.wire.v010.commands import MessageTransfer
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
 
-_FAMILY = FAMILY_010
-_INFINITE = -1
-_HEAD = 12
-_FRAME = 65_535
+_FAMILY: i32 = FAMILY_010
+_INFINITE: i64 = -1
+_HEAD: i32 = 12
+_FRAME: i32 = 65_535
 
 
 class Subscription(Consumer):
@@ -47,17 +48,6 @@ class Subscription(Consumer):
         window: whether completion returns credit.
     """
 
-    __slots__ = (
-        "_command",
-        "_peeks",
-        "_session",
-        "accept",
-        "acquire",
-        "byte_count",
-        "messages",
-        "window",
-    )
-
     def __init__(
         self,
         session: Session,
@@ -72,27 +62,27 @@ class Subscription(Consumer):
         self._session = session
         self.accept = accept
         self.acquire = acquire
-        self.messages = 0
-        self.byte_count = 0
+        self.messages: i64 = 0
+        self.byte_count: i64 = 0
         self.window = True
-        self._peeks = acquire and isinstance(queue, MessageQueue)
+        self._peeks: bool = acquire and isinstance(queue, MessageQueue)
         transfer = MessageTransfer(tag, int(not accept), int(not acquire))
-        self._command = AMQP_0_10.encode(transfer)
+        self._command: bytes = AMQP_0_10.encode(transfer)
 
     # --- credit ---------------------------------------------------------------------------------
 
-    def ready(self) -> bool:
+    def ready(self) -> C[bool]:
         """True if there is credit, and space in the connection's output."""
         if self.messages == 0 or self.byte_count == 0 or not self._session.can_send():
             return False
         # Streams and browsers check the size at their own position, with `fits`.
         return self.byte_count < 0 or not self._peeks or self._next_fits()
 
-    def fits(self, message: Message) -> bool:
+    def fits(self, message: Message) -> C[bool]:
         """True if the credit in bytes is enough for a message."""
         return self.byte_count < 0 or self._size(message) <= self.byte_count
 
-    def _next_fits(self) -> bool:
+    def _next_fits(self) -> C[bool]:
         """True if the credit in bytes is enough for the first message of the queue.
 
         A message that is not in the queue yet is checked in the next turn.
@@ -103,7 +93,7 @@ class Subscription(Consumer):
             return False
         return self.fits(message)
 
-    def _size(self, message: Message) -> int:
+    def _size(self, message: Message) -> i64:
         """Return the bytes of header and body, as they are sent."""
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
@@ -145,17 +135,17 @@ class Subscription(Consumer):
 
     # --- deliveries -----------------------------------------------------------------------------
 
-    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+    def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write message.transfer and store the unsettled delivery."""
         session = self._session
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
-        byte_count = 0
+        byte_count: i64 = 0
         if self.byte_count > 0:
             byte_count = self._size(message)
             # Never below zero: that would mean no limit.
             self.byte_count = max(self.byte_count - byte_count, 0)
-        number = session.deliver(self._command, redelivered, message)
+        number: i64 = session.deliver(self._command, redelivered, message)
         if self.messages > 0:
             self.messages -= 1
         # Without any limit there is no credit to give back, and nothing to remember.
@@ -176,7 +166,7 @@ class Subscription(Consumer):
             session.trace_delivery(message, self.queue.name, redelivered)
         return 0
 
-    def again(self) -> int:
+    def again(self) -> Done:
         """Request another turn for subscriptions that were not fully served."""
         return self._session.connection.ask_for_turn()
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable
 from collections.abc import Sequence as Entries
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
+from harebell.base.c_types import C, Done, Py, i32, i64, isize, u64
 from harebell.base.counters import Counters
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
@@ -48,10 +49,10 @@ if TYPE_CHECKING:
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 
-_IMMEDIATE = IMMEDIATE
+_IMMEDIATE: i32 = IMMEDIATE
 _PUBLISH = (60, 40)
-_AT_ONCE = SETTLED_AT_ONCE
-_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
+_AT_ONCE: i32 = SETTLED_AT_ONCE
+_OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
 
 
 def _serve(queues: Iterable[Queue]) -> None:
@@ -92,18 +93,20 @@ class Channel(PublishingChannel):
         super().__init__(number, connection.vhost)
         self.connection = connection
         self.unacked = UnackedDeliveries()
-        self.next_tag = 1
+        self.next_tag: u64 = 1
         self.consumers: dict[str, Consumer] | None = None
         self.cancelled = False
-        self.prefetch = 0
-        self.prefetch_global = 0
-        self.outstanding = 0
-        self.allowed = 0
+        self.prefetch: i32 = 0
+        self.prefetch_global: i32 = 0
+        self.outstanding: i32 = 0
+        self.allowed: i32 = 0
         self.waiting: deque[Consumer] | None = None
-        self.confirms: ChannelConfirms | None = None
+        self.confirms: Annotated[
+            ChannelConfirms | None, "harebell.front.amqp_0_9_1.confirm.Confirms"
+        ] = None
         self.association: Association | None = None
         self.last_queue = ""
-        self.reply_queue: ReplyQueue | None = None
+        self.reply_queue: Py[ReplyQueue | None] = None
         self.classes: ChannelClasses | None = None
         self.publisher: ChannelPublisher | None = None
 
@@ -115,8 +118,8 @@ class Channel(PublishingChannel):
     # --- publishing -----------------------------------------------------------------------------
 
     def publish(
-        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> i32:
         """Publish a message: check, route, publish to the queues, confirm."""
         confirms = self.confirms is not None
         connection = self.connection
@@ -132,21 +135,22 @@ class Channel(PublishingChannel):
         return self.route(connection, flags, exchange_name, routing_key, properties, body, confirms)
 
     def routed(
-        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
-    ) -> int:
+        self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties
+    ) -> Done:
         """Publish a routed message, at once or in the transaction."""
         if self.router.tracer is not None:
             published(self, message, properties, queues)
         self.forward(message, queues, flags)
         return 0
 
-    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; a return is sent before its confirm.
 
         Returns the bits that the queues answered, all together.
         """
-        result = 0
+        result: i32 = 0
         if queues:
+            queue: Queue
             for queue in queues:
                 result |= queue.publish(message)
         else:
@@ -213,7 +217,7 @@ class Channel(PublishingChannel):
 
     # --- acknowledging --------------------------------------------------------------------------
 
-    def ack(self, tag: int, multiple: bool) -> int:
+    def ack(self, tag: u64, multiple: bool) -> Done:
         """basic.ack: acknowledge deliveries (tag 0 with multiple: all of them)."""
         if self.transaction is not None:
             # An unknown tag is refused now and not at the commit (AMQP 0-9-1 1.8.3.13).
@@ -221,7 +225,7 @@ class Channel(PublishingChannel):
             return 0
         # The fast path: no list, and one queue with the consumer that has credit again.
         if not multiple:
-            member = self.unacked.take_member(tag)
+            member: Unacked = self.unacked.take_member(tag)
             if member is None:
                 raise self._unknown_tag(tag, 80)
             self.counters.ack += 1
@@ -231,7 +235,7 @@ class Channel(PublishingChannel):
                 self.share_prefetch()
             member.queue.serve(member.consumer)
             return 0
-        last = tag if tag else self.next_tag - 1
+        last: u64 = tag if tag else self.next_tag - 1
         # The second condition: a low tag may select few of very many deliveries.
         if self.unacked.count > _AT_ONCE and last >= self.unacked.first() + _AT_ONCE:
             settle_all(self, self.last_of(tag, 80), ACCEPT)
@@ -244,18 +248,18 @@ class Channel(PublishingChannel):
         self._settle_up_to(last)
         return 0
 
-    def _settle_up_to(self, last: int) -> int:
+    def _settle_up_to(self, last: u64) -> Done:
         """Acknowledge the deliveries up to a tag, run by run, and serve their queues."""
         unacked = self.unacked
-        number = unacked.first()
+        number: u64 = unacked.first()
         queue: Queue | None = None
         consumer: Consumer | None = None
         while number <= last and unacked.count:
-            member = unacked.member(number)
+            member: Unacked = unacked.member(number)
             if member is None:
                 number = unacked.next_from(number)
                 continue
-            count = unacked.take_run(number, last)
+            count: i64 = unacked.take_run(number, last)
             self.counters.ack += count
             member.settle_some(number, count)
             number += count
@@ -272,28 +276,28 @@ class Channel(PublishingChannel):
             queue.drain()
         return 0
 
-    def take(self, tag: int, multiple: bool, method_id: int) -> list[Unacked]:
+    def take(self, tag: u64, multiple: bool, method_id: i32) -> C[list[Unacked]]:
         """Remove and return the unacknowledged deliveries that a tag selects."""
         entries: list[Unacked] = []
         # Only with multiple is tag 0 no number, and then also right without any delivery.
         if not multiple or tag:
-            entry = self.unacked.get(tag)
+            entry: Unacked = self.unacked.get(tag)
             if entry is None:
                 raise self._unknown_tag(tag, method_id)
             if not multiple:
                 self.unacked.take(tag)
                 entries.append(entry)
                 return entries
-        last = tag if tag else self.next_tag - 1
+        last: u64 = tag if tag else self.next_tag - 1
         return self.take_some(last, self.unacked.count)
 
-    def take_some(self, last: int, limit: int) -> list[Unacked]:
+    def take_some(self, last: u64, limit: i32) -> C[list[Unacked]]:
         """Remove and return the first deliveries up to a tag, at most so many."""
         entries: list[Unacked] = []
         unacked = self.unacked
-        number = unacked.first()
+        number: u64 = unacked.first()
         while number <= last and len(entries) < limit and unacked.count:
-            entry = unacked.take(number)
+            entry: Unacked = unacked.take(number)
             if entry is None:
                 # Tags are never reused. A gap is a delivery that was settled by itself, or any
                 # number of them that needed no acknowledgement.
@@ -368,7 +372,7 @@ class Channel(PublishingChannel):
         # A higher limit, or none, is room that no acknowledgement would announce.
         self.serve()
 
-    def await_prefetch(self, consumer: Consumer) -> int:
+    def await_prefetch(self, consumer: Consumer) -> Done:
         """Let a consumer wait until the channel may have more deliveries."""
         self.waiting = deque() if self.waiting is None else self.waiting
         consumers = self.consumers or {}
@@ -379,18 +383,18 @@ class Channel(PublishingChannel):
         self.waiting.append(consumer)
         return 0
 
-    def share_prefetch(self) -> int:
+    def share_prefetch(self) -> Done:
         """Serve the waiting consumers, a message each, so that they share the prefetch."""
         waiting = self.waiting
-        limit = self.prefetch_global
-        turns = len(waiting) if waiting is not None else 0
+        limit: i32 = self.prefetch_global
+        turns: isize = len(waiting) if waiting is not None else 0
         while waiting and turns and (not limit or self.outstanding < limit):
             turns -= 1
-            consumer = waiting.popleft()
+            consumer: Consumer = waiting.popleft()
             consumer.waits = False
             if consumer.queue.deleted or (self.consumers or {}).get(consumer.tag) is not consumer:
                 continue
-            before = self.outstanding
+            before: i32 = self.outstanding
             # Room for one message: a consumer that wants more waits again, behind the others.
             self.allowed = before + 1 if limit else 0
             consumer.queue.drain()
@@ -400,7 +404,7 @@ class Channel(PublishingChannel):
                 turns = len(waiting)
         return 0
 
-    def serve(self) -> int:
+    def serve(self) -> Done:
         """Serve the consumers of the channel; one that gets a message goes last the next time."""
         consumers = self.consumers
         if self.waiting is not None:

@@ -15,7 +15,9 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, i32, i64, u64
 from harebell.base.counters import Counters
+from harebell.base.ports import Commit
 from harebell.front.common.errors import soft
 from harebell.model.queue.contract import REJECTED
 from harebell.wire.v09 import methods
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.connection import Connection
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
-_REJECTED = REJECTED
+_REJECTED: i32 = REJECTED
 _AT_ONCE = 0
 
 
@@ -41,39 +43,24 @@ class Confirms:
         sent: the number of the last publish that was confirmed.
     """
 
-    __slots__ = (
-        "_commit",
-        "_confirmed",
-        "_connection",
-        "_counters",
-        "_details",
-        "_marks",
-        "_number",
-        "_sections",
-        "_ticket",
-        "_waiting",
-        "sent",
-        "taken",
-    )
-
-    def __init__(self, connection: Connection, number: int, counters: Counters) -> None:
+    def __init__(self, connection: Connection, number: i32, counters: Counters) -> None:
         self._connection = connection
         self._counters = counters
-        self._commit = connection.commit
+        self._commit: Commit = connection.commit
         self._number = number
-        self.taken = 0
-        self.sent = 0
+        self.taken: u64 = 0
+        self.sent: u64 = 0
         self._waiting = False
-        self._ticket = _AT_ONCE
+        self._ticket: i64 = _AT_ONCE
         # (ticket, last number, whether that one is refused), before those that wait for `_ticket`
         self._marks: deque[tuple[int, int, bool]] = deque()
         # The counters of the exchange of the newest publishes; (counters, last number) of the
         # publishes before; and up to where they are counted as confirmed.
         self._details: Counters | None = None
         self._sections: deque[tuple[Counters, int]] = deque()
-        self._confirmed = 0
+        self._confirmed: u64 = 0
 
-    def publishes_at(self, details: Counters) -> None:
+    def publishes_at(self, details: Counters) -> C[None]:
         """Count confirms of later publishes for another exchange.
 
         Args:
@@ -87,7 +74,7 @@ class Confirms:
             self.count_details()
         self._details = details
 
-    def count_details(self) -> None:
+    def count_details(self) -> C[None]:
         """Count for each exchange the publishes that were confirmed since the last call."""
         while self._sections:
             details, last = self._sections[0]
@@ -101,7 +88,7 @@ class Confirms:
             self._details.confirm += self.sent - self._confirmed
             self._confirmed = self.sent
 
-    def published(self, result: int) -> int:
+    def published(self, result: i32) -> Done:
         """Number a publish; `result` has the bits of its queues."""
         self.taken += 1
         if result:
@@ -116,7 +103,7 @@ class Confirms:
             self._connection.confirming.append(self)
         return 0
 
-    def flush(self) -> int:
+    def flush(self) -> Done:
         """Write what is due."""
         self._waiting = False
         if self._marks:
@@ -145,7 +132,7 @@ class Confirms:
             if self.taken > self.sent:
                 self._ack(self.taken)
 
-    def _wait(self) -> int:
+    def _wait(self) -> Done:
         """Let the newest publish wait for the current commit."""
         self._mark(self.taken - 1)
         self._ticket = self._commit.ticket
@@ -154,7 +141,7 @@ class Confirms:
         self._connection.registry.waiting[self] = None
         return 0
 
-    def _refuse(self) -> int:
+    def _refuse(self) -> Done:
         """Refuse the newest publish."""
         self._mark(self.taken - 1)
         self._marks.append((_AT_ONCE, self.taken, True))
@@ -177,7 +164,7 @@ class Confirms:
             else:
                 self._ack(last)
 
-    def _ack(self, last: int) -> int:
+    def _ack(self, last: u64) -> Done:
         multiple = last - self.sent > 1
         self._counters.confirm += last - self.sent
         self.sent = last

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from harebell.auth.authority import Undecided
 from harebell.auth.users import Users
 from harebell.base import limits as base_limits
+from harebell.base.c_types import Done, Py, i32, u64
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_LOSS
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
@@ -103,9 +104,9 @@ class Connection(BaseConnection):
         self.qpid = False
         self.known = PLAIN_TAGS
         self.confirming: list[PendingConfirms] = []
-        self.closed_channels: set[int] = set()
+        self.closed_channels: Py[set[int]] = set()
         self.bulk: BulkReads | None = None
-        self.stamps = settings.stamp_sent
+        self.stamps: bool = settings.stamp_sent
 
     # --- the shell's side -----------------------------------------------------------------------
 
@@ -229,18 +230,18 @@ class Connection(BaseConnection):
 
     def publish(
         self,
-        channel: int,
-        flags: int,
+        channel: i32,
+        flags: i32,
         exchange: str,
         routing_key: str,
         properties: Properties,
         body: bytes,
-    ) -> int:
+    ) -> i32:
         """Take a complete publish from the scanner.
 
         No content can be incomplete on the channel: while one is, the scanner passes on frames.
         """
-        opened = self.channels.get(channel)
+        opened: PublishingChannel | None = self.channels.get(channel)
         if opened is None:
             return self._not_open(channel, methods.BasicPublish())
         try:
@@ -253,9 +254,9 @@ class Connection(BaseConnection):
             self.channel_caught(opened, error, 60, 40)
         return 0
 
-    def ack(self, channel: int, tag: int, multiple: bool) -> int:
+    def ack(self, channel: i32, tag: u64, multiple: bool) -> Done:
         """Take a basic.ack from the scanner."""
-        opened = self.channels.get(channel)
+        opened: PublishingChannel | None = self.channels.get(channel)
         if opened is None:
             return self._not_open(channel, methods.BasicAck())
         if opened.content is not None:
@@ -267,7 +268,7 @@ class Connection(BaseConnection):
             self.channel_caught(opened, error, 60, 80)
         return 0
 
-    def frame(self, kind: int, channel: int, payload: bytes) -> int:
+    def frame(self, kind: i32, channel: i32, payload: bytes) -> Done:
         """Take a single frame that the scanner did not hand over as part of a whole content."""
         if kind == _HEARTBEAT and channel == 0 and not payload:
             # Legal or ignored in every state. That input has come is noted by `receive`.

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from harebell.base.c_types import C, Done, i32, i64, isize, u64
 from harebell.base.message import FAMILY_09, Message
+from harebell.front.amqp_0_9_1.connection import Connection
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert.dispatch import converted
@@ -15,8 +17,8 @@ from harebell.model.queue.contract import Queue
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
-_OUTPUT_HIGH = OUTPUT_HIGH_BYTES
-_FAMILY = FAMILY_09
+_OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
+_FAMILY: i32 = FAMILY_09
 
 
 class ChannelConsumer(Consumer):
@@ -29,15 +31,13 @@ class ChannelConsumer(Consumer):
         **options: as for `Consumer`.
     """
 
-    __slots__ = ("_channel", "_tag_field")
-
     def __init__(self, channel: OpenChannel, queue: Queue, tag: str, **options: Any) -> None:
         super().__init__(queue, tag, **options)
-        self._channel = channel
+        self._channel: Annotated[OpenChannel, "harebell.front.amqp_0_9_1.channel.Channel"] = channel
         encoded = tag.encode()
-        self._tag_field = bytes((len(encoded),)) + encoded
+        self._tag_field: bytes = bytes((len(encoded),)) + encoded
 
-    def ready(self) -> bool:
+    def ready(self) -> C[bool]:
         """True if there is credit, and room in the connection's output."""
         channel = self._channel
         if channel.consumers is None:
@@ -53,21 +53,21 @@ class ChannelConsumer(Consumer):
             # Its own limit needs no queue of waiting consumers: the ack itself serves it.
             if self.prefetch and self.unacked >= self.prefetch:
                 return False
-        connection = channel.connection
+        connection: Connection = channel.connection
         if connection.congested or connection.out.size >= _OUTPUT_HIGH:
             connection.starved = True
             return False
         return True
 
-    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+    def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write basic.deliver and remember what has to be acknowledged."""
         channel = self._channel
-        connection = channel.connection
+        connection: Connection = channel.connection
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         if connection.stamps:
             message = stamped_as_sent(connection, message)
-        tag = channel.next_tag
+        tag: u64 = channel.next_tag
         channel.next_tag = tag + 1
         connection.out.deliver(
             channel.number, self._tag_field, tag, redelivered, message, connection.frame_max
@@ -84,19 +84,19 @@ class ChannelConsumer(Consumer):
             delivered(channel, message, self.queue.name, redelivered)
         return 0
 
-    def released(self) -> int:
+    def released(self) -> Done:
         """Stop counting a delivery that was settled or requeued."""
         self.unacked -= 1
         self._channel.outstanding -= 1
         return 0
 
-    def released_some(self, count: int) -> int:
+    def released_some(self, count: i64) -> Done:
         """Stop counting deliveries that were settled."""
         self.unacked -= count
         self._channel.outstanding -= count
         return 0
 
-    def again(self) -> int:
+    def again(self) -> i32:
         """Request another turn for consumers that were not fully served."""
         return self._channel.connection.ask_for_turn()
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import i32
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_0_9_1.channel import Channel
 from harebell.front.amqp_0_9_1.prefetch_window import Window
@@ -32,10 +33,10 @@ from harebell.model.queue.contract import Queue
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.connection import Connection
 
-_MANDATORY = MANDATORY
-_IMMEDIATE = IMMEDIATE
-_AT_ONCE = AT_ONCE
-_TICKET_SHIFT = 8
+_MANDATORY: i32 = MANDATORY
+_IMMEDIATE: i32 = IMMEDIATE
+_AT_ONCE: i32 = AT_ONCE
+_TICKET_SHIFT: i32 = 8
 _PUBLISH = (60, 40)
 _UNCHECKED_TICKETS = (0, 1)
 """0 is the ticket of clients that ask for none, and 1 is what RabbitMQ gives to all of them."""
@@ -64,7 +65,7 @@ class LegacyChannel(Channel):
         self.window = Window()
         self.windowed = False
         self.has_requested_ticket = False
-        self.accepted_ticket = 0
+        self.accepted_ticket: i32 = 0
         self.checked_properties: Properties | None = None
 
     def may_deliver(self) -> bool:
@@ -72,8 +73,8 @@ class LegacyChannel(Channel):
         return not self.stopped
 
     def publish(
-        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> i32:
         """Publish a message, after a check of its ticket."""
         # A publisher mostly presents one ticket: its rights are looked up when it changes.
         if flags >> _TICKET_SHIFT != self.accepted_ticket:
@@ -88,7 +89,7 @@ class LegacyChannel(Channel):
             self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
         return Channel.publish(self, base_flags, exchange_name, routing_key, properties, body)
 
-    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; if immediate, only to those that can deliver."""
         if not flags & _AT_ONCE:
             return Channel.accept(self, message, queues, flags)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i32, i64, u64
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
@@ -9,17 +10,17 @@ from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
 
-_FAMILY = FAMILY_09
-_TOO_LONG = TOO_LONG
-_UNKNOWN = UNKNOWN
+_FAMILY: i32 = FAMILY_09
+_TOO_LONG: i32 = TOO_LONG
+_UNKNOWN: i32 = UNKNOWN
 
 
-def window_admits(consumer: ChannelConsumer, channel: LegacyChannel) -> bool:
+def window_admits(consumer: ChannelConsumer, channel: LegacyChannel) -> C[bool]:
     """True if flow is on, and the next message of the queue fits into the prefetch window."""
     if channel.stopped:
         return False
     if channel.windowed and not consumer.no_ack:
-        fits = channel.window.admits(consumer.queue)
+        fits: i32 = channel.window.admits(consumer.queue)
         if fits == _UNKNOWN:
             # The message is not in its queue yet, but in a later turn.
             consumer.again()
@@ -34,21 +35,19 @@ def window_admits(consumer: ChannelConsumer, channel: LegacyChannel) -> bool:
 class LegacyConsumer(ChannelConsumer):
     """Writes deliveries to the output of a connection of 0-8 or 0-9."""
 
-    __slots__ = ()
-
-    def ready(self) -> bool:
+    def ready(self) -> C[bool]:
         """True if flow is on, and there is credit and room in the output."""
         channel: LegacyChannel = self._channel  # type: ignore[assignment]
         return window_admits(self, channel) and ChannelConsumer.ready(self)
 
-    def deliver(self, message: Message, position: int, redelivered: bool) -> int:
+    def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write basic.deliver with headers that the client can read."""
         channel: LegacyChannel = self._channel  # type: ignore[assignment]
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         if message.has_headers or message.offset >= 0 or message.deliveries > 0:
             message = plain_message(message, channel.connection.known)
-        tag = channel.next_tag
+        tag: u64 = channel.next_tag
         ChannelConsumer.deliver(self, message, position, redelivered)
         if channel.windowed and not self.no_ack:
             # The base class has put an entry without a size.

@@ -22,9 +22,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from harebell.auth.users import User, Users
+from harebell.base.arrivals import Arrivals
 from harebell.base.body_frames import BodyFrames, encoded
+from harebell.base.c_types import C, Cpdef, Done, Py, i32, i64, isize
 from harebell.base.counters import BY_HEARTBEAT, BY_LOSS, Traffic
-from harebell.base.work import Step
+from harebell.base.ports import Commit
+from harebell.base.work import Step, Work
 from harebell.front import limits
 from harebell.front.common.connection_log import log_ended
 from harebell.front.common.connection_ports import Scanner, Transport
@@ -33,7 +36,7 @@ from harebell.front.common.output_barrier import OutputBarrier
 from harebell.front.common.pace import Pace
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
-from harebell.front.common.turns import Account
+from harebell.front.common.turns import Account, Turns
 from harebell.kernels.frames import FrameSink
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
@@ -109,7 +112,7 @@ class BaseConnection(FrameSink):
         version: str = "",
     ) -> None:
         self.broker = broker
-        self.commit = broker.commit
+        self.commit: Commit = broker.commit
         self.users = users
         self.registry = registry
         self.settings = settings
@@ -121,17 +124,17 @@ class BaseConnection(FrameSink):
         self.vhost: VHost | None = None
         self.user = _NO_USER
         self.client_properties: Mapping[str, Any] = {}
-        self.capabilities: set[str] = set()
+        self.capabilities: Py[set[str]] = set()
         self.mechanism = ""
         self.announced = False
         self.handed_over = ""
         self.entropy = b""
         # Any: each version has its own channels. Shared code uses them as `AnyChannel`.
         self.channels: dict[int, Any] = {}
-        self.channel_max = settings.channel_max
-        self.frame_max = settings.frame_max
-        self.message_max = settings.message_max
-        self.heartbeat = 0
+        self.channel_max: i32 = settings.channel_max
+        self.frame_max: isize = settings.frame_max
+        self.message_max: isize = settings.message_max
+        self.heartbeat: i32 = 0
         self.closing = False
         self.paused = False
         self.congested = False
@@ -140,23 +143,23 @@ class BaseConnection(FrameSink):
         self.starved = False
         self.dirty = False
         self.published = False
-        self.intercepts = settings.stamp_time is not None or settings.stamp_node is not None
+        self.intercepts: bool = settings.stamp_time is not None or settings.stamp_node is not None
         self.shared: object = None
         self.blocked = False
-        self.blocked_since = 0
-        self.blocked_ms = 0
+        self.blocked_since: i64 = 0
+        self.blocked_ms: i64 = 0
         self.connected_at = now
         self.now = now
         self._sent_at = now
-        self.deadline = now + settings.handshake_timeout
-        self.kept = 0
-        self.end_reason = BY_LOSS
+        self.deadline: float = now + settings.handshake_timeout
+        self.kept: i64 = 0
+        self.end_reason: str = BY_LOSS
         self.transport: Transport | None = None
         self.held: OutputBarrier | None = None
-        self.origin = 0
+        self.origin: i64 = 0
         self.traffic = Traffic()
-        self.arrivals = registry.arrivals_of(version)
-        self.account = self._first_account()
+        self.arrivals: Arrivals = registry.arrivals_of(version)
+        self.account: Account = self._first_account()
         # The connection of a version sets it before any input.
         self.scanner = cast(Scanner, None)
         self.deferred = False
@@ -212,16 +215,16 @@ class BaseConnection(FrameSink):
 
     # --- the shell's side -----------------------------------------------------------------------
 
-    def receive(self, data: bytes | memoryview, now: float) -> None:
+    def receive(self, data: bytes | memoryview, now: float) -> C[None]:
         """Process input, or queue it when the user has spent its budget of this turn."""
         self.now = now
-        byte_count = len(data)
+        byte_count: isize = len(data)
         if byte_count:
             self.traffic.recv_oct += byte_count
             self.traffic.recv_cnt += 1
         if self.closing:
             return
-        turns = self.registry.turns
+        turns: Turns = self.registry.turns
         if self.deferred or not turns.begin(self.account):
             self._keep(data)
             return
@@ -244,9 +247,9 @@ class BaseConnection(FrameSink):
         self.scanner.feed(data)
         self._put_off()
 
-    def _take(self, data: bytes | memoryview) -> int:
+    def _take(self, data: bytes | memoryview) -> Cpdef[Done]:
         """Process input within the budget of the turn."""
-        work = self.registry.turns.work
+        work: Work = self.registry.turns.work
         work.ahead = None
         try:
             self.scanner.feed(data)
@@ -267,7 +270,7 @@ class BaseConnection(FrameSink):
             self._pace = Pace()
         return self._pace.outruns(queue)
 
-    def _put_off(self) -> int:
+    def _put_off(self) -> Cpdef[Done]:
         """Queue the connection for another turn."""
         if not self.deferred:
             self.deferred = True
@@ -389,7 +392,7 @@ class BaseConnection(FrameSink):
             if self.out.size > before and self.channels.get(number) is channel:
                 self.channels[number] = self.channels.pop(number)
 
-    def tick(self, now: float) -> int:
+    def tick(self, now: float) -> Done:
         """Check heartbeats, deadlines, and whether the login has ended."""
         if self.deadline and not self.begins_in_time(now):
             return 0
@@ -403,7 +406,7 @@ class BaseConnection(FrameSink):
             self._check_heartbeats(now)
         return 0
 
-    def _check_heartbeats(self, now: float) -> int:
+    def _check_heartbeats(self, now: float) -> Done:
         """Send a heartbeat if one is due; cut the connection if the peer has missed two."""
         # 0-9-1 4.2.7: any output substitutes for a heartbeat. One at half the interval leaves the
         # network the other half.
@@ -450,7 +453,7 @@ class BaseConnection(FrameSink):
 
     # --- output ---------------------------------------------------------------------------------
 
-    def touch(self) -> int:
+    def touch(self) -> Done:
         """Add the connection to the registry's dirty list."""
         if not self.dirty:
             self.dirty = True
@@ -462,7 +465,7 @@ class BaseConnection(FrameSink):
         self.starved = True
         return self.touch()
 
-    def take_parts(self, now: float) -> list[bytes | BodyFrames]:
+    def take_parts(self, now: float) -> C[list[bytes | BodyFrames]]:
         """Take the output that may be written now, in order; long bodies are not encoded yet."""
         if self.held is None:
             parts = self.out.take_parts()
@@ -472,7 +475,7 @@ class BaseConnection(FrameSink):
                 self.held = None
         if parts:
             self._sent_at = now
-            byte_count = 0
+            byte_count: i64 = 0
             for part in parts:
                 byte_count += part.left if isinstance(part, BodyFrames) else len(part)
             self.traffic.send_oct += byte_count

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from harebell.base.c_types import Done, i64
 from harebell.base.gauge import Gauge
 from harebell.front.common.turns import Turns
 from harebell.wire.v09.states import ConnectionState
@@ -82,7 +83,7 @@ class BlockedPublishers:
         self._gauge = gauge
         self._turns = turns
         self.connections: list[Publisher] = []
-        self.blocked_ms = 0
+        self.blocked_ms: i64 = 0
         self.shortages: set[str] = set()
         self.short = False
         self.alarms: dict[str, Alarm] = {}
@@ -112,7 +113,7 @@ class BlockedPublishers:
 
     # --- one connection -------------------------------------------------------------------------
 
-    def check(self, connection: Publisher) -> int:
+    def check(self, connection: Publisher) -> Done:
         """Block a connection that has published in this turn, if memory or disk is short."""
         self._gauge.crossed()
         if self.finishing is connection:
@@ -164,7 +165,7 @@ class BlockedPublishers:
         if self.finishing is connection and not connection.has_begun():
             self.finished(connection)
 
-    def finished(self, connection: Publisher) -> int:
+    def finished(self, connection: Publisher) -> Done:
         """End the exception for a connection that was read although memory is short."""
         if self.finishing is connection:
             self.finishing = None

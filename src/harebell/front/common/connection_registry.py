@@ -10,6 +10,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.arrivals import Arrivals
+from harebell.base.c_types import i64
 from harebell.base.gauge import Gauge
 from harebell.base.share import Shares
 from harebell.base.slices import Slices
@@ -86,7 +87,7 @@ class ConnectionRegistry:
         self.pending_logins = PendingLogins()
         self.handshake_throttle = HandshakeThrottle()
         self.named_sessions: dict[tuple[str, str, bytes], Any] = {}
-        self.accepted = 0
+        self.accepted: i64 = 0
         self.totals = Totals()
         self.logins: dict[str, list[int]] = {}
         self.arrivals: dict[str, Arrivals] = {}

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Protocol
 from weakref import WeakValueDictionary
 
+from harebell.base.c_types import C, Done, i64
 from harebell.base.failures import Failures
 from harebell.base.work import NO_LIMIT, Step, Work
 from harebell.front.limits import WORK_MIN_UNITS, WORK_TURN_UNITS
@@ -46,10 +47,12 @@ class Account:
         queued: whether it is in the list of accounts with waiting work.
     """
 
+    __weakref__: object
+
     def __init__(self, name: str) -> None:
         self.name = name
-        self.turn = 0
-        self.spent = 0
+        self.turn: i64 = 0
+        self.spent: i64 = 0
         self.waiting: deque[Waiter] = deque()
         self.queued = False
 
@@ -76,17 +79,17 @@ class Turns:
     def __init__(self, work: Work) -> None:
         self.work = work
         self.failures = Failures()
-        self.units = NO_LIMIT
+        self.units: i64 = NO_LIMIT
         self.wake: Callable[[], None] = _no_wake
         self.current: Account | None = None
         self.crowded = False
-        self._turn = 0
+        self._turn: i64 = 0
         self._waking = False
         # Weak: an account ends with its last connection, as peers may come from any number of
         # addresses.
         self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
         self._ready: deque[Account] = deque()
-        self.own = self.account("")
+        self.own: Account = self.account("")
 
     def limit(self, units: int, wake: Callable[[], None]) -> None:
         """Limit the work per turn; the server calls `next_turn` after it was woken."""
@@ -119,7 +122,7 @@ class Turns:
 
     # --- one after the other --------------------------------------------------------------------
 
-    def begin(self, account: Account) -> bool:
+    def begin(self, account: Account) -> C[bool]:
         """Begin work for an account; False when its budget is spent. `end` ends it."""
         if account.turn != self._turn:
             account.turn = self._turn
@@ -132,14 +135,14 @@ class Turns:
         self.work.begin(left)
         return True
 
-    def begin_anyway(self, account: Account) -> int:
+    def begin_anyway(self, account: Account) -> Done:
         """Begin little work for an account, even if its budget is spent."""
         if not self.begin(account):
             self.current = account
             self.work.begin(_MIN_UNITS)
         return 0
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """End the work that was begun; return the spent units."""
         account = self.current
         self.current = None
@@ -150,7 +153,7 @@ class Turns:
                 self._wake()
         return spent
 
-    def _wake(self) -> int:
+    def _wake(self) -> Done:
         if not self._waking:
             self._waking = True
             self.wake()
@@ -158,7 +161,7 @@ class Turns:
 
     # --- in another turn ------------------------------------------------------------------------
 
-    def wait(self, account: Account, waiter: Waiter) -> int:
+    def wait(self, account: Account, waiter: Waiter) -> Done:
         """Queue a waiter on an account."""
         account.waiting.append(waiter)
         if not account.queued:

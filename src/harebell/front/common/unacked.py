@@ -13,6 +13,7 @@ gets an entry of its own, made on demand.
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, Py, i64, u64
 from harebell.base.counters import Counters
 from harebell.base.sequence import Sequence
 from harebell.model.consumer import Consumer
@@ -29,15 +30,13 @@ class Unacked:
         tag: its delivery tag.
     """
 
-    __slots__ = ("consumer", "position", "queue", "tag")
-
-    def __init__(self, queue: Queue, consumer: Consumer | None, position: int, tag: int) -> None:
+    def __init__(self, queue: Queue, consumer: Consumer | None, position: i64, tag: u64) -> None:
         self.queue = queue
         self.consumer = consumer
         self.position = position
         self.tag = tag
 
-    def count_ack(self) -> int:
+    def count_ack(self) -> Done:
         """Count an acknowledgement for the channel and queue."""
         if self.consumer is not None:
             self.consumer.details.ack += 1
@@ -48,7 +47,7 @@ class Unacked:
         if self.consumer is not None:
             self.consumer.released()
 
-    def settle(self) -> int:
+    def settle(self) -> Done:
         """Acknowledge the delivery."""
         # Counted here and not in the queue, which settles messages without an acknowledgement, too.
         self.queue.counters.ack += 1
@@ -57,7 +56,7 @@ class Unacked:
             self.consumer.released()
         return self.queue.settle(self.position)
 
-    def settle_some(self, tag: int, count: int) -> int:
+    def settle_some(self, tag: u64, count: i64) -> Done:
         """Acknowledge the deliveries of this member of the map from a tag on.
 
         Args:
@@ -66,29 +65,29 @@ class Unacked:
         """
         return self.settle()
 
-    def entry(self, tag: int) -> Unacked:
+    def entry(self, tag: u64) -> C[Unacked]:
         """Return the delivery with a tag by itself."""
         return self
 
-    def reject(self) -> int:
+    def reject(self) -> Done:
         """Reject the message without requeue."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.reject(self.position)
 
-    def requeue(self) -> int:
+    def requeue(self) -> Done:
         """Requeue the message in its position; the caller drains the queue."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.requeue(self.position)
 
-    def requeue_returned(self) -> int:
+    def requeue_returned(self) -> Done:
         """Requeue the message without counting a failed delivery."""
         if self.consumer is not None:
             self.consumer.released()
         return self.queue.requeue_returned(self.position)
 
-    def time_out(self) -> int:
+    def time_out(self) -> Done:
         """Requeue the message after the acknowledgement timeout."""
         if self.consumer is not None:
             self.consumer.released()
@@ -103,27 +102,25 @@ class UnackedGet(Unacked):
         details: the counters of the channel and queue.
     """
 
-    __slots__ = ("details",)
-
     def __init__(self, queue: Queue, position: int, tag: int, details: Counters) -> None:
         super().__init__(queue, None, position, tag)
         self.details = details
 
-    def count_ack(self) -> int:
+    def count_ack(self) -> Done:
         """Count an acknowledgement for the channel and queue."""
         self.details.ack += 1
         return 0
 
-    def settle(self) -> int:
+    def settle(self) -> Done:
         """Acknowledge the message."""
         self.details.ack += 1
         # Cython has no `super()` without arguments in a method that C calls.
         return Unacked.settle(self)
 
 
-def new_unacked(queue: Queue, consumer: Consumer | None, position: int, tag: int) -> Unacked:
+def new_unacked(queue: Queue, consumer: Consumer | None, position: i64, tag: u64) -> C[Unacked]:
     """Make an entry without the cost of a Python call, for the hot path."""
-    entry = Unacked.__new__(Unacked)
+    entry: Unacked = Unacked.__new__(Unacked)
     entry.queue = queue
     entry.consumer = consumer
     entry.position = position
@@ -143,14 +140,14 @@ class UnackedRun(Unacked):
         step: the distance of positions that follow each other in the queue.
     """
 
-    __slots__ = ("step",)
-
     def __init__(self, queue: Queue, consumer: Consumer, position: int, tag: int) -> None:
         Unacked.__init__(self, queue, consumer, position, tag)
-        self.step = queue.step
+        self.step: i64 = queue.step
 
-    def settle_some(self, tag: int, count: int) -> int:
+    def settle_some(self, tag: u64, count: i64) -> Done:
         """Acknowledge deliveries of the run, as `settle` one after the other would."""
+        consumer: Consumer | None
+        queue: Queue
         consumer, queue = self.consumer, self.queue
         assert consumer is not None, "as it was made"
         queue.counters.ack += count
@@ -158,7 +155,7 @@ class UnackedRun(Unacked):
         consumer.released_some(count)
         return queue.settle_some(self.position + (tag - self.tag) * self.step, count)
 
-    def entry(self, tag: int) -> Unacked:
+    def entry(self, tag: u64) -> C[Unacked]:
         """Return the delivery with a tag by itself."""
         position = self.position + (tag - self.tag) * self.step
         return new_unacked(self.queue, self.consumer, position, tag)
@@ -167,14 +164,12 @@ class UnackedRun(Unacked):
 class UnackedDeliveries(Sequence):
     """The unacknowledged deliveries of a channel, by delivery tag."""
 
-    __slots__ = ("_run",)
-
     def __init__(self) -> None:
         Sequence.__init__(self, 1)
         # The run that the next delivery may continue.
         self._run: UnackedRun | None = None
 
-    def deliver(self, consumer: Consumer, position: int, tag: int) -> int:
+    def deliver(self, consumer: Consumer, position: i64, tag: u64) -> Done:
         """Add the delivery of a message of the queue of a consumer."""
         run = self._run
         if (
@@ -185,22 +180,22 @@ class UnackedDeliveries(Sequence):
             run = self._run = UnackedRun(consumer.queue, consumer, position, tag)
         return self.put(tag, run)
 
-    def get(self, number: int) -> Unacked | None:
+    def get(self, number: i64) -> C[Py[Unacked | None]]:
         """Return the delivery with a tag; None if there is none."""
         member: Unacked | None = Sequence.get(self, number)
         return None if member is None else member.entry(number)
 
-    def member(self, number: int) -> Unacked | None:
+    def member(self, number: i64) -> C[Unacked | None]:
         """Return the run of a tag, or its only delivery; None if there is none."""
         member: Unacked | None = Sequence.get(self, number)
         return member
 
-    def take(self, number: int) -> Unacked | None:
+    def take(self, number: i64) -> C[Py[Unacked | None]]:
         """Remove and return the delivery with a tag; None if there is none."""
         member = self.take_member(number)
         return None if member is None else member.entry(number)
 
-    def take_member(self, number: int) -> Unacked | None:
+    def take_member(self, number: i64) -> C[Unacked | None]:
         """Remove the delivery with a tag; return as `member` does."""
         member: Unacked | None = Sequence.take(self, number)
         if self.count == 0:
@@ -208,9 +203,9 @@ class UnackedDeliveries(Sequence):
             self._run = None
         return member
 
-    def take_run(self, number: int, last: int) -> int:
+    def take_run(self, number: i64, last: i64) -> i64:
         """Remove the deliveries of a run from a tag on; return how many."""
-        count = Sequence.take_run(self, number, last)
+        count: i64 = Sequence.take_run(self, number, last)
         if self.count == 0:
             self._run = None
         return count

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
+from harebell.base.c_types import Done, i32, i64, isize, u64
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.common.base_connection import BaseConnection
@@ -17,6 +18,7 @@ from harebell.front.common.permission import check_topic, topic_of
 from harebell.front.operations.publish import writable_exchange
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
+from harebell.model.router import Router
 
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicRule
@@ -44,32 +46,18 @@ class PublishingChannel:
         transaction: the work that a commit does; None outside of a transaction.
     """
 
-    __slots__ = (
-        "_exchange",
-        "_exchange_epoch",
-        "at_exchange",
-        "content",
-        "counters",
-        "details",
-        "number",
-        "router",
-        "topic",
-        "transaction",
-        "vhost",
-    )
-
-    def __init__(self, number: int, vhost: VHost) -> None:
+    def __init__(self, number: i32, vhost: VHost) -> None:
         self.number = number
         self.content: Any = None
         self.vhost = vhost
-        self.router = vhost.router
+        self.router: Router = vhost.router
         self.counters = Counters()
         self.details: ChannelDetails | None = None
-        self.at_exchange = UNCOUNTED
+        self.at_exchange: Counters = UNCOUNTED
         self.topic: TopicRule | None = None
         self.transaction: Any = None
         self._exchange: Exchange | None = None
-        self._exchange_epoch = -1
+        self._exchange_epoch: i64 = -1
 
     # --- implemented by each version ------------------------------------------------------------
 
@@ -79,18 +67,18 @@ class PublishingChannel:
         raise NotImplementedError
 
     def publish(
-        self, flags: int, exchange_name: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> i32:
         """Take a published message: the version's own checks, then `route`."""
         raise NotImplementedError
 
-    def ack(self, tag: int, multiple: bool) -> int:
+    def ack(self, tag: u64, multiple: bool) -> Done:
         """Take an acknowledgement of the 0-9-1 family."""
         raise NotImplementedError
 
     def transfer(
-        self, flags: int, destination: str, routing_key: str, properties: Properties, body: bytes
-    ) -> int:
+        self, flags: i32, destination: str, routing_key: str, properties: Properties, body: bytes
+    ) -> Done:
         """Take a message.transfer of 0-10; `flags` as for `SegmentSink.transfer`."""
         raise NotImplementedError
 
@@ -103,12 +91,12 @@ class PublishingChannel:
         raise NotImplementedError
 
     def routed(
-        self, message: Message, queues: tuple[Queue, ...], flags: int, properties: Properties
-    ) -> int:
+        self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties
+    ) -> Done:
         """Take a message that was routed and counted; `properties` are those of the publisher."""
         raise NotImplementedError
 
-    def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; return their result bits."""
         raise NotImplementedError
 
@@ -134,13 +122,13 @@ class PublishingChannel:
     def route(
         self,
         connection: BaseConnection,
-        flags: int,
+        flags: i32,
         exchange_name: str,
         routing_key: str,
         properties: Properties,
         body: bytes,
         answered: bool,
-    ) -> int:
+    ) -> Done:
         """Check, route and count a message, and pass it to `routed`.
 
         Args:
@@ -158,7 +146,7 @@ class PublishingChannel:
         """
         # A publisher mostly repeats its exchange: permission, counters and topic rule are those of
         # the last publish until something in the router or the permissions changes its epoch.
-        exchange = self._exchange
+        exchange: Exchange | None = self._exchange
         if (
             exchange is None
             or exchange.name != exchange_name
@@ -169,6 +157,8 @@ class PublishingChannel:
             properties = self.intercepted(properties)
         # Suspect: expiration, user-id, or bytes that may be CC, BCC or a direct reply-to.
         if properties.suspect:
+            message: Message
+            queues: tuple[Queue, ...]
             message, queues = self.prepared(exchange, routing_key, properties, body)
         else:
             if self.topic is not None:
@@ -187,10 +177,10 @@ class PublishingChannel:
         connection: BaseConnection,
         exchange: Exchange,
         at_exchange: Counters,
-        size: int,
-        queue_count: int,
+        size: isize,
+        queue_count: isize,
         answered: bool,
-    ) -> int:
+    ) -> Done:
         """Count a routed message for its connection, exchange, channel and version.
 
         Args:
@@ -220,7 +210,7 @@ class PublishingChannel:
         self.topic = topic_of(self, exchange)
         return exchange
 
-    def forward(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
+    def forward(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message, at once or in the transaction; return the result bits."""
         if self.transaction is not None:
             self.transaction.publish(message, queues, flags)

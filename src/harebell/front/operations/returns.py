@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
+from harebell.base.c_types import Done, i32
 from harebell.base.message import Message
 from harebell.front.common.channel_details import Detailed, details_of
 from harebell.model.queue.contract import Queue
@@ -51,7 +52,7 @@ class ReturningChannel(Returning, Protocol):
         """Send an undeliverable message back with a reply code."""
 
 
-def unroutable(channel: ReturningChannel, message: Message, flags: int) -> int:
+def unroutable(channel: ReturningChannel, message: Message, flags: i32) -> i32:
     """Return a message without queues to its publisher if it is mandatory, and drop it if not."""
     if flags & MANDATORY:
         count_return(channel, message)
@@ -67,18 +68,18 @@ def undelivered_code(queues: tuple[Queue, ...], flags: int) -> int:
     return NO_ROUTE if not queues and flags & MANDATORY else NO_CONSUMERS
 
 
-def count_return(channel: Returning, message: Message) -> int:
+def count_return(channel: Returning, message: Message) -> Done:
     """Count a message that is returned to its publisher."""
-    counters = channel.counters
+    counters: Counters = channel.counters
     counters.return_unroutable += 1
     counters = details_of(channel).exchange(message.exchange)
     counters.return_unroutable += 1
     return 0
 
 
-def count_drop(channel: Returning, message: Message) -> int:
+def count_drop(channel: Returning, message: Message) -> Done:
     """Count a message that is dropped because no queue takes it."""
-    counters = channel.counters
+    counters: Counters = channel.counters
     counters.drop_unroutable += 1
     counters = details_of(channel).exchange(message.exchange)
     counters.drop_unroutable += 1

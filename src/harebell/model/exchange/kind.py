@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from harebell.base.c_types import Py, i64
 from harebell.base.message import Message
 from harebell.model.binding import Binding
 
@@ -83,17 +84,17 @@ class Exchange:
         self.alternate = alternate if isinstance(alternate, str) else None
         self.alternate_once = self.arguments.get(ALTERNATE_ONCE) is True
         self.bindings: dict[Binding, Binding] = {}
-        self.bound: dict[Binding, Binding] | None = None
+        self.bound: Py[dict[Binding, Binding] | None] = None
         self.by_key = True
         self.default = name == ""
         self.routes: dict[str, tuple[Queue, ...]] = {}
         self.older_routes: dict[str, tuple[Queue, ...]] = {}
-        self.routes_epoch = -1
-        self.published = 0
-        self.routed = 0
-        self.seen = 0
+        self.routes_epoch: i64 = -1
+        self.published: i64 = 0
+        self.routed: i64 = 0
+        self.seen: i64 = 0
         self.identity = ""
-        self.examined = 0
+        self.examined: i64 = 0
 
     def moved(self) -> bool:
         """True if a message was published or routed since the last call."""

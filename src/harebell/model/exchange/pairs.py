@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+from harebell.base.c_types import Done, i64, isize
+
 Pair = tuple[str] | tuple[str, Hashable]
 """A name, and any value or just this one."""
 
@@ -16,11 +18,11 @@ Pair = tuple[str] | tuple[str, Hashable]
 class PairSet:
     """A set of pairs, and the destination that it leads to."""
 
-    def __init__(self, pairs: tuple[int, ...], slot: int) -> None:
+    def __init__(self, pairs: tuple[int, ...], slot: isize) -> None:
         self.pairs = pairs
         self.slot = slot
-        self.uses = 0
-        self.filed = -1
+        self.uses: i64 = 0
+        self.filed: isize = -1
 
 
 class PairIndex:
@@ -31,7 +33,7 @@ class PairIndex:
     """
 
     def __init__(self) -> None:
-        self.cost = 0
+        self.cost: i64 = 0
         self._ids: dict[Pair, int] = {}
         self._uses: list[int] = []
         self._free: list[int] = []
@@ -40,8 +42,8 @@ class PairIndex:
         self._always: dict[int, int] = {}
         self._sets: dict[tuple[tuple[int, ...], int], PairSet] = {}
         # Flags by the number of a pair, and by that of a destination; all 0 between matches.
-        self._present = bytearray()
-        self._seen = bytearray()
+        self._present: bytearray = bytearray()
+        self._seen: bytearray = bytearray()
 
     def __len__(self) -> int:
         """Return how many different pairs there are."""
@@ -148,15 +150,17 @@ class PairIndex:
 
     def _match_sets(
         self, filed: dict[tuple[tuple[int, ...], int], PairSet], slots: list[int]
-    ) -> int:
+    ) -> Done:
         """Test the sets that are filed under a pair of the message."""
         flags = self._present
         seen = self._seen
+        pair_set: PairSet
         for pair_set in filed.values():
-            slot = pair_set.slot
+            slot: isize = pair_set.slot
             if seen[slot]:
                 continue
-            pairs = pair_set.pairs
+            pairs: tuple[int, ...] = pair_set.pairs
+            each: isize
             for each in pairs:
                 if not flags[each]:
                     break

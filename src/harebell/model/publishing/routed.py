@@ -6,6 +6,7 @@ ends. This module is compiled and does what most rows need; the front handles al
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i64, isize
 from harebell.base.message import Message
 from harebell.kernels.rows import Rows
 from harebell.model.exchange.kind import Exchange
@@ -29,7 +30,7 @@ class Routed:
     def __init__(self) -> None:
         self.plain: dict[str, Exchange] = {}
         self.counts: dict[str, int] = {}
-        self.single = 0
+        self.single: i64 = 0
         self.lost: list[Message] = []
         self.queues: list[Queue] = []
         # Messages for queues that may refuse them.
@@ -37,7 +38,7 @@ class Routed:
         # What exchanges hear at the end of the batch, by exchange and value, and its message.
         self._staged: dict[tuple[int, bytes], tuple[Feedback, Message]] = {}
 
-    def take(self, rows: Rows, first: int, end: int, router: Router) -> int:
+    def take(self, rows: Rows, first: isize, end: isize, router: Router) -> isize:
         """Route rows from one on, until one needs more than routing.
 
         Args:
@@ -52,12 +53,12 @@ class Routed:
         Raises:
             BatchError: a row cannot become a message.
         """
-        row = first
-        count = 0
+        row: isize = first
+        count: isize = 0
         exchange: Exchange | None = None
-        name = ""
+        name: str = ""
         while row < end:
-            message = rows.message(row)
+            message: Message = rows.message(row)
             if exchange is None or message.exchange != name:
                 self._count(name, count)
                 count = 0
@@ -65,8 +66,8 @@ class Routed:
                 exchange = self.plain.get(name)
             if exchange is None or rows.properties.suspect:
                 break
-            found = router.route(exchange, message)
-            behind = row + 1
+            found: tuple[Queue, ...] = router.route(exchange, message)
+            behind: isize = row + 1
             # Rows that differ in their bodies only go the same way, if the routing key alone
             # decides.
             if found and router.same_for(exchange, message.routing_key):
@@ -84,12 +85,12 @@ class Routed:
         self._count(name, count)
         return row
 
-    def _count(self, name: str, count: int) -> int:
+    def _count(self, name: str, count: isize) -> Done:
         if count:
             self.counts[name] = self.counts.get(name, 0) + count
         return 0
 
-    def put(self, message: Message, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+    def put(self, message: Message, queues: tuple[Queue, ...]) -> C[tuple[Queue, ...]]:
         """Append a message to these queues, or note that it is unroutable.
 
         Returns:
@@ -100,6 +101,7 @@ class Routed:
             queues = self._stage_feedback(message, queues)
         if not queues:
             self.lost.append(message)
+        queue: Queue
         for queue in queues:
             # A batch takes many turns: a queue may be deleted after a row was routed to it.
             if queue.deleted:
@@ -107,13 +109,13 @@ class Routed:
             if not queue.staging:
                 self._begin_batch(queue)
             if self._incoming:
-                incoming = self._incoming.get(queue)
+                incoming: Incoming | None = self._incoming.get(queue)
                 if incoming is not None:
                     incoming.add(len(message.body))
             queue.stage(message)
         return queues
 
-    def _stage_feedback(self, message: Message, queues: tuple[Queue, ...]) -> tuple[Queue, ...]:
+    def _stage_feedback(self, message: Message, queues: tuple[Queue, ...]) -> C[tuple[Queue, ...]]:
         """Have exchanges hear of a row at the end of the batch; return its queues."""
         queues = routed_now(message, queues, self._staged)
         for feedback in feedback_of(message):
@@ -123,8 +125,8 @@ class Routed:
         return queues
 
     def _put_rows(
-        self, rows: Rows, first: int, end: int, like: Message, queues: tuple[Queue, ...]
-    ) -> int:
+        self, rows: Rows, first: isize, end: isize, like: Message, queues: tuple[Queue, ...]
+    ) -> Done:
         """Append rows that differ in their bodies only to these queues.
 
         Args:
@@ -134,20 +136,21 @@ class Routed:
             like: the message of the first row.
             queues: the queues that all of the rows are routed to.
         """
+        queue: Queue
         for queue in queues:
             if queue.deleted:
                 continue
             if not queue.staging:
                 self._begin_batch(queue)
             if self._incoming:
-                incoming = self._incoming.get(queue)
+                incoming: Incoming | None = self._incoming.get(queue)
                 if incoming is not None:
                     last = rows.body_bytes(end - 1, end)
                     incoming.add_rows(end - first, rows.body_bytes(first, end), last)
             queue.stage_rows(rows, first, end, like)
         return 0
 
-    def _begin_batch(self, queue: Queue) -> int:
+    def _begin_batch(self, queue: Queue) -> Done:
         queue.begin_batch()
         self.queues.append(queue)
         if queue.may_refuse():
@@ -160,23 +163,25 @@ class Routed:
             queue.deleted or queue.has_room(incoming) for queue, incoming in self._incoming.items()
         )
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> Done:
         """Commit the batch: make its rows ready in all queues."""
         queues, self.queues = self.queues, []
+        queue: Queue
         for queue in queues:
             if not queue.deleted:
                 queue.commit_batch()
         return self._end_feedback(True)
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> Done:
         """Roll back the batch: remove its rows from all queues."""
         queues, self.queues = self.queues, []
+        queue: Queue
         for queue in queues:
             if not queue.deleted:
                 queue.roll_back_batch()
         return self._end_feedback(False)
 
-    def _end_feedback(self, committed: bool) -> int:
+    def _end_feedback(self, committed: bool) -> Done:
         """Tell exchanges what has become of their rows."""
         ended, self._staged = self._staged, {}
         for feedback, message in ended.values():

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Cdef, Done, Py, i32, i64, isize
 from harebell.base.counters import Counters
 from harebell.base.histogram import Histogram
 from harebell.base.message import Message
@@ -101,37 +102,37 @@ class Queue:
         self.owner = owner
         self.arguments = arguments or {}
         # Type of the elements: `Binding`, which imports this module.
-        self.bound: dict[Any, Any] | None = None
+        self.bound: Py[dict[Any, Any] | None] = None
         self.itself: tuple[Queue, ...] = (self,)
         self.consumers = Consumers()
         self.browsers: Sequence[Consumer] = ()
         self.had_consumers = False
-        self.step = 1
-        self.unacked = 0
-        self.leased = 0
+        self.step: i64 = 1
+        self.unacked: i64 = 0
+        self.leased: i64 = 0
         self.leases: Any = None
         self.counters = Counters()
         # What `counters.publish` was when messages began to arrive from `source`.
         self.source: str | None = None
-        self._since = 0
+        self._since: i64 = 0
         self._sources: dict[str, int] | None = None
         self.stays = False
         self.deleted = False
         self.staging = False
         self.kind = ""
         self.ticks = False
-        self.work = _NO_WORK
+        self.work: Work = _NO_WORK
         # Whether `drain` goes on in a later turn.
         self._put_off = False
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Message) -> i32:
         """Deliver a message to a ready consumer, or append it to the log.
 
         Returns ACCEPTED or REJECTED, or PENDING if the confirm has to wait for the disk.
         """
         raise NotImplementedError
 
-    def publish_once(self, message: Message) -> int:
+    def publish_once(self, message: Message) -> Cdef[i32]:
         """Publish a message, and tell the exchanges that keep it or its value."""
         carried = feedback_of(message)
         # Otherwise `publish` would call this method again.
@@ -144,8 +145,11 @@ class Queue:
         set_feedback(message, carried)
         return outcome
 
-    def count_delivery(self, consumer: Consumer, redelivered: bool) -> int:
+    def count_delivery(self, consumer: Consumer, redelivered: bool) -> Done:
         """Count a delivery: for the queue, for the channel, and for both together."""
+        mine: Counters
+        theirs: Counters
+        both: Counters
         mine, theirs, both = self.counters, consumer.counters, consumer.details
         if consumer.no_ack:
             mine.deliver_no_ack += 1
@@ -161,7 +165,7 @@ class Queue:
             both.redeliver += 1
         return 0
 
-    def arrives_from(self, exchange: str) -> int:
+    def arrives_from(self, exchange: str) -> Done:
         """Count the messages that arrive from now on for another exchange.
 
         What came from the exchange before is the difference of `counters.publish`, so a message
@@ -197,15 +201,15 @@ class Queue:
             arrivals[self.source] = arrivals.get(self.source, 0) + arrived
         return arrivals
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Hide new messages until `commit_batch` or `roll_back_batch`."""
         raise NotImplementedError
 
-    def stage(self, message: Message) -> int:
+    def stage(self, message: Message) -> i32:
         """Append a row of the batch."""
         raise NotImplementedError
 
-    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def stage_rows(self, rows: Rows, first: isize, end: isize, like: Message) -> i32:
         """Append rows of the batch that differ in their bodies only.
 
         Args:
@@ -216,17 +220,17 @@ class Queue:
         """
         return self._stage_each(rows, first, end, like)
 
-    def _stage_each(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def _stage_each(self, rows: Rows, first: isize, end: isize, like: Message) -> Done:
         self.stage(like)
         for row in range(first + 1, end):
             self.stage(rows.message(row))
         return 0
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> Done:
         """Make the hidden messages ready."""
         raise NotImplementedError
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> Done:
         """Remove the rows of the batch, and make the other hidden messages ready."""
         raise NotImplementedError
 
@@ -339,7 +343,7 @@ class Queue:
     def committed(self) -> None:
         """Continue after a commit that the queue waited for."""
 
-    def admit(self, message: Message) -> int:
+    def admit(self, message: Message) -> i32:
         """Take a message for which room is reserved; as `publish`, but never REJECTED."""
         return self.publish(message)
 
@@ -347,7 +351,7 @@ class Queue:
         """Take a message that would be lost if it were refused; as `publish`."""
         return self.publish(message)
 
-    def withhold(self, position: int) -> bool:
+    def withhold(self, position: i64) -> C[bool]:
         """After a restart, take a message out of what is ready; False if it is not there.
 
         Called before `configure`, for acknowledgements of a prepared distributed transaction; the
@@ -355,7 +359,7 @@ class Queue:
         """
         return False
 
-    def ready_count(self) -> int:
+    def ready_count(self) -> i64:
         """Return how many messages are ready."""
         raise NotImplementedError
 
@@ -394,26 +398,27 @@ class Queue:
         """Return a delivered message that is not settled; None if it cannot be read again."""
         return None
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Remove a delivered message for good."""
         raise NotImplementedError
 
-    def settle_some(self, position: int, count: int) -> int:
+    def settle_some(self, position: i64, count: i64) -> Done:
         """Remove delivered messages for good, whose positions are `step` apart.
 
         Args:
             position: the position of the first.
             count: how many.
         """
+        index: i64
         for index in range(count):
             self.settle(position + index * self.step)
         return 0
 
-    def requeue(self, position: int) -> int:
+    def requeue(self, position: i64) -> Done:
         """Make a delivered message ready again, as redelivered."""
         raise NotImplementedError
 
-    def requeue_returned(self, position: int) -> int:
+    def requeue_returned(self, position: i64) -> Done:
         """Requeue a message that the client returned (basic.nack, basic.reject with requeue)."""
         return self.requeue(position)
 
@@ -426,7 +431,7 @@ class Queue:
         """
         return self.requeue(position)
 
-    def time_out(self, position: int) -> int:
+    def time_out(self, position: i64) -> Done:
         """Requeue a delivered message that was not acknowledged in time."""
         return self.requeue(position)
 
@@ -442,15 +447,15 @@ class Queue:
         """Deliver messages that wait for their retry now; return how many."""
         return 0
 
-    def reject(self, position: int) -> int:
+    def reject(self, position: i64) -> Done:
         """Dead-letter or remove a delivered message that the consumer rejected."""
         raise NotImplementedError
 
-    def drain(self) -> int:
+    def drain(self) -> Done:
         """Deliver ready messages to ready consumers until either is used up."""
         raise NotImplementedError
 
-    def drain_later(self) -> int:
+    def drain_later(self) -> Done:
         """Drain in the next turn: the work budget of this one is used up."""
         if not self._put_off:
             self._put_off = True
@@ -463,7 +468,7 @@ class Queue:
             self.drain()
         return True
 
-    def serve(self, consumer: Consumer | None) -> int:
+    def serve(self, consumer: Consumer | None) -> Done:
         """Deliver to consumers, after one of them got credit.
 
         Args:
@@ -471,7 +476,7 @@ class Queue:
         """
         return self.drain()
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> i32:
         """Add what was settled to the next commit.
 
         Return PENDING if the caller has to wait for it, ACCEPTED if nothing is durable.

@@ -16,10 +16,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.histogram import Histogram
 from harebell.base.message import FAMILY_FILE, PERSISTENT, Message
-from harebell.base.ports import Commit, Log
-from harebell.kernels.batches import BatchBuilder
+from harebell.base.ports import Commit
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
@@ -49,7 +49,6 @@ from harebell.model.queue.features.ready_bytes import add_ready_bytes_at, subtra
 from harebell.model.queue.features.retry_delays import Retry, Rules
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
-from harebell.model.queue.position_range import MessageRange
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
@@ -59,13 +58,13 @@ if TYPE_CHECKING:
 NO_POSITION = -1
 LINGER = "qpid.auto_delete_timeout"
 """Argument of AMQP 0-10: seconds until an unused auto-delete queue is deleted."""
-_NO_POSITION = NO_POSITION
-_ACCEPTED = ACCEPTED
-_PENDING = PENDING
-_FULL = FULL
-_PERSISTENT = PERSISTENT
-_FILE = FAMILY_FILE
-_AHEAD = AHEAD_MESSAGES
+_NO_POSITION: i64 = NO_POSITION
+_ACCEPTED: i32 = ACCEPTED
+_PENDING: i32 = PENDING
+_FULL: i32 = FULL
+_PERSISTENT: i32 = PERSISTENT
+_FILE: i32 = FAMILY_FILE
+_AHEAD: i64 = AHEAD_MESSAGES
 _MS = 1000
 
 
@@ -103,7 +102,7 @@ class MessageQueue(QueueInternals):
         self._dispatch = None if self.keyed is None else KeyDispatch(self, self.keyed)
         self._browsing: Browsing | None = None
         self._batch: OpenBatch | None = None
-        self._claims: Claims | None = None
+        self._claims: Py[Claims | None] = None
         self._expires: QueueExpiry | None = None
         self._linger: QueueExpiry | None = None
         alternate = self.arguments.get(ALTERNATE)
@@ -167,7 +166,7 @@ class MessageQueue(QueueInternals):
                 self.retry.restore()
         self._restored = False
 
-    def with_expiry(self) -> Expiry:
+    def with_expiry(self) -> C[Expiry]:
         """Return the part that expires messages, made on first use."""
         if self.expiry is None:
             self.expiry = Expiry(self)
@@ -175,7 +174,7 @@ class MessageQueue(QueueInternals):
 
     # --- publish --------------------------------------------------------------------------------
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Message) -> i32:
         """Deliver a message to a ready consumer, or append it to the ready messages."""
         if message.once is not None:
             return self.publish_once(message)
@@ -203,7 +202,7 @@ class MessageQueue(QueueInternals):
         # Behind ready messages it has to wait (AMQP 0-9-1 4.7). With ordering keys `deal` chooses
         # the consumer: another one may hold the key.
         if order.count == 0 and self.consumers.count and self.keyed is None:
-            consumer = self.consumers.pick()
+            consumer: Consumer | None = self.consumers.pick()
             if consumer is not None:
                 if consumer.no_ack:
                     # The delivery settles it, so it is never written, and is confirmed at once.
@@ -211,7 +210,7 @@ class MessageQueue(QueueInternals):
                     consumer.deliver(message, _NO_POSITION, False)
                     return _ACCEPTED
                 self.note_kept(message)
-                position = order.deliver_direct(message)
+                position: i64 = order.deliver_direct(message)
                 self.unacked += 1
                 if message.due:
                     # The delivery may be requeued, and expire then.
@@ -247,19 +246,19 @@ class MessageQueue(QueueInternals):
             return 0, 0
         return batch.count, batch.byte_count
 
-    def note_kept(self, message: Message) -> int:
+    def note_kept(self, message: Message) -> Done:
         """Note a message that the order appends next: deduplication stores its position."""
         if self.deduplication is not None:
             self.deduplication.keeps(message)
         return 0
 
-    def outcome(self, message: Message) -> int:
+    def outcome(self, message: Message) -> i32:
         """Return PENDING if a kept message has to be on disk first, else ACCEPTED."""
         if self.durable and (message.delivery_mode == _PERSISTENT or self._keeps_all):
             return _PENDING
         return _ACCEPTED
 
-    def _publish_local(self, message: Message) -> int:
+    def _publish_local(self, message: Message) -> i32:
         """Publish a message that a no-local consumer of the same connection must not get."""
         local = self.no_local
         if local is None or local.lost(message.origin):
@@ -280,34 +279,34 @@ class MessageQueue(QueueInternals):
 
     # --- a staged batch -------------------------------------------------------------------------
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Hide new messages until the batch ends."""
         self.staging = True
         self._batch = OpenBatch(self)
         return 0
 
-    def stage(self, message: Message) -> int:
+    def stage(self, message: Message) -> i32:
         """Append a row of the batch, even to a full queue: the caller has checked `has_room`."""
         batch = self._batch
         assert batch is not None, "rows are staged while a batch is open"
         return batch.stage(message)
 
-    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def stage_rows(self, rows: Rows, first: isize, end: isize, like: Message) -> i32:
         """Append rows of the batch that differ in their bodies only."""
         batch = self._batch
         if batch is None or batch.rows_differ(like):
             return self._stage_each(rows, first, end, like)
         return batch.stage_rows(rows, first, end, like)
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> Done:
         """Make the hidden messages ready."""
         return self._end_batch(False)
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> Done:
         """Settle the rows of the batch, and make the other hidden messages ready."""
         return self._end_batch(True)
 
-    def _end_batch(self, roll_back: bool) -> int:
+    def _end_batch(self, roll_back: bool) -> Done:
         batch = self._batch
         if batch is None or self.deleted:
             return 0
@@ -317,7 +316,7 @@ class MessageQueue(QueueInternals):
 
     # --- deliver --------------------------------------------------------------------------------
 
-    def drain(self) -> int:
+    def drain(self) -> Done:
         """Deliver ready messages to ready consumers, then show them to browsers."""
         if self._dispatch is not None:
             self._dispatch.drain()
@@ -331,7 +330,7 @@ class MessageQueue(QueueInternals):
             self._browsing.show_all()
         return 0
 
-    def serve(self, consumer: Consumer | None) -> int:
+    def serve(self, consumer: Consumer | None) -> Done:
         """Deliver ready messages to a consumer that got credit, then to others."""
         # None of the others was ready before, so all may be asked after it, and not before each of
         # its messages: there may be thousands. Its prefetch limits what it gets before them.
@@ -343,7 +342,7 @@ class MessageQueue(QueueInternals):
             self._credited = None
         return 0
 
-    def _deliver_ready(self) -> int:
+    def _deliver_ready(self) -> Done:
         order = self.order
         while True:
             if self.no_local is not None:
@@ -354,7 +353,7 @@ class MessageQueue(QueueInternals):
                 # Reading it at once would stop the broker; the messages behind it have to wait.
                 self._fetch_next()
                 break
-            consumer = self._credited
+            consumer: Consumer | None = self._credited
             if consumer is None or not consumer.ready():
                 self._credited = None
                 consumer = self.consumers.pick()
@@ -367,7 +366,7 @@ class MessageQueue(QueueInternals):
                 break
         return 0
 
-    def _fetch_next(self) -> int:
+    def _fetch_next(self) -> Done:
         """Start to read a large message in slices if a consumer is ready; then call `drain`."""
         if not self._fetching and self.consumers.any_ready():
             self._fetching = True
@@ -380,16 +379,16 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             self.drain()
 
-    def _deliver_next(self, consumer: Consumer) -> int:
+    def _deliver_next(self, consumer: Consumer) -> Done:
         """Deliver the next ready message to the next ready consumer."""
         order = self.order
-        message = order.take()
+        message: Message | None = order.take()
         if message is None:
             return 0
         if self.limits is not None:
             subtract_ready_bytes(self, message)
-        position = order.position
-        redelivered = order.redelivered
+        position: i64 = order.position
+        redelivered: bool = order.redelivered
         # The timer may be late, but an expired message is never delivered.
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
@@ -412,7 +411,7 @@ class MessageQueue(QueueInternals):
             consumer.deliver(message, position, redelivered)
         return 0
 
-    def prepare_take(self) -> int:
+    def prepare_take(self) -> Done:
         """Remove expired messages before the next message is read."""
         if self._expires is not None:
             # basic.get and a claim are a use of the queue, as in RabbitMQ.
@@ -451,26 +450,6 @@ class MessageQueue(QueueInternals):
             check_head(self)
         return message, position, redelivered
 
-    def head(self) -> Message | None:
-        """Return the next ready message, which stays ready."""
-        return self.order.peek() if self.order.count > 0 else None
-
-    def first(self) -> Message | None:
-        """Return the message that is delivered next; it stays ready."""
-        return self.order.peek()
-
-    def heads_by_log(self) -> list[tuple[Log, int]]:
-        """Return each log that has ready messages, with the position of the oldest of them."""
-        return [] if self.deleted else self.order.heads_by_log()
-
-    def time_of(self, position: int) -> int:
-        """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
-        return 0 if self.deleted else self.order.time_of(position)
-
-    def delivered(self, position: int) -> Message | None:
-        """Return a delivered message that is not settled."""
-        return None if self.deleted else self.order.read(position)
-
     def acquire(self, position: int, consumer: Consumer) -> bool:
         """Take a message that a browser was shown; False if it is no longer ready."""
         if self.deleted or not self.order.acquire(position, consumer):
@@ -490,22 +469,14 @@ class MessageQueue(QueueInternals):
             self.with_expiry().active = True
         return True
 
-    def ready_count(self) -> int:
+    def ready_count(self) -> i64:
         """Return how many messages are ready, those put aside by no-local included."""
         count = self.order.count
         return count if self.no_local is None else count + len(self.no_local)
 
-    def byte_count(self) -> int:
-        """Return the bytes of its logs, or of its ready messages where they are counted."""
-        # The count leaves out deliveries, so it is the whole queue only while there are none.
-        if self.limits is not None and self.limits.counts and not self.unacked:
-            return self.limits.byte_count
-        logs = [order.log for _, order in self.order.levels()]
-        return sum([log.byte_count() for log in logs if log is not None])
-
     # --- settle, requeue, reject ----------------------------------------------------------------
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Remove a delivered message for good."""
         if not self.deleted:
             if self.keyed is not None:
@@ -516,7 +487,7 @@ class MessageQueue(QueueInternals):
             self.order.settle(position)
         return 0
 
-    def settle_some(self, position: int, count: int) -> int:
+    def settle_some(self, position: i64, count: i64) -> Done:
         """Remove delivered messages for good, whose positions are `step` apart."""
         if self.keyed is not None or self.failures is not None or self.step > 1:
             return Queue.settle_some(self, position, count)
@@ -529,24 +500,24 @@ class MessageQueue(QueueInternals):
         """Return the failed deliveries of messages that have left; None if they are not counted."""
         return None if self.failures is None else self.failures.histogram()
 
-    def requeue(self, position: int) -> int:
+    def requeue(self, position: i64) -> Done:
         """Requeue a message whose delivery failed; the caller drains afterwards."""
         return self._requeue(position, True)
 
-    def requeue_returned(self, position: int) -> int:
+    def requeue_returned(self, position: i64) -> Done:
         """Requeue a message that the client returned; the caller drains afterwards."""
         return self._requeue(position, False)
 
-    def _requeue(self, position: int, failed: bool) -> int:
+    def _requeue(self, position: i64, failed: bool) -> Done:
         if self.deleted:
             return 0
-        quorum = self.quorum
+        quorum: Quorum | None = self.quorum
         if quorum is None:
             return self.requeue_uncounted(position, True)
         self.unacked -= 1
         return quorum.requeue(position, failed)
 
-    def requeue_uncounted(self, position: int, redelivered: bool) -> int:
+    def requeue_uncounted(self, position: i64, redelivered: bool) -> Done:
         """Requeue a message without counting a failed delivery; the caller drains afterwards.
 
         Args:
@@ -560,7 +531,7 @@ class MessageQueue(QueueInternals):
         # Limits do not count deliveries, so the queue may be over them now.
         return check_limits(self)
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         """Make a message ready again in its place: requeued, after its retry delay, or put aside.
 
         RabbitMQ returns a message to its place, too. AMQP 0-9-1 4.7 allows that later messages were
@@ -575,7 +546,7 @@ class MessageQueue(QueueInternals):
             add_ready_bytes_at(self, position)
         return 0
 
-    def reject(self, position: int) -> int:
+    def reject(self, position: i64) -> Done:
         """Retry a rejected message later, or send it to its alternate or dead-letter exchange."""
         if self.deleted:
             return 0
@@ -596,14 +567,14 @@ class MessageQueue(QueueInternals):
             self.dead_letter(position, REJECTED)
         return 0
 
-    def time_out(self, position: int) -> int:
+    def time_out(self, position: i64) -> Done:
         """Take back a message that was not acknowledged in time: retry it later, or requeue it."""
         # A consumer that hangs may have failed on this message: the delays apply.
         if self.retry is not None and self.retry.rules.delays:
             return self.reject(position)
         return self.requeue(position)
 
-    def pause(self, position: int) -> int:
+    def pause(self, position: i64) -> Done:
         """Block the ordering key of a message that waits for its retry."""
         if self.keyed is not None:
             self.keyed.keys.pause(position)
@@ -617,7 +588,7 @@ class MessageQueue(QueueInternals):
         """Deliver messages that wait for their retry now; return how many."""
         return self.retry.release_all() if self.retry is not None else 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> i32:
         """Add what was settled to the next commit."""
         if not self.durable or self.deleted:
             return _ACCEPTED
@@ -630,13 +601,13 @@ class MessageQueue(QueueInternals):
         """Remove expired messages at the head, and set the timer for the new head."""
         expire_heads(self)
 
-    def dead_letter(self, position: int, reason: str) -> int:
+    def dead_letter(self, position: i64, reason: str) -> Done:
         """Remove a message for a reason that dead-lettering knows."""
-        quorum = self.quorum
+        quorum: Quorum | None = self.quorum
         if quorum is not None:
             return quorum.dead_letter(position, reason)
         if self.dead_letters is not None:
-            message = self.order.read(position)
+            message: Message | None = self.order.read(position)
             if message is not None:
                 self.dead_letters.send(message, reason)
         self.order.settle(position)
@@ -644,7 +615,7 @@ class MessageQueue(QueueInternals):
 
     # --- distributed transactions ---------------------------------------------------------------
 
-    def admit(self, message: Message) -> int:
+    def admit(self, message: Message) -> i32:
         """Publish a message of a prepared transaction, even if the queue is full."""
         limits = self.limits
         if limits is None:
@@ -656,14 +627,14 @@ class MessageQueue(QueueInternals):
         finally:
             limits.reserved = False
 
-    def withhold(self, position: int) -> bool:
+    def withhold(self, position: i64) -> C[bool]:
         """After a restart, withhold a message that a prepared transaction acknowledged."""
         if self.order.read(position) is None or not self.order.hold(position):
             return False
         self.unacked += 1
         return True
 
-    # --- leases, ranges -------------------------------------------------------------------------
+    # --- leases ---------------------------------------------------------------------------------
 
     def check_lease(self) -> None:
         """Refuse leases on a queue with a single active consumer."""
@@ -679,14 +650,6 @@ class MessageQueue(QueueInternals):
         if self._claims is None:
             self._claims = Claims(self)
         return self._claims
-
-    def span(self, moment: int) -> MessageRange:
-        """Return the range of the messages."""
-        return self.order.span(moment)
-
-    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
-        """Make rows of messages, delivered or not."""
-        return self.order.append_to(first, end, into)
 
     # --- browse and remove by position ----------------------------------------------------------
 

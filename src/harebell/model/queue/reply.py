@@ -10,6 +10,7 @@ is not listed, and its name cannot be guessed.
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import ACCEPTED, Queue
@@ -33,19 +34,19 @@ class ReplyQueue(Queue):
         super().__init__(name, vhost)
         self.kind = "direct-reply-to"
         self._replies = replies
-        self._staged: list[Message] = []
+        self._staged: C[list[Message]] = []
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Keep the replies of a batch until it ends; other replies are delivered at once."""
         self.staging = True
         return 0
 
-    def stage(self, message: Message) -> int:
+    def stage(self, message: Message) -> i32:
         """Keep a reply of a batch."""
         self._staged.append(message)
         return ACCEPTED
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> Done:
         """Deliver the replies of the batch."""
         self.staging = False
         staged, self._staged = self._staged, []
@@ -53,12 +54,12 @@ class ReplyQueue(Queue):
             self.publish(message)
         return 0
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> Done:
         """Drop the replies of the batch."""
         self._staged = []
         return self.commit_batch()
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Message) -> i32:
         """Deliver a reply to the requester, or drop it."""
         for consumer in self.consumers:
             # As in RabbitMQ a reply is never kept: the responder must not fill the broker's memory.
@@ -67,11 +68,11 @@ class ReplyQueue(Queue):
                 consumer.deliver(message, -1, False)
         return ACCEPTED
 
-    def ready_count(self) -> int:
+    def ready_count(self) -> i64:
         """Return 0: nothing is kept."""
         return 0
 
-    def drain(self) -> int:
+    def drain(self) -> Done:
         """Do nothing: nothing is kept."""
         return 0
 

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Cpdef, Done, Py, i32, i64, isize
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Message, copy_message
@@ -56,14 +57,14 @@ if TYPE_CHECKING:
     from harebell.model.queue.browse import BrowseCursor, Start
 
 KIND = "stream"
-_SHIFT = 16
-_TAG = (1 << _SHIFT) - 1
-_SCAN = STREAM_SCAN_MESSAGES
-_PENDING = PENDING
-_ACCEPTED = ACCEPTED
-_FILTER_NAME = FILTER_VALUE.encode()
-_RECENT = STREAM_RECENT_MESSAGES - 1
-_RECENT_BYTES = STREAM_RECENT_BODY_BYTES
+_SHIFT: i32 = 16
+_TAG: i64 = (1 << _SHIFT) - 1
+_SCAN: i32 = STREAM_SCAN_MESSAGES
+_PENDING: i32 = PENDING
+_ACCEPTED: i32 = ACCEPTED
+_FILTER_NAME: C[bytes] = FILTER_VALUE.encode()
+_RECENT: i32 = STREAM_RECENT_MESSAGES - 1
+_RECENT_BYTES: isize = STREAM_RECENT_BODY_BYTES
 
 
 class Cursor:
@@ -81,22 +82,20 @@ class Cursor:
         index: its index among the cursors of the stream.
     """
 
-    __slots__ = ("consumer", "index", "number", "position", "skipped", "unfiltered", "values")
-
     def __init__(
         self,
         consumer: Consumer,
-        position: int,
+        position: i64,
         values: frozenset[str] | None,
         unfiltered: bool,
-        number: int,
+        number: i32,
     ) -> None:
         self.consumer = consumer
         self.position = position
         self.values = values
         self.unfiltered = unfiltered
         self.number = number
-        self.index = 0
+        self.index: isize = 0
         self.skipped = Skipped() if consumer.excluded else None
 
 
@@ -120,7 +119,7 @@ class StreamQueue(Queue):
         log: Log,
         commit: Commit,
         tracking: Tracking,
-        segment_bytes: int,
+        segment_bytes: i64,
         **options: Any,
     ) -> None:
         super().__init__(name, vhost, **options)
@@ -132,26 +131,27 @@ class StreamQueue(Queue):
         self._tracking = tracking
         self._declared_bytes = segment_bytes
         self._segment_bytes = segment_bytes
-        self._max_bytes = 0
-        self._max_age = 0
+        self._max_bytes: i64 = 0
+        self._max_age: i64 = 0
         self._tier = ""
-        self._grown = 0
+        self._grown: i64 = 0
         # The ends of the log on disk, and of the visible log, which has no rows of an open batch.
-        self._safe = self._visible = log.end()
-        self._barrier = -1
+        self._safe: i64 = log.end()
+        self._visible: i64 = self._safe
+        self._barrier: i64 = -1
         self._staged: list[int] = []
-        self._ticket = 0
-        self._reached = 0
+        self._ticket: i64 = 0
+        self._reached: i64 = 0
         self._flying: list[tuple[int, int]] = []
         self._cursors: list[Cursor] = []
         self._cursor_of: dict[Consumer, Cursor] = {}
-        self._next = 0
+        self._next: isize = 0
         self._shared = False
-        self._locals = 0
+        self._locals: i32 = 0
         self._recent: list[Message | None] = []
         self._context: QueueContext | None = None
         self._editor: Editor | None = None
-        self._clock = Clock()
+        self._clock: Py[Clock] = Clock()
         self._expires: QueueExpiry | None = None
 
     def join(self, context: QueueContext) -> None:
@@ -189,24 +189,24 @@ class StreamQueue(Queue):
 
     # --- messages in ----------------------------------------------------------------------------
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Message) -> i32:
         """Append a message. Consumers get it when it is on disk."""
         if message.once is not None:
             return self.publish_once(message)
         if message.exchange is not self.source:
             self.arrives_from(message.exchange)
         self.counters.publish += 1
-        position = self._log.append(message)
+        position: i64 = self._log.append(message)
         if self._locals and message.origin:
             self._note_origin(position, message.origin)
         return self._appended(position + 1, len(message.body) + len(message.raw))
 
-    def _appended(self, end: int, byte_count: int) -> int:
+    def _appended(self, end: i64, byte_count: i64) -> i32:
         """Show what was appended up to a position, or wait for its commit."""
         self._grown += byte_count
         if self._grown >= self._segment_bytes:
             self._retain()
-        ticket = self._commit.ticket
+        ticket: i64 = self._commit.ticket
         if self._commit.done >= ticket:
             # A log in memory is never committed, so the message is visible at once.
             self._show(end)
@@ -219,7 +219,7 @@ class StreamQueue(Queue):
         self._reached = end
         return _PENDING
 
-    def _show(self, end: int) -> int:
+    def _show(self, end: i64) -> Done:
         """Make the messages below a position visible: they are on disk."""
         self._safe = end
         self._visible = end if self._barrier < 0 else min(end, self._barrier)
@@ -227,41 +227,41 @@ class StreamQueue(Queue):
 
     # --- the rows of a batch (see staging.py) -----------------------------------------------------
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Hide messages that are appended from now on."""
         self.staging = True
         self._barrier = self._log.end()
         return 0
 
-    def stage(self, message: Message) -> int:
+    def stage(self, message: Message) -> i32:
         """Append a row of the batch."""
         self._note_rows(1)
         return self.publish(message)
 
-    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def stage_rows(self, rows: Rows, first: isize, end: isize, like: Message) -> i32:
         """Append rows of the batch that differ in their bodies only."""
         if like.origin:
             # `publish` notes each of them for no-local consumers.
             return self._stage_each(rows, first, end, like)
-        count = end - first
+        count: i64 = end - first
         self._note_rows(count)
         if like.exchange is not self.source:
             self.arrives_from(like.exchange)
         self.counters.publish += count
-        behind = self._log.append_rows(rows, first, end, like) + count
+        behind: i64 = self._log.append_rows(rows, first, end, like) + count
         return self._appended(behind, rows.body_bytes(first, end) + count * len(like.raw))
 
-    def _note_rows(self, count: int) -> int:
+    def _note_rows(self, count: i64) -> Done:
         """Note that the next positions are rows of the batch."""
-        position = self._log.end()
-        staged = self._staged
+        position: i64 = self._log.end()
+        staged: list[int] = self._staged
         if staged and staged[-1] == position:
             staged[-1] = position + count
         else:
             staged += (position, position + count)
         return 0
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> Done:
         """Make the rows of the batch visible, as far as they are on disk."""
         self.staging = False
         self._barrier = -1
@@ -270,20 +270,21 @@ class StreamQueue(Queue):
         self.drain()
         return 0
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> Done:
         """Discard the rows of the batch: consumers skip their positions."""
         for first, end in zip(self._staged[::2], self._staged[1::2], strict=True):
             self._log.settle_range(first, end)
         return self.commit_batch()
 
-    def _note_origin(self, position: int, origin: int) -> int:
+    def _note_origin(self, position: i64, origin: i64) -> Done:
         """Note a message that no-local consumers of its connection must not get."""
+        cursor: Cursor
         for cursor in self._cursors:
             if cursor.skipped is not None and cursor.consumer.excluded == origin:
                 cursor.skipped.note(position)
         return 0
 
-    def _await(self, ticket: int) -> int:
+    def _await(self, ticket: i64) -> Done:
         """Wait for the next commit, if nothing of this queue waits for it yet."""
         # A commit may still be written while the next one gathers.
         if self._reached > self._safe:
@@ -310,7 +311,7 @@ class StreamQueue(Queue):
         self._retain()
         self._tracking.write()
 
-    def _retain(self) -> int:
+    def _retain(self) -> Cpdef[Done]:
         """Remove whole segments that exceed the size or age limit.
 
         With a tier only those whose messages it has: the offset that its consumer tag has
@@ -326,13 +327,13 @@ class StreamQueue(Queue):
             self._share()
         return 0
 
-    def _share_with(self, count: int) -> int:
+    def _share_with(self, count: isize) -> Done:
         """Adapt to the number of consumers."""
         if self._shared != (count > 1):
             self._share()
         return 0
 
-    def _share(self) -> int:
+    def _share(self) -> Cpdef[Done]:
         """Keep what one consumer has just read for the others, or drop all that was kept.
 
         Consumers read the same messages one after the other, and decoding a message from the bytes
@@ -342,7 +343,7 @@ class StreamQueue(Queue):
         self._recent = [None] * (_RECENT + 1) if self._shared else []
         return 0
 
-    def ready_count(self) -> int:
+    def ready_count(self) -> i64:
         """Return how many messages are kept."""
         if self._barrier < 0:
             return self._log.live()
@@ -358,15 +359,15 @@ class StreamQueue(Queue):
 
     # --- messages out ---------------------------------------------------------------------------
 
-    def drain(self) -> int:
+    def drain(self) -> Done:
         """Deliver new messages to the consumers that have credit, round robin."""
-        visible = self._visible
-        count = len(self._cursors)
+        visible: i64 = self._visible
+        count: isize = len(self._cursors)
         for _ in range(count):
             # `_next` outlives the turn: else the same consumers would always come first.
             if self._next >= count:
                 self._next = 0
-            cursor = self._cursors[self._next]
+            cursor: Cursor = self._cursors[self._next]
             self._next += 1
             if cursor.position < visible:
                 self._feed(cursor)
@@ -375,26 +376,26 @@ class StreamQueue(Queue):
                     break
         return 0
 
-    def serve(self, consumer: Consumer | None) -> int:
+    def serve(self, consumer: Consumer | None) -> Done:
         """Deliver to one consumer that got credit; the others are not affected."""
-        cursor = None if consumer is None else self._cursor_of.get(consumer)
+        cursor: Cursor | None = None if consumer is None else self._cursor_of.get(consumer)
         if cursor is not None and cursor.position < self._visible:
             self._feed(cursor)
         return 0
 
-    def _feed(self, cursor: Cursor) -> int:
+    def _feed(self, cursor: Cursor) -> Done:
         """Deliver to one consumer until its credit, the log or the work budget ends."""
-        consumer = cursor.consumer
-        position = cursor.position
-        visible = self._visible
-        passed = 0
+        consumer: Consumer = cursor.consumer
+        position: i64 = cursor.position
+        visible: i64 = self._visible
+        passed: i32 = 0
         while position < visible and consumer.ready():
             if cursor.skipped is not None:
-                behind = cursor.skipped.behind(position)
+                behind: i64 = cursor.skipped.behind(position)
                 if behind != position:
                     position = behind
                     continue
-            message = self._recent[position & _RECENT] if self._shared else None
+            message: Message | None = self._recent[position & _RECENT] if self._shared else None
             if message is None or message.offset != position:
                 if self._log.has_large and self._log.is_spilled(position):
                     # Reading it at once would stop the broker. Only this consumer waits.
@@ -430,7 +431,7 @@ class StreamQueue(Queue):
         cursor.position = position
         return 0
 
-    def _wants(self, cursor: Cursor, message: Message) -> bool:
+    def _wants(self, cursor: Cursor, message: Message) -> C[bool]:
         """True if the filter of a consumer lets a message through."""
         value: Any = None
         # For most messages without the header the encoded bytes tell; no decoding is needed.
@@ -440,7 +441,7 @@ class StreamQueue(Queue):
             return cursor.unfiltered
         return cursor.values is not None and value in cursor.values
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Give a consumer credit for another message, and track its offset."""
         if not self.deleted:
             self.unacked -= 1
@@ -448,25 +449,25 @@ class StreamQueue(Queue):
                 self._tracking.acknowledged(position & _TAG, position >> _SHIFT)
         return 0
 
-    def settle_some(self, position: int, count: int) -> int:
+    def settle_some(self, position: i64, count: i64) -> Done:
         """Give a consumer credit for several messages, and track the offset of the last."""
         if not self.deleted:
             self.unacked -= count - 1
             self.settle(position + (count - 1) * self.step)
         return 0
 
-    def reject(self, position: int) -> int:
+    def reject(self, position: i64) -> Done:
         """Treat a rejection as an acknowledgement, as RabbitMQ: a stream keeps its messages."""
         return self.settle(position)
 
-    def requeue(self, position: int) -> int:
+    def requeue(self, position: i64) -> Done:
         """Give the consumer credit again; nothing returns to a stream."""
         # The offset is not tracked: the consumer has not said that it is done with the message.
         if not self.deleted:
             self.unacked -= 1
         return 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> i32:
         """Return ACCEPTED: nothing is settled in a stream."""
         return ACCEPTED
 

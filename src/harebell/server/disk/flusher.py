@@ -22,8 +22,9 @@ import errno
 import os
 import time
 from collections.abc import Callable
-from typing import Protocol
+from typing import Annotated, Protocol
 
+from harebell.base.c_types import C, Cpdef, i32, i64
 from harebell.base.histogram import SYNC_SECONDS, Histogram
 from harebell.base.ports import Commit
 from harebell.front.common.blocked_publishers import DISK, FILES
@@ -103,7 +104,8 @@ class Flusher:
         remote: Remote | None = None,
     ) -> None:
         self._loop = loop
-        self._commit: Gathering = commit  # type: ignore[assignment]  # a store on disk has one
+        # A store on disk has one that gathers.
+        self._commit: Annotated[Gathering, "harebell.store.commit.GroupCommit"] = commit  # type: ignore[assignment]
         self._registry = registry
         self._gathered = gathered
         self._sync_in = sync_in
@@ -115,12 +117,12 @@ class Flusher:
         self._due = False
         self._late: asyncio.TimerHandle | None = None
         self._patience: asyncio.TimerHandle | None = None
-        self._expected = 0
-        self._worth_seconds = GATHER_SECONDS
+        self._expected: i64 = 0
+        self._worth_seconds: float = GATHER_SECONDS
         self._began = 0.0
         self._flying: Batch | None = None
-        self._ticks = 0
-        self._slow_ticks = round(SLOW_COMMIT_SECONDS / TICK_SECONDS)
+        self._ticks: i32 = 0
+        self._slow_ticks: i32 = round(SLOW_COMMIT_SECONDS / TICK_SECONDS)
         self._stalled = ""
         self._low = False
         self._over = False
@@ -134,14 +136,14 @@ class Flusher:
         self._swift: SyncThread | None = None
         self._direct: Direct | None = None
         self.syncs = Histogram(SYNC_SECONDS)
-        self.writes = 0
-        self.written = 0
+        self.writes: i64 = 0
+        self.written: i64 = 0
         with contextlib.suppress(OSError, AttributeError):
             # Without eventfd (it needs Linux), the Python thread does everything.
             self._swift = SyncThread()
             loop.add_reader(self._swift.fileno(), self._done_swiftly)
 
-    def look(self) -> None:
+    def look(self) -> C[None]:
         """Start or schedule a commit of what may have changed."""
         if self._flying is not None or self._due or self._over:
             return
@@ -217,7 +219,7 @@ class Flusher:
             if self._swift is not None:
                 self._swift.stop()
 
-    def _hand_over(self) -> None:
+    def _hand_over(self) -> Cpdef[None]:
         self._due = False
         for timer in (self._late, self._patience):
             if timer is not None:
@@ -232,13 +234,13 @@ class Flusher:
             if not (self._go_swiftly(self._flying) or self._go_remotely(self._flying)):
                 self._give(self._flying)
 
-    def _give(self, batch: Batch) -> None:
+    def _give(self, batch: Batch) -> Cpdef[None]:
         """Give a batch to the thread, and the connection of the store with it."""
         if self._remote is not None:
             self._remote.release()
         self._thread.give(batch)
 
-    def _go_swiftly(self, batch: Batch) -> bool:
+    def _go_swiftly(self, batch: Batch) -> C[bool]:
         """Give a batch to the sync thread, if it only writes and syncs."""
         if self._swift is None or self._stalled or self._sync_in() is not None:
             return False
@@ -272,7 +274,7 @@ class Flusher:
         self.written += sum([len(data) for _, data, _ in work.writes])
         self._performed(batch)
 
-    def _go_remotely(self, batch: Batch) -> bool:
+    def _go_remotely(self, batch: Batch) -> C[bool]:
         """Commit a batch in the event loop, if it is small and the thread has nothing to do."""
         if self._remote is None or self._stalled or self._upkeep is not None:
             return False
@@ -284,7 +286,7 @@ class Flusher:
             self.syncs.observe(time.monotonic() - self._began)
         self._performed(batch)
 
-    def _performed(self, batch: Batch) -> None:
+    def _performed(self, batch: Batch) -> Cpdef[None]:
         if self._over:
             return
         if batch.failed is not None:
@@ -325,14 +327,14 @@ class Flusher:
             self.look()
         self._sync_later()
 
-    def _tidy(self) -> None:
+    def _tidy(self) -> C[None]:
         """Let the thread do what no confirm waits for, before the next batch."""
         if self._remote is not None and self._upkeep is None:
             self._upkeep = self._remote.upkeep()
             if self._upkeep is not None:
                 self._give(self._upkeep)
 
-    def _sync_later(self) -> None:
+    def _sync_later(self) -> C[None]:
         """Schedule deferred syncs for the time when the first of them is due."""
         wait = self._sync_in()
         if wait is None:

@@ -15,10 +15,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from harebell.base.body_frames import BodyFrames
+from harebell.base.c_types import C, Cpdef, Py, i32, isize
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.peer import Peer, TlsSession
 from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.server.event_turns import EventTurns
 from harebell.server.limits import (
     FULL_READS_PER_TURN,
     PACE_READ_BYTES,
@@ -44,10 +46,10 @@ if TYPE_CHECKING:
     from harebell.server.net.tls import ServerTls
 
 _INT_BYTES = 4
-_OPEN = ConnectionState.OPEN
-_FULL_READ = READ_BUFFER_BYTES
-_PACED_READ = PACE_READ_BYTES
-_PIECE_BYTES = WRITE_PIECE_BYTES
+_OPEN: C[Any] = ConnectionState.OPEN
+_FULL_READ: isize = READ_BUFFER_BYTES
+_PACED_READ: isize = PACE_READ_BYTES
+_PIECE_BYTES: isize = WRITE_PIECE_BYTES
 
 
 class SocketEnd:
@@ -68,28 +70,6 @@ class SocketEnd:
         transport: None before the end of a TLS handshake.
     """
 
-    __slots__ = (
-        "_addresses",
-        "_app",
-        "_dialect",
-        "_ended",
-        "_ending",
-        "_full",
-        "_full_reads",
-        "_going_on",
-        "_peer",
-        "_plain",
-        "_reading",
-        "_rest",
-        "_resting",
-        "_securing",
-        "_tls",
-        "_turns",
-        "connection",
-        "recorder",
-        "transport",
-    )
-
     def __init__(
         self,
         app: App,
@@ -99,13 +79,13 @@ class SocketEnd:
         peer: Peer | None = None,
     ) -> None:
         self._app = app
-        self._turns = app.turns
+        self._turns: EventTurns = app.turns
         self._peer = peer
-        self._addresses = addresses
+        self._addresses: Py[tuple[tuple[Any, ...], tuple[Any, ...]] | None] = addresses
         self._tls = tls
-        self._dialect = dialect
+        self._dialect: Py[str] = dialect
         self._reading = True
-        self._full_reads = 0
+        self._full_reads: i32 = 0
         self._resting = False
         self._plain: socket.socket | None = None
         self._securing: asyncio.Task[None] | None = None
@@ -168,14 +148,14 @@ class SocketEnd:
         self._plain = sock
         self._securing = self._app.loop.create_task(self._shake_hands(sock))
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, sizehint: int) -> C[memoryview]:
         """Return the shared read buffer; its content is consumed before the next read."""
         connection = self.connection
         if connection is None:
             return self._turns.buffer(False, False)
         return self._turns.buffer(connection.state is _OPEN, connection.outruns)
 
-    def buffer_updated(self, nbytes: int) -> None:
+    def buffer_updated(self, nbytes: isize) -> C[None]:
         """Pass the bytes that were read to the connection."""
         connection = self.connection
         if connection is not None:
@@ -238,8 +218,9 @@ class SocketEnd:
 
     # --- called by the app ------------------------------------------------------------------------
 
-    def flush(self, now: float) -> None:
+    def flush(self, now: float) -> C[None]:
         """Write the output of the connection, then end it or adjust reading."""
+        connection: BaseConnection | None
         connection, transport = self.connection, self.transport
         if connection is None:
             return
@@ -353,12 +334,12 @@ class SocketEnd:
         finally:
             self._plain = None
 
-    def _unsent_bytes(self) -> int:
+    def _unsent_bytes(self) -> isize:
         assert self.transport is not None, "there was somewhere to write to"
         left = 0 if self._rest is None else self._rest.left
         return self.transport.get_write_buffer_size() + left
 
-    def _write_rest(self) -> None:
+    def _write_rest(self) -> C[None]:
         """Write a long output in pieces, because a transport copies what it cannot send.
 
         A peer that reads as fast as this writes would block the loop, so the pieces per turn are
@@ -385,7 +366,7 @@ class SocketEnd:
         if self.transport is not None and not self._full:
             self._go_on()
 
-    def _go_on(self) -> None:
+    def _go_on(self) -> Cpdef[None]:
         """Write more of a long output; after its end the connection may write again."""
         self._write_rest()
         connection = self.connection
@@ -394,7 +375,7 @@ class SocketEnd:
             connection.touch()
             self._app.flush_soon()
 
-    def _take_turns(self) -> None:
+    def _take_turns(self) -> C[None]:
         """Pause reading for a turn after several full reads, so that other sockets are read."""
         self._full_reads += 1
         if self._full_reads >= FULL_READS_PER_TURN:
@@ -403,7 +384,7 @@ class SocketEnd:
             self._adjust_reading()
             self._app.loop.call_soon(self._rested)
 
-    def _keep_pace(self) -> None:
+    def _keep_pace(self) -> C[None]:
         """Pause reading for a moment, in which consumers catch up with this publisher."""
         self._full_reads = 0
         self._resting = True
@@ -414,7 +395,8 @@ class SocketEnd:
         self._resting = False
         self._adjust_reading()
 
-    def _adjust_reading(self) -> None:
+    def _adjust_reading(self) -> C[None]:
+        connection: BaseConnection | None
         connection, transport = self.connection, self.transport
         if connection is None or transport is None or transport.is_closing():
             return

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.message import PERSISTENT, Message
 from harebell.kernels.limits import LARGE_RECORD_BYTES
-from harebell.kernels.records import STAGED
+from harebell.kernels.records import STAGED, RecordBuffer
 from harebell.kernels.rows import Rows
 from harebell.store.commit import GroupCommit, Part, Write
 from harebell.store.limits import STAGE_UNSYNCED_SEGMENTS, WRITE_EARLY_BYTES
@@ -23,11 +24,11 @@ if TYPE_CHECKING:
     from harebell.store.log.log_host import LogHost
     from harebell.store.recovery import RecoveredLog
 
-_PERSISTENT = PERSISTENT
-_EARLY = WRITE_EARLY_BYTES
-_EARLY_MAX = 2 * WRITE_EARLY_BYTES
-_STAGED = STAGED
-_LARGE = LARGE_RECORD_BYTES
+_PERSISTENT: i32 = PERSISTENT
+_EARLY: i64 = WRITE_EARLY_BYTES
+_EARLY_MAX: i64 = 2 * WRITE_EARLY_BYTES
+_STAGED: i32 = STAGED
+_LARGE: isize = LARGE_RECORD_BYTES
 _UNSYNCED_MAX = STAGE_UNSYNCED_SEGMENTS
 
 
@@ -41,28 +42,28 @@ class DurableLog(SegmentedLog):
         segment_bytes: the size of a segment.
     """
 
-    def __init__(self, store: LogHost, identity: str, keep_all: bool, segment_bytes: int) -> None:
+    def __init__(self, store: LogHost, identity: str, keep_all: bool, segment_bytes: i64) -> None:
         super().__init__(store, identity, f"queues/{identity}")
         self.dirty = False
         self._commit: GroupCommit = store.commit
         self._keep_all = keep_all
         self._limit = segment_bytes
         self._tail: Segment | None = None
-        self._seen = 0
+        self._seen: i64 = 0
         # The highest mark of delivered records that is in a file.
-        self._mark = 0
+        self._mark: i64 = 0
         self._settlements = SettlementBuffer()
         self._leaving: list[Segment] = []
         self._sealed: list[Segment] = []
         self._early: list[Segment] = []
-        self._early_from = _EARLY
+        self._early_from: i64 = _EARLY
         self._gone = False
         # Whether the next commit has the record of an orderly close.
         self._closing = False
         # The batch whose rows are being appended.
-        self._staging = 0
+        self._staging: i64 = 0
         # Bytes of its rows that no commit has taken, with the headers of segments between them.
-        self._row_bytes = 0
+        self._row_bytes: i64 = 0
         # Whether such a header raises the mark of positions that may have been delivered.
         self._marks = False
         # Segments with rows that were not synced.
@@ -70,24 +71,24 @@ class DurableLog(SegmentedLog):
 
     # --- per message ----------------------------------------------------------------------------
 
-    def append(self, message: Message) -> int:
+    def append(self, message: Message) -> i64:
         """Append a record; return its position."""
         tail = self._tail
         if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
             tail = self._next_segment()
-        keep = 1 if message.delivery_mode == _PERSISTENT or self._keep_all else 0
+        keep: i32 = 1 if message.delivery_mode == _PERSISTENT or self._keep_all else 0
         if keep and self._commit.staging:
             keep = self._stage()
-        position = self._end
-        now = self._clock.ms
+        position: i64 = self._end
+        now: i64 = self._clock.ms
         if len(message.body) >= _LARGE:
             tail = self._own_segment()
             self._add_large(tail, now, message, keep)
-        buffer = tail.buffer
-        before = buffer.size
+        buffer: RecordBuffer = tail.buffer
+        before: isize = buffer.size
         if tail.large is None:
             tail.positions.add(buffer.message(position, now, message, keep))
-        grown = buffer.size - before
+        grown: isize = buffer.size - before
         tail.newest = now
         tail.held += grown
         self._held += grown
@@ -109,28 +110,30 @@ class DurableLog(SegmentedLog):
             tail.exact = False
         return position
 
-    def append_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def append_rows(self, rows: Py[Rows], first: isize, end: isize, like: Message) -> i64:
         """Append records of rows that differ in their bodies only; return their first position."""
         if len(like.body) >= _LARGE:
             return self.append(like)
-        begin = self._end
-        keep = 1 if like.delivery_mode == _PERSISTENT or self._keep_all else 0
+        begin: i64 = self._end
+        keep: i32 = 1 if like.delivery_mode == _PERSISTENT or self._keep_all else 0
         if keep and self._commit.staging:
             keep = self._stage()
-        now = self._clock.ms
+        now: i64 = self._clock.ms
         while first < end:
             tail = self._tail
             if tail is None or tail.buffer.start + tail.buffer.size >= tail.limit:
                 tail = self._next_segment()
-            buffer = tail.buffer
-            before = buffer.size
-            limit = tail.limit - buffer.start
+            buffer: RecordBuffer = tail.buffer
+            before: isize = buffer.size
+            limit: i64 = tail.limit - buffer.start
             # Rows are encoded up to the next early write, and no further: a batch may have any
             # size.
             if before < self._early_from:
                 limit = min(limit, self._early_from)
-            count = buffer.rows(self._end, now, rows, first, end, keep, limit, tail.positions)
-            grown = buffer.size - before
+            count: isize = buffer.rows(
+                self._end, now, rows, first, end, keep, limit, tail.positions
+            )
+            grown: isize = buffer.size - before
             tail.newest = now
             tail.held += grown
             self._held += grown
@@ -152,7 +155,7 @@ class DurableLog(SegmentedLog):
             self._commit.urgent = True
         return begin
 
-    def _own_segment(self) -> Segment:
+    def _own_segment(self) -> C[Segment]:
         """Return a segment for a large message: an empty one, which gets no other message."""
         tail = self._tail
         if tail is None or tail.positions.count:
@@ -173,7 +176,7 @@ class DurableLog(SegmentedLog):
         self._gauge.hold(message)
         self.has_large = True
 
-    def _stage(self) -> int:
+    def _stage(self) -> i32:
         """Note a row of a batch; return the mark for its record."""
         commit = self._commit
         if self._staging != commit.staging:
@@ -184,7 +187,7 @@ class DurableLog(SegmentedLog):
             commit.joint = True
         return 1 | _STAGED
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Settle the record at a position."""
         segment = self._find(position)
         if segment is None or not segment.positions.settle(position):
@@ -199,7 +202,7 @@ class DurableLog(SegmentedLog):
             self._emptied(segment)
         return 0
 
-    def see(self, position: int) -> int:
+    def see(self, position: i64) -> Done:
         """Note that records below a position were delivered; keep the mark on disk ahead."""
         if self._settlements.see(position) and not self.dirty:
             self._touch()
@@ -207,24 +210,27 @@ class DurableLog(SegmentedLog):
 
     # --- now and then ---------------------------------------------------------------------------
 
-    def settle_range(self, first: int, end: int) -> int:
+    def settle_range(self, first: i64, end: i64) -> Done:
         """Settle all records from `first` up to, not including, `end`."""
         near = self._find(first)
         # Mostly they are few, and a log has any number of segments.
         if near is not None and end <= near.positions.end():
             self._settle_in(near, first, end)
             return self._forget_counts(first, end)
+        segment: Segment
         for segment in self.segments[self._index(first) :]:
             if segment.first >= end:
                 break
+            low: i64
+            high: i64
             low, high = max(first, segment.first), min(end, segment.positions.end())
             if low < high:
                 self._settle_in(segment, low, high)
         return self._forget_counts(first, end)
 
-    def _settle_in(self, segment: Segment, first: int, end: int) -> int:
+    def _settle_in(self, segment: Segment, first: i64, end: i64) -> Done:
         """Settle the records of a segment from `first` up to, not including, `end`."""
-        done = segment.positions.settle_range(first, end)
+        done: i64 = segment.positions.settle_range(first, end)
         if done:
             self._live -= done
             self._settlements.settled(first, end)
@@ -234,31 +240,31 @@ class DurableLog(SegmentedLog):
                 self._emptied(segment)
         return 0
 
-    def seen(self) -> int:
+    def seen(self) -> i64:
         """Return the position below which records may have been delivered before the start."""
         return self._seen
 
-    def set_count(self, position: int, count: int) -> int:
+    def set_count(self, position: i64, count: i32) -> Done:
         """Set the delivery count of a record."""
         if self._set_count(position, count):
             self._settlements.counted(position, count)
             self._touch()
         return 0
 
-    def cut_at(self, byte_count: int) -> int:
+    def cut_at(self, byte_count: i64) -> Done:
         """Start new segments at this size, from the current or the next segment on."""
         self._limit = byte_count
         if self._tail is not None:
             self._tail.limit = byte_count
         return 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
         """Make the settlements so far part of the next commit."""
         if self.dirty:
             self._commit.urgent = True
         return 0
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Delete all records and files."""
         self._gone = True
         self._live = 0
@@ -323,7 +329,7 @@ class DurableLog(SegmentedLog):
         except OSError:
             return False
 
-    def close(self) -> int:
+    def close(self) -> Done:
         """Have the next commit store the exact mark of delivered records, for a clean end."""
         if self._tail is not None and not self._gone:
             self._closing = True
@@ -450,7 +456,7 @@ class DurableLog(SegmentedLog):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _touch(self) -> int:
+    def _touch(self) -> Done:
         """Add the log to the next commit."""
         if not self.dirty:
             self.dirty = True
@@ -458,7 +464,7 @@ class DurableLog(SegmentedLog):
             self._commit.waiting = True
         return 0
 
-    def _next_segment(self) -> Segment:
+    def _next_segment(self) -> C[Segment]:
         """Start a new segment, unless the current one is empty."""
         tail = self._tail
         if tail is not None and tail.positions.count == 0:
@@ -483,7 +489,7 @@ class DurableLog(SegmentedLog):
             self._store.offsets.add(tail, self.seed)
         return fresh
 
-    def _write_early(self, segment: Segment) -> int:
+    def _write_early(self, segment: Segment) -> Done:
         """Write what the newest segment has gathered, without waiting for a commit.
 
         So publishers that are faster than the syncs do not fill the memory. The next commit syncs
@@ -511,7 +517,7 @@ class DurableLog(SegmentedLog):
         self._add_early(segment)
         return 0
 
-    def _add_early(self, segment: Segment) -> int:
+    def _add_early(self, segment: Segment) -> Done:
         """Have the next commit sync a segment."""
         if segment not in self._early:
             self._early.append(segment)
@@ -541,7 +547,7 @@ class DurableLog(SegmentedLog):
             part.started = self._unsynced
             self._unsynced = []
 
-    def _emptied(self, segment: Segment) -> int:
+    def _emptied(self, segment: Segment) -> Done:
         """Remove a segment without unsettled records."""
         self._forget_recalled(segment)
         if segment is not self._tail:

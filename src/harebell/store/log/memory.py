@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit, Definitions, Log, Store
@@ -21,25 +22,23 @@ class MemoryLog(Log):
         gauge: where the records' bytes are counted.
     """
 
-    __slots__ = ("_counts", "_gauge", "_records")
-
     def __init__(self, gauge: Gauge) -> None:
         super().__init__()
         self._counts: dict[int, int] = {}
         self._gauge = gauge
         self._records = Sequence()
 
-    def append(self, message: Message) -> int:
+    def append(self, message: Message) -> i64:
         """Append a record; return its position."""
         self._gauge.hold(message)
         return self._records.append(message)
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         """Return the record at a position; None if it is settled."""
         record: Message | None = self._records.get(position)
         return record
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Remove the record at a position."""
         record: Message | None = self._records.take(position)
         if record is not None:
@@ -47,36 +46,36 @@ class MemoryLog(Log):
             self._gauge.release(record)
         return 0
 
-    def first(self) -> int:
+    def first(self) -> i64:
         """Return the smallest unsettled position; `end()` if there is none."""
         return self._records.first()
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the position that the next record gets."""
         return self._records.next
 
-    def settle_range(self, first: int, end: int) -> int:
+    def settle_range(self, first: i64, end: i64) -> Done:
         """Remove the records from `first` up to, not including, `end`."""
         for position in range(first, end):
             self.settle(position)
         return 0
 
-    def next(self, position: int) -> int:
+    def next(self, position: i64) -> i64:
         """Return the smallest unsettled position from `position` on; `end()` if there is none."""
         return self._records.next_from(position)
 
-    def live(self) -> int:
+    def live(self) -> i64:
         """Return how many records there are."""
         return self._records.count
 
     def reach(
-        self, position: int, end: int, messages: int, byte_count: int
-    ) -> tuple[int, int, int]:
+        self, position: i64, end: i64, messages: i64, byte_count: i64
+    ) -> C[tuple[int, int, int]]:
         """Return how far that many records reach, or that many bytes of their bodies."""
         reached, count, total = position, 0, 0
         position = self.next(position)
         while position < end and count < messages:
-            message = self._records.get(position)
+            message: Message = self._records.get(position)
             size = 0 if message is None else len(message.body)
             if 0 <= byte_count < total + size:
                 break
@@ -86,52 +85,52 @@ class MemoryLog(Log):
             position = self.next(reached)
         return reached, count, total
 
-    def byte_count(self) -> int:
+    def byte_count(self) -> i64:
         """Return 0: memory is not counted per log."""
         return 0
 
-    def see(self, position: int) -> int:
+    def see(self, position: i64) -> Done:
         """Do nothing: the log does not survive a restart."""
         return 0
 
-    def seen(self) -> int:
+    def seen(self) -> i64:
         """Return 0: the log was empty at the start."""
         return 0
 
-    def count(self, position: int) -> int:
+    def count(self, position: i64) -> i32:
         """Return the delivery count of a record."""
         return self._counts.get(position, 0)
 
-    def counted(self) -> list[int]:
+    def counted(self) -> C[list[int]]:
         """Return the positions with a delivery count."""
         return sorted(self._counts)
 
-    def set_count(self, position: int, count: int) -> int:
+    def set_count(self, position: i64, count: i32) -> Done:
         """Set the delivery count of a record."""
         self._counts[position] = count
         return 0
 
-    def time_of(self, position: int) -> int:
+    def time_of(self, position: i64) -> i64:
         """Return 0: append times are not kept."""
         return 0
 
-    def at_time(self, moment: int) -> int:
+    def at_time(self, moment: i64) -> i64:
         """Return the first position: append times are not kept."""
         return self.first()
 
-    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
+    def retain(self, byte_count: i64, moment: i64, below: i64 = -1) -> i64:
         """Do nothing: there are no segments."""
         return self.first()
 
-    def cut_at(self, byte_count: int) -> int:
+    def cut_at(self, byte_count: i64) -> Done:
         """Do nothing: there are no segments."""
         return 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
         """Do nothing: there is nothing to sync."""
         return 0
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Remove all records."""
         for position in self._records.numbers():
             self.settle(position)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i64, isize, u32
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.limits import LARGE_RECORD_BYTES
@@ -12,10 +13,10 @@ from harebell.store.log.large_record import read_large
 from harebell.store.log.recall import Recalled
 from harebell.store.log.segment import HEADER_BYTES, Segment
 
-_FIRST = READ_FIRST_BYTES
-_MAX = READ_MAX_BYTES
+_FIRST: isize = READ_FIRST_BYTES
+_MAX: isize = READ_MAX_BYTES
 _PLACES = READ_PLACES
-_LARGE = LARGE_RECORD_BYTES
+_LARGE: isize = LARGE_RECORD_BYTES
 
 
 class Reader:
@@ -28,15 +29,13 @@ class Reader:
         seed: the initial value of checksums.
     """
 
-    __slots__ = ("_blocks", "_current", "_handles", "_seed")
-
-    def __init__(self, handles: Handles, seed: int) -> None:
+    def __init__(self, handles: Handles, seed: u32) -> None:
         self._handles = handles
         self._seed = seed
         self._current = Block()
         self._blocks: list[Block] | None = None
 
-    def read(self, segment: Segment, offset: int) -> Message | None:
+    def read(self, segment: Segment, offset: i64) -> C[Message | None]:
         """Return the message at an offset; None if it is damaged.
 
         Raises:
@@ -54,7 +53,7 @@ class Reader:
         if segment.recalled is not None and segment.positions.count == 1:
             message: Message = segment.recalled.message
             return copy_message(message, message.exchange, message.routing_key)
-        flying = segment.flying
+        flying: bytes | None = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
             return parse(flying, offset - segment.flying_at)
         block = self._block(segment, offset)
@@ -62,7 +61,7 @@ class Reader:
             return self._read_large(segment, offset, block)
         return parse(block.data, offset - block.base, self._seed)
 
-    def _read_large(self, segment: Segment, offset: int, block: Block) -> Message | None:
+    def _read_large(self, segment: Segment, offset: i64, block: Block) -> C[Message | None]:
         """Return a message that is larger than a block; the block has its head."""
         size = record_size(block.data, 0)
         # A damaged head may claim any size; it must not allocate more than the segment has.
@@ -86,7 +85,9 @@ class Reader:
         block = self._block(segment, offset)
         return is_row(block.data, offset - block.base)
 
-    def append_to(self, segment: Segment, offset: int, position: int, into: BatchBuilder) -> bool:
+    def append_to(
+        self, segment: Segment, offset: i64, position: i64, into: BatchBuilder
+    ) -> C[bool]:
         """Add the message at an offset to a batch as a row; return False if it is damaged.
 
         Raises:
@@ -99,7 +100,7 @@ class Reader:
         if segment.large is not None and offset == segment.large.offset:
             into.message(segment.large.read(), position)
             return True
-        flying = segment.flying
+        flying: bytes | None = segment.flying
         if flying is not None and 0 <= offset - segment.flying_at < len(flying):
             return append_to(flying, offset - segment.flying_at, position, -1, into)
         block = self._block(segment, offset)
@@ -110,7 +111,7 @@ class Reader:
             return message is not None
         return append_to(block.data, offset - block.base, position, self._seed, into)
 
-    def _block(self, segment: Segment, offset: int) -> Block:
+    def _block(self, segment: Segment, offset: i64) -> C[Block]:
         """Return a block with the record at an offset."""
         block = self._current
         if not block.has(segment, offset):
@@ -119,21 +120,23 @@ class Reader:
                 block.load(self._handles, segment, offset)
         return block
 
-    def forget(self) -> int:
+    def forget(self) -> Done:
         """Release the blocks."""
+        block: Block
         for block in [self._current, *(self._blocks or ())]:
             self._handles.blocks.remove(block)
         self._current = Block()
         self._blocks = None
         return 0
 
-    def _find(self, segment: Segment, offset: int) -> Block:
+    def _find(self, segment: Segment, offset: i64) -> C[Block]:
         """Return the block with a record, or one just before it, or the least recently used one."""
         if self._current.segment is None or self._current.near(segment, offset):
             return self._current
         if self._blocks is None:
             self._blocks = []
         blocks = self._blocks
+        block: Block
         for block in blocks:
             if block.has(segment, offset) or block.near(segment, offset):
                 blocks.remove(block)
@@ -155,26 +158,24 @@ class Block:
         large: whether they are only the head of a large record.
     """
 
-    __slots__ = ("_ahead", "base", "data", "large", "segment")
-
     def __init__(self) -> None:
         self.segment: Segment | None = None
-        self.base = 0
+        self.base: i64 = 0
         self.data = b""
         self.large = False
-        self._ahead = _FIRST
+        self._ahead: isize = _FIRST
 
-    def has(self, segment: Segment, offset: int) -> bool:
+    def has(self, segment: Segment, offset: i64) -> C[bool]:
         """True if the block has the whole record at an offset, or the head of a large one."""
         if segment is not self.segment or offset < self.base:
             return False
         if self.large:
             return offset == self.base
-        index = offset - self.base
-        size = record_size(self.data, index)
+        index: i64 = offset - self.base
+        size: isize = record_size(self.data, index)
         return size > 0 and index + size <= len(self.data)
 
-    def near(self, segment: Segment, offset: int) -> bool:
+    def near(self, segment: Segment, offset: i64) -> C[bool]:
         """True if the record at an offset follows this block."""
         end = self.base + len(self.data)
         if segment is self.segment:
@@ -182,7 +183,7 @@ class Block:
         follows = self.segment is not None and self.segment.positions.end() == segment.first
         return follows and offset <= HEADER_BYTES
 
-    def load(self, handles: Handles, segment: Segment, offset: int) -> int:
+    def load(self, handles: Handles, segment: Segment, offset: i64) -> Done:
         """Read bytes that begin with a record; more of them if the segment is read in order."""
         # Four times as much with each read in order: a few large reads where a backlog is
         # delivered, and little waste where single messages are read.
@@ -202,7 +203,7 @@ class Block:
         handles.blocks.add(self, len(data))
         return 0
 
-    def empty(self) -> int:
+    def empty(self) -> Done:
         """Release the bytes; they can be read again."""
         self.segment = None
         self.data = b""

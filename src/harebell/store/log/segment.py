@@ -31,6 +31,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import TYPE_CHECKING, Any, Protocol
 
+from harebell.base.c_types import Py, i64
 from harebell.base.message import Message
 from harebell.base.ports import File
 from harebell.kernels.records import RecordBuffer, crc32c
@@ -179,56 +180,30 @@ class Segment:
         writer: the file, open for writing; used by the thread that performs a batch only.
     """
 
-    __slots__ = (
-        "ahead",
-        "buffer",
-        "exact",
-        "fetchable",
-        "first",
-        "flying",
-        "flying_at",
-        "fresh",
-        "held",
-        "indexed",
-        "large",
-        "limit",
-        "made",
-        "messages",
-        "newest",
-        "path",
-        "positions",
-        "reader",
-        "recall",
-        "recalled",
-        "stretching",
-        "targets",
-        "writer",
-    )
-
     reader: File | None
     writer: File | None
 
-    def __init__(self, directory: str, first: int, seed: int) -> None:
+    def __init__(self, directory: str, first: i64, seed: int) -> None:
         self.path = f"{directory}/{file_name(first)}"
         self.first = first
         self.positions = SettledBitmap(first)
         self.buffer = RecordBuffer(0, seed)
         self.flying: bytes | None = None
-        self.flying_at = 0
+        self.flying_at: i64 = 0
         self.large: LargeRecord | None = None
         self.recall: SegmentRecall | None = None
         self.recalled: RecalledMessage | None = None
         self.fetchable = True
         self.fresh = False
-        self.held = 0
+        self.held: i64 = 0
         self.made = False
         self.messages: list[Any] | None = None
-        self.limit = 0
-        self.targets: set[int] | None = None
-        self.newest = 0
+        self.limit: i64 = 0
+        self.targets: Py[set[int] | None] = None
+        self.newest: i64 = 0
         self.exact = True
         self.indexed = False
-        self.ahead = 0
+        self.ahead: i64 = 0
         self.stretching = False
         self.reader = None
         self.writer = None
@@ -254,7 +229,7 @@ class Segment:
         self.buffer = RecordBuffer(offset, seed)
         self.buffer.raw(data)
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the size that the file will have."""
         return self.buffer.start + self.buffer.size
 

@@ -9,6 +9,7 @@ from bisect import bisect_right
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, Py, i32, i64, isize, u32
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
@@ -22,7 +23,7 @@ from harebell.store.log.segment import Segment, seed_of
 if TYPE_CHECKING:
     from harebell.store.log.log_host import LogHost
 
-_LARGE = LARGE_RECORD_BYTES
+_LARGE: i64 = LARGE_RECORD_BYTES
 
 
 class SegmentedLog(Log):
@@ -41,35 +42,35 @@ class SegmentedLog(Log):
         super().__init__()
         self.identity = identity
         self.directory = directory
-        self.seed = seed_of(identity)
+        self.seed: u32 = seed_of(identity)
         self.segments: list[Segment] = []
         # The segment found last, which most likely has the next position.
         self._near: Segment | None = None
-        self._end = 0
-        self._live = 0
+        self._end: i64 = 0
+        self._live: i64 = 0
         # Bytes that the memory gauge counts.
-        self._held = 0
+        self._held: i64 = 0
         self._store = store
         self._gauge: Gauge = store.gauge
         self._clock: Clock = store.clock
         self._reader = Reader(store.handles, self.seed)
-        self._counted: dict[int, int] | None = None
-        self._unreadable: set[int] | None = None
+        self._counted: Py[dict[int, int] | None] = None
+        self._unreadable: Py[set[int] | None] = None
 
     # --- where ----------------------------------------------------------------------------------
 
-    def first(self) -> int:
+    def first(self) -> i64:
         """Return the smallest unsettled position; `end()` if there is none."""
         for segment in self.segments:
             if segment.positions.live:
                 return segment.positions.next(segment.first)
         return self._end
 
-    def next(self, position: int) -> int:
+    def next(self, position: i64) -> i64:
         """Return the smallest unsettled position from `position` on; `end()` if there is none."""
-        segment = self._find(position)
+        segment: Segment | None = self._find(position)
         if segment is not None:
-            live = segment.positions.next(position)
+            live: i64 = segment.positions.next(position)
             if live < segment.positions.end():
                 return live
             position = segment.positions.end()
@@ -80,19 +81,23 @@ class SegmentedLog(Log):
                     return live
         return self._end
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the position that the next record gets."""
         return self._end
 
-    def live(self) -> int:
+    def live(self) -> i64:
         """Return how many records are not settled."""
         return self._live
 
     def reach(
-        self, position: int, end: int, messages: int, byte_count: int
-    ) -> tuple[int, int, int]:
+        self, position: i64, end: i64, messages: i64, byte_count: i64
+    ) -> C[tuple[int, int, int]]:
         """Return how far that many unsettled records reach, or that many bytes."""
+        reached: i64
+        count: i64
+        total: i64
         reached, count, total = position, 0, 0
+        segment: Segment
         for segment in self.segments[self._index(position) :]:
             if segment.first >= end or count >= messages:
                 break
@@ -102,11 +107,14 @@ class SegmentedLog(Log):
                 self._load_offsets(segment)
             except OSError:
                 # A message whose size cannot be read counts as empty: to read it reports the error.
-                live = segment.positions.next(max(position, segment.first))
+                live: i64 = segment.positions.next(max(position, segment.first))
                 if count or live >= min(end, segment.positions.end()):
                     break
                 return live + 1, 1, 0
-            room = -1 if byte_count < 0 else byte_count - total
+            room: i64 = -1 if byte_count < 0 else byte_count - total
+            stop: i64
+            more: i64
+            size: i64
             stop, more, size = segment.positions.reach(
                 max(position, segment.first), end, segment.end(), messages - count, room
             )
@@ -123,22 +131,23 @@ class SegmentedLog(Log):
                 break
         return reached, count, total
 
-    def live_in(self, first: int, end: int) -> int:
+    def live_in(self, first: i64, end: i64) -> i64:
         """Return how many records from `first` up to, not including, `end` are not settled."""
-        live = 0
+        live: i64 = 0
+        segment: Segment
         for segment in self.segments[self._index(first) :]:
             if segment.first >= end:
                 break
             live += segment.positions.live_in(first, end)
         return live
 
-    def byte_count(self) -> int:
+    def byte_count(self) -> i64:
         """Return the size of the log in bytes."""
         return sum([segment.end() for segment in self.segments])
 
     # --- reading --------------------------------------------------------------------------------
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         """Return the record at a position; None if it is settled or cannot be read."""
         segment = self._find(position)
         if segment is None or segment.positions.settled(position):
@@ -146,7 +155,7 @@ class SegmentedLog(Log):
         try:
             if not segment.positions.is_loaded():
                 self._load_offsets(segment)
-            message = self._reader.read(segment, segment.positions.offset(position))
+            message: Message | None = self._reader.read(segment, segment.positions.offset(position))
         except OSError as error:
             self._unreadable_at(segment, position, str(error))
             return None
@@ -157,7 +166,7 @@ class SegmentedLog(Log):
             message.deliveries = self._counted.get(position, 0)
         return message
 
-    def is_spilled(self, position: int) -> bool:
+    def is_spilled(self, position: i64) -> C[bool]:
         """True if a record is a large one on disk that was not fetched."""
         segment = self._find(position)
         return (
@@ -181,15 +190,15 @@ class SegmentedLog(Log):
         elif done not in segment.recall.waiting:
             segment.recall.waiting.append(done)
 
-    def append_to(self, position: int, end: int, into: BatchBuilder) -> int:
+    def append_to(self, position: i64, end: i64, into: Py[BatchBuilder]) -> i64:
         """Make rows of records until the builder is full; return the position to continue from."""
-        builder = into
+        builder: BatchBuilder = into
         while position < end and not builder.full:
             position = self.next(position)
             segment = self._find(position)
             if position >= end or segment is None:
                 return end
-            last = min(end, segment.positions.end())
+            last: i64 = min(end, segment.positions.end())
             while position < last and not builder.full:
                 if self._counted is not None:
                     builder.count = self._counted.get(position, 0)
@@ -198,11 +207,11 @@ class SegmentedLog(Log):
                 position = segment.positions.next(position + 1)
         return min(position, end)
 
-    def _append_one_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_one_to(self, segment: Segment, position: i64, builder: BatchBuilder) -> C[bool]:
         """Make a row of a message; False if it cannot be read and the builder stops."""
         return self._append_record_to(segment, position, builder)
 
-    def _append_record_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_record_to(self, segment: Segment, position: i64, builder: BatchBuilder) -> C[bool]:
         """Make a row of a record; False if it cannot be read and the builder stops."""
         try:
             if not segment.positions.is_loaded():
@@ -219,15 +228,15 @@ class SegmentedLog(Log):
         self._unreadable_at(segment, position, why)
         return builder.damaged(position)
 
-    def count(self, position: int) -> int:
+    def count(self, position: i64) -> i32:
         """Return the delivery count of a record."""
         return 0 if self._counted is None else self._counted.get(position, 0)
 
-    def counted(self) -> list[int]:
+    def counted(self) -> C[list[int]]:
         """Return the positions with a delivery count."""
         return sorted(self._counted or ())
 
-    def _set_count(self, position: int, count: int) -> bool:
+    def _set_count(self, position: i64, count: i32) -> C[bool]:
         """Set the delivery count of a record; False if it is settled."""
         segment = self._find(position)
         if segment is None or segment.positions.settled(position):
@@ -237,24 +246,27 @@ class SegmentedLog(Log):
         self._counted[position] = count
         return True
 
-    def time_of(self, position: int) -> int:
+    def time_of(self, position: i64) -> i64:
         """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read."""
         message = self.read(position)
         return 0 if message is None else message.timestamp
 
-    def at_time(self, moment: int) -> int:
+    def at_time(self, moment: i64) -> i64:
         """Return the first position appended at `moment` or later; `end()` if there is none.
 
         The segment first, then a binary search in it.
         """
+        segment: Segment
         for segment in self.segments:
             if segment.newest < moment or not segment.positions.count:
                 continue
+            low: i64
+            high: i64
             low, high = max(segment.first, self.first()), segment.positions.end() - 1
             while low < high:
-                middle = low + (high - low) // 2
+                middle: i64 = low + (high - low) // 2
                 # Settled messages have no time any more: the next live one decides.
-                live = self.next(middle)
+                live: i64 = self.next(middle)
                 if live <= high and self.time_of(live) < moment:
                     low = live + 1
                 else:
@@ -264,7 +276,7 @@ class SegmentedLog(Log):
 
     # --- remove segments ------------------------------------------------------------------------
 
-    def retain(self, byte_count: int, moment: int, below: int = -1) -> int:
+    def retain(self, byte_count: i64, moment: i64, below: i64 = -1) -> i64:
         """Remove old segments, never the one that is written to; return `first()`."""
         total = self.byte_count() if byte_count else 0
         while len(self.segments) > 1:
@@ -278,11 +290,11 @@ class SegmentedLog(Log):
             self._emptied(oldest)
         return self.first()
 
-    def _emptied(self, segment: Segment) -> int:
+    def _emptied(self, segment: Segment) -> Done:
         """Remove a segment without unsettled records."""
         raise NotImplementedError
 
-    def _leave(self, segment: Segment) -> int:
+    def _leave(self, segment: Segment) -> Done:
         """Remove a segment from the log."""
         self.segments.remove(segment)
         if self._near is segment:
@@ -303,14 +315,14 @@ class SegmentedLog(Log):
             self._gauge.release(segment.large.message)
             segment.large = None
 
-    def release(self, segment: Segment, byte_count: int) -> int:
+    def release(self, segment: Segment, byte_count: i64) -> Done:
         """Subtract bytes of a segment that are no longer in memory."""
         segment.held -= byte_count
         self._held -= byte_count
         self._gauge.take(byte_count)
         return 0
 
-    def _forget_counts(self, first: int, end: int) -> int:
+    def _forget_counts(self, first: i64, end: i64) -> Done:
         """Forget the counts of settled records from `first` up to, not including, `end`."""
         if self._counted:
             for position in [each for each in self._counted if first <= each < end]:
@@ -319,7 +331,7 @@ class SegmentedLog(Log):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _load_offsets(self, segment: Segment) -> int:
+    def _load_offsets(self, segment: Segment) -> Done:
         """Load the offsets of a segment, if they are not in memory.
 
         Raises:
@@ -340,23 +352,23 @@ class SegmentedLog(Log):
                 "error", f"{segment.path}: the message at position {position} is kept back: {why}"
             )
 
-    def _find(self, position: int) -> Segment | None:
+    def _find(self, position: i64) -> C[Segment | None]:
         """Return the segment with a position."""
         near = self._near
         if near is not None:
-            index = position - near.first
+            index: i64 = position - near.first
             if 0 <= index < near.positions.count:
                 return near
         segments = self.segments
-        nearest = self._index(position)
+        nearest: isize = self._index(position)
         if nearest < len(segments):
-            segment = segments[nearest]
+            segment: Segment = segments[nearest]
             if segment.first <= position < segment.positions.end():
                 self._near = segment
                 return segment
         return None
 
-    def _index(self, position: int) -> int:
+    def _index(self, position: i64) -> isize:
         """Return the index of the last segment that begins at or before a position, or 0."""
         return max(bisect_right(self.segments, position, key=_first) - 1, 0)
 

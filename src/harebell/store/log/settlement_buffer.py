@@ -13,11 +13,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from struct import pack
 
+from harebell.base.c_types import C, Done, Py, i32, i64
 from harebell.kernels.records import CLOSED, COUNT, SEEN, SETTLED, RecordBuffer
 from harebell.store.limits import SEEN_AHEAD
 from harebell.store.log.segment import Segment
 
-_AHEAD = SEEN_AHEAD
+_AHEAD: i64 = SEEN_AHEAD
 
 
 class SettlementBuffer:
@@ -28,26 +29,24 @@ class SettlementBuffer:
         mark: every position below it may have been handed out, according to the log on disk.
     """
 
-    __slots__ = ("_counts", "_first", "_marked", "_next", "_runs", "_written", "handed", "mark")
-
     def __init__(self) -> None:
-        self.handed = 0
-        self.mark = 0
-        self._marked = 0
+        self.handed: i64 = 0
+        self.mark: i64 = 0
+        self._marked: i64 = 0
         # The value of `handed` in the last write.
-        self._written = 0
+        self._written: i64 = 0
         # The range of settled positions that still grows, and the ranges before it.
-        self._first = 0
-        self._next = 0
+        self._first: i64 = 0
+        self._next: i64 = 0
         self._runs: list[tuple[int, int]] = []
-        self._counts: dict[int, int] | None = None
+        self._counts: Py[dict[int, int] | None] = None
 
-    def adopt(self, seen: int) -> int:
+    def adopt(self, seen: i64) -> Done:
         """Start from an opened log: everything below `seen` may have been handed out before."""
         self.handed = self.mark = self._marked = self._written = seen
         return 0
 
-    def settled(self, first: int, end: int) -> int:
+    def settled(self, first: i64, end: i64) -> Done:
         """Note that the positions from `first` up to, not including, `end` are settled."""
         # Mostly messages are settled in order: then one range grows, and nothing is allocated.
         if first == self._next:
@@ -59,7 +58,7 @@ class SettlementBuffer:
         self._next = end
         return 0
 
-    def see(self, position: int) -> bool:
+    def see(self, position: i64) -> C[bool]:
         """Note that everything below a position was handed out; True if a new mark is needed."""
         if position <= self.handed:
             # It was handed out before the log was opened, and is handed out again.
@@ -72,19 +71,19 @@ class SettlementBuffer:
         self.mark = position + _AHEAD
         return True
 
-    def header_mark(self) -> int:
+    def header_mark(self) -> i64:
         """Return the mark for the header of a new segment, which replaces a record of it."""
         self.mark = self._marked = max(self.mark, self.handed + _AHEAD)
         return self.mark
 
-    def counted(self, position: int, count: int) -> int:
+    def counted(self, position: i64, count: i32) -> Done:
         """Note the delivery count of a message."""
         if self._counts is None:
             self._counts = {}
         self._counts[position] = count
         return 0
 
-    def clear(self) -> int:
+    def clear(self) -> Done:
         """Forget everything: the log is deleted."""
         self._runs = []
         self._first = self._next = 0
@@ -122,7 +121,7 @@ class SettlementBuffer:
             buffer.note(SEEN, end, now, pack("<Q", self.mark))
         return ranges
 
-    def write_end(self, buffer: RecordBuffer, end: int, now: int) -> int:
+    def write_end(self, buffer: RecordBuffer, end: i64, now: i64) -> Done:
         """Write the record of an orderly close."""
         buffer.note(CLOSED, end, now, pack("<Q", self.handed))
         return 0

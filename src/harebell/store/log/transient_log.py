@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.message import Message, copy_message
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.prefetch import prefetch_after
-from harebell.kernels.records import message_size
+from harebell.kernels.records import RecordBuffer, message_size
+from harebell.kernels.settled_bitmap import SettledBitmap
 from harebell.store.limits import (
     SHARED_BY_QUEUES,
     TRANSIENT_FIRST_BYTES,
@@ -30,13 +32,13 @@ from harebell.store.log.spill import Spill
 if TYPE_CHECKING:
     from harebell.store.log.log_host import LogHost
 
-_FIRST_LIMIT = TRANSIENT_FIRST_BYTES
-_LAST_LIMIT = TRANSIENT_SEGMENT_BYTES
-_MEMORY = TRANSIENT_MEMORY_BYTES
-_RESET = TRANSIENT_RESET_BYTES
-_SHARED_BY = SHARED_BY_QUEUES
-_SPILLED = TRANSIENT_SPILL_BYTES
-_LARGE = TRANSIENT_SEGMENT_BYTES
+_FIRST_LIMIT: i64 = TRANSIENT_FIRST_BYTES
+_LAST_LIMIT: i64 = TRANSIENT_SEGMENT_BYTES
+_MEMORY: i64 = TRANSIENT_MEMORY_BYTES
+_RESET: i64 = TRANSIENT_RESET_BYTES
+_SHARED_BY: isize = SHARED_BY_QUEUES
+_SPILLED: i64 = TRANSIENT_SPILL_BYTES
+_LARGE: isize = TRANSIENT_SEGMENT_BYTES
 """Messages with a body of this size get a segment of their own, which is written in slices."""
 
 
@@ -59,13 +61,11 @@ class TransientSegment(Segment):
         written: whether that write has begun.
     """
 
-    __slots__ = ("_since", "_times", "size", "spills", "written")
-
     def __init__(self, directory: str, first: int, seed: int, now: int, objects: bool) -> None:
         super().__init__(directory, first, seed)
         if objects:
             self.messages = []
-        self.size = 0
+        self.size: i64 = 0
         self.spills = False
         self.written = False
         self.newest = now
@@ -73,18 +73,18 @@ class TransientSegment(Segment):
         self._since = array("I", (0,))
         self._times = array("q", (now,))
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the size of the file, whether or not it is written."""
         return self.size
 
-    def stamp(self, now: int) -> int:
+    def stamp(self, now: i64) -> Done:
         """Set the arrival time of the next messages."""
         self.newest = now
         self._since.append(self.positions.count)
         self._times.append(now)
         return 0
 
-    def time_of(self, position: int) -> int:
+    def time_of(self, position: i64) -> i64:
         """Return the arrival time of an object, in milliseconds since 1970."""
         moment: int = self._times[bisect_right(self._since, position - self.first) - 1]
         return moment
@@ -100,22 +100,23 @@ class TransientLog(SegmentedLog):
 
     def __init__(self, store: LogHost, identity: str) -> None:
         super().__init__(store, identity, f"transient/{identity}")
-        self._limit = _FIRST_LIMIT
+        self._limit: i64 = _FIRST_LIMIT
         self._tail: TransientSegment | None = None
 
     # --- per message ----------------------------------------------------------------------------
 
-    def append(self, message: Message) -> int:
+    def append(self, message: Message) -> i64:
         """Append a message, which is never changed; return its position."""
         tail = self._tail
         if tail is None or tail.size >= tail.limit:
             tail = self._next_segment()
         if len(message.body) >= _LARGE:
             tail = self._own_segment(tail)
-        size = byte_count = message_size(message)
-        now = self._clock.ms
-        position = self._end
-        messages = tail.messages
+        size: i64 = message_size(message)
+        byte_count: i64 = size
+        now: i64 = self._clock.ms
+        position: i64 = self._end
+        messages: list[Any] | None = tail.messages
         if messages is None:
             tail.newest = now
             tail.positions.add(tail.buffer.message(position, now, message, False))
@@ -143,15 +144,15 @@ class TransientLog(SegmentedLog):
         self._live += 1
         return position
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         """Return the message at a position, which others may hold too; None if it is settled."""
         segment = self._find(position)
         if segment is None:
             return None
-        messages = segment.messages
+        messages: list[Any] | None = segment.messages
         if messages is None:
             return SegmentedLog.read(self, position)
-        index = position - segment.first
+        index: isize = position - segment.first
         message: Message | None = messages[index]
         prefetch_after(messages, index)
         if self._counted is not None and message is not None and position in self._counted:
@@ -160,7 +161,7 @@ class TransientLog(SegmentedLog):
             message.deliveries = self._counted[position]
         return message
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Settle a position: its message is not needed again."""
         segment = self._find(position)
         if segment is None or not segment.positions.settle(position):
@@ -174,28 +175,28 @@ class TransientLog(SegmentedLog):
             self._emptied(segment)
         return 0
 
-    def see(self, position: int) -> int:
+    def see(self, position: i64) -> Done:
         """No-op: after a restart there is nothing that was handed out before."""
         return 0
 
-    def _release(self, segment: Segment, position: int) -> int:
+    def _release(self, segment: Segment, position: i64) -> Done:
         """Release a settled message that is an object."""
-        messages = segment.messages
-        index = position - segment.first
+        messages: list[Any] | None = segment.messages
+        index: isize = position - segment.first
         assert messages is not None, "its caller looked"
         prefetch_after(messages, index)
-        message = messages[index]
+        message: Message = messages[index]
         messages[index] = None
-        byte_count = self._gauge.release(message)
+        byte_count: isize = self._gauge.release(message)
         segment.held -= byte_count
         self._held -= byte_count
         return 0
 
-    def _append_one_to(self, segment: Segment, position: int, builder: BatchBuilder) -> bool:
+    def _append_one_to(self, segment: Segment, position: i64, builder: BatchBuilder) -> C[bool]:
         """Add a message to a batch as a row; return False if it cannot be read."""
         if segment.messages is None:
             return self._append_record_to(segment, position, builder)
-        message = segment.messages[position - segment.first]
+        message: Message = segment.messages[position - segment.first]
         message = copy_message(message, message.exchange, message.routing_key)
         message.timestamp = self.time_of(position)
         builder.message(message, position)
@@ -203,50 +204,54 @@ class TransientLog(SegmentedLog):
 
     # --- now and then ---------------------------------------------------------------------------
 
-    def settle_range(self, first: int, end: int) -> int:
+    def settle_range(self, first: i64, end: i64) -> Done:
         """Settle every message from `first` up to, not including, `end`."""
         near = self._find(first)
         # Mostly they are few, and a log has any number of segments.
         if near is not None and end <= near.positions.end():
             self._settle_in(near, first, end)
             return self._forget_counts(first, end)
+        segment: Segment
         for segment in self.segments[self._index(first) :]:
             if segment.first >= end:
                 break
+            low: i64
+            high: i64
             low, high = max(first, segment.first), min(end, segment.positions.end())
             if low < high and segment.positions.live:
                 self._settle_in(segment, low, high)
         return self._forget_counts(first, end)
 
-    def _settle_in(self, segment: Segment, first: int, end: int) -> int:
+    def _settle_in(self, segment: Segment, first: i64, end: i64) -> Done:
         """Settle the messages of a segment from `first` up to, not including, `end`."""
-        messages = segment.messages
+        messages: list[Any] = segment.messages
         if messages is not None:
-            byte_count = 0
+            byte_count: isize = 0
+            index: isize
             for index in range(first - segment.first, end - segment.first):
                 prefetch_after(messages, index)
-                message = messages[index]
+                message: Message = messages[index]
                 if message is not None:
                     messages[index] = None
                     byte_count += self._gauge.release(message)
             segment.held -= byte_count
             self._held -= byte_count
-        done = segment.positions.settle_range(first, end)
+        done: i64 = segment.positions.settle_range(first, end)
         self._live -= done
         if done and segment.positions.live == 0:
             self._emptied(segment)
         return 0
 
-    def seen(self) -> int:
+    def seen(self) -> i64:
         """Return 0: no message is older than the process."""
         return 0
 
-    def set_count(self, position: int, count: int) -> int:
+    def set_count(self, position: i64, count: i32) -> Done:
         """Remember how many deliveries of a message have failed."""
         self._set_count(position, count)
         return 0
 
-    def time_of(self, position: int) -> int:
+    def time_of(self, position: i64) -> i64:
         """Return when a message was appended, in ms since 1970; 0 if it cannot be read."""
         segment = self._find(position)
         if segment is None or segment.messages is None:
@@ -254,18 +259,18 @@ class TransientLog(SegmentedLog):
         assert isinstance(segment, TransientSegment), "as made below"
         return 0 if segment.positions.settled(position) else segment.time_of(position)
 
-    def cut_at(self, byte_count: int) -> int:
+    def cut_at(self, byte_count: i64) -> Done:
         """Set the size at which segments are full, the present one included."""
         self._limit = byte_count
         if self._tail is not None:
             self._tail.limit = byte_count
         return 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
         """No-op: a transient log is never synced."""
         return 0
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Release all messages and remove the files."""
         self._tail = None
         for segment in list(self.segments):
@@ -278,7 +283,7 @@ class TransientLog(SegmentedLog):
 
     # --- inside ---------------------------------------------------------------------------------
 
-    def _own_segment(self, tail: TransientSegment) -> TransientSegment:
+    def _own_segment(self, tail: TransientSegment) -> C[TransientSegment]:
         """Return a segment for a large message, which is an object until it is on disk."""
         full = self._held > _MEMORY
         if tail.positions.count or tail.messages is None:
@@ -287,7 +292,7 @@ class TransientLog(SegmentedLog):
         tail.spills = full
         return tail
 
-    def _next_segment(self, large: bool = False) -> TransientSegment:
+    def _next_segment(self, large: bool = False) -> C[TransientSegment]:
         """Return the segment for the next message: a new one, or the present one with more room."""
         tail = self._tail
         if tail is not None and not large:
@@ -297,9 +302,9 @@ class TransientLog(SegmentedLog):
             if crowded and tail.size < min(tail.limit * 4, _LAST_LIMIT):
                 tail.limit = min(tail.limit * 4, _LAST_LIMIT)
                 return tail
-        room = self._held <= _MEMORY and not self._store.pressed
+        room: bool = self._held <= _MEMORY and not self._store.pressed
         # What many queues share stays an object: as a record each of them would have a copy.
-        objects = large or room or (tail is not None and self._is_shared(tail))
+        objects: bool = large or room or (tail is not None and self._is_shared(tail))
         fresh = TransientSegment(self.directory, self._end, self.seed, self._clock.ms, objects)
         fresh.limit = self._limit
         self._tail = fresh
@@ -318,13 +323,13 @@ class TransientLog(SegmentedLog):
             segment.written = True
             self._store.go_on(Spill(self._store, self, segment).go_on)
 
-    def _is_shared(self, segment: TransientSegment) -> bool:
+    def _is_shared(self, segment: TransientSegment) -> C[bool]:
         """True if many other logs hold the last message: each of them would write a copy."""
-        messages = segment.messages
-        message = messages[-1] if messages else None
+        messages: list[Any] | None = segment.messages
+        message: Message | None = messages[-1] if messages else None
         return message is not None and self._gauge.sharing(message) >= _SHARED_BY
 
-    def _spill(self, segment: TransientSegment) -> bool:
+    def _spill(self, segment: TransientSegment) -> C[bool]:
         """Write a full segment of records to disk; on a full disk it stays in memory: False.
 
         The event loop writes it and not a thread, so a publisher faster than the disk is slowed
@@ -341,7 +346,7 @@ class TransientLog(SegmentedLog):
         self.release(segment, segment.held)
         return True
 
-    def in_memory(self) -> int:
+    def in_memory(self) -> i64:
         """Return how many bytes of messages are in memory."""
         return self._held
 
@@ -367,22 +372,25 @@ class TransientLog(SegmentedLog):
             return segment.size if self._spill(segment) else -1
         return 0
 
-    def _to_records(self, segment: TransientSegment) -> None:
+    def _to_records(self, segment: TransientSegment) -> C[None]:
         """Make records of the objects of a segment, at the offsets that these have already."""
-        messages = segment.messages
+        messages: list[Any] | None = segment.messages
         if messages is None:
             return
+        buffer: RecordBuffer
+        positions: SettledBitmap
         buffer, positions = segment.buffer, segment.positions
+        message: Message
         for index, message in enumerate(messages):
             if message is None:
                 continue
-            position = segment.first + index
+            position: i64 = segment.first + index
             # A settled message leaves a gap: those behind it keep the offsets that `positions` has.
-            gap = positions.offset(position) - buffer.size
+            gap: i64 = positions.offset(position) - buffer.size
             if gap:
                 buffer.raw(bytes(gap))
             buffer.message(position, segment.time_of(position), message, False)
-            byte_count = self._gauge.release(message)
+            byte_count: isize = self._gauge.release(message)
             segment.held -= byte_count
             self._held -= byte_count
         buffer.raw(bytes(segment.size - buffer.size))
@@ -401,16 +409,17 @@ class TransientLog(SegmentedLog):
         self.has_large = True
         segment.continue_at(segment.size, self.seed)
 
-    def _emptied(self, segment: Segment) -> int:
+    def _emptied(self, segment: Segment) -> Done:
         """Remove a segment without live messages, unless it is the newest one and still small."""
         if segment is self._tail:
             # A queue that is empty after each message would make a segment per message otherwise.
             if segment.end() < _RESET:
                 return 0
             self._tail = None
-        messages = segment.messages
+        messages: list[Any] | None = segment.messages
         if messages is not None and segment.held:
             # Some are live if the queue is deleted or drops its oldest messages.
+            index: isize
             for index in range(len(messages)):
                 if messages[index] is not None:
                     self._release(segment, segment.first + index)
@@ -421,9 +430,9 @@ class TransientLog(SegmentedLog):
         return 0
 
 
-def _bare(message: Message) -> Message:
+def _bare(message: Message) -> C[Message]:
     """Copy a message without the fields that a record does not store."""
-    copy = copy_message(message, message.exchange, message.routing_key)
+    copy: Message = copy_message(message, message.exchange, message.routing_key)
     copy.timestamp = 0
     copy.offset = -1
     copy.origin = 0

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.limits import BROWSED_PER_TURN
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.contract import MessageOrder
 
-_MAX = BROWSED_PER_TURN
+_MAX: i32 = BROWSED_PER_TURN
 
 
 class Browser:
@@ -34,60 +35,57 @@ class Browser:
         cursors: for each log of the queue, the first position that it was not shown.
     """
 
-    __slots__ = ("consumer", "cursors")
-
     def __init__(self, consumer: Consumer, cursors: list[int]) -> None:
-        self.consumer = consumer
+        self.consumer: C[Consumer] = consumer
         self.cursors = cursors
 
 
 class Browsing:
     """The browsers of one queue."""
 
-    __slots__ = ("_browsers", "_order", "_queue")
-
     def __init__(self, queue: QueueInternals) -> None:
         self._queue = queue
-        self._order = queue.order
+        self._order: MessageOrder = queue.order
         self._browsers: list[Browser] = []
 
-    def add(self, consumer: Consumer) -> int:
+    def add(self, consumer: Consumer) -> Done:
         """Add a browser."""
         browser = Browser(consumer, [0])
         self._browsers.append(browser)
         return self._show(browser)
 
-    def remove(self, consumer: Consumer) -> bool:
+    def remove(self, consumer: Consumer) -> C[bool]:
         """Remove a browser; return whether others are left."""
         self._browsers = [each for each in self._browsers if each.consumer is not consumer]
         return bool(self._browsers)
 
-    def show_all(self) -> int:
+    def show_all(self) -> Done:
         """Show every browser the messages that it has not seen."""
+        browser: Browser
         for browser in list(self._browsers):
             self._show(browser)
         return 0
 
-    def _show(self, browser: Browser) -> int:
+    def _show(self, browser: Browser) -> Done:
         """Show a browser messages until its credit is used up."""
-        consumer = browser.consumer
+        consumer: Consumer = browser.consumer
         order = self._order
-        shown = 0
+        shown: i32 = 0
         while order.count > 0 and consumer.ready():
             if shown >= _MAX:
                 consumer.again()
                 return 0
-            position = order.next_ready(browser.cursors)
+            position: i64 = order.next_ready(browser.cursors)
             if position < 0:
                 return 0
-            message = order.read(position)
+            message: Message | None = order.read(position)
             # Its credit in bytes is used up: it sees this message first when it gets more.
             if message is not None and not consumer.fits(message):
                 return 0
             order.pass_by(browser.cursors, position)
             shown += 1
             if message is not None and not (message.due and self._queue.expired(message)):
-                redelivered = order.was_out(position)
+                redelivered: bool = order.was_out(position)
                 self._queue.count_delivery(consumer, redelivered)
                 consumer.deliver(message, position, redelivered)
         return 0

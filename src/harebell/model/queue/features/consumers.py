@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from harebell.base.c_types import C, Cdef, Done, i32, isize
 from harebell.base.work import Work
 from harebell.model.consumer import Consumer
 
@@ -31,27 +32,27 @@ class Rank:
         count: the number of consumers.
     """
 
-    __slots__ = ("count", "head", "priority")
-
-    def __init__(self, priority: int) -> None:
+    def __init__(self, priority: i32) -> None:
         self.priority = priority
         self.head: Consumer | None = None
-        self.count = 0
+        self.count: isize = 0
 
-    def add(self, consumer: Consumer) -> int:
+    def add(self, consumer: Consumer) -> Cdef[Done]:
         """Add a consumer at the end of the round robin."""
         head = self.head
         if head is None or head.before is None:
             self.head = consumer.before = consumer.after = consumer
         else:
-            last = head.before
+            last: Consumer = head.before
             consumer.before, consumer.after = last, head
             last.after = head.before = consumer
         self.count += 1
         return 0
 
-    def remove(self, consumer: Consumer) -> int:
+    def remove(self, consumer: Consumer) -> Cdef[Done]:
         """Remove a consumer; the order of the others does not change."""
+        before: Consumer | None
+        after: Consumer | None
         before, after = consumer.before, consumer.after
         if before is None or after is None:
             return 0
@@ -74,10 +75,8 @@ class Consumers:
         count: how many there are.
     """
 
-    __slots__ = ("_active", "_preempts", "_ranks", "_single", "count")
-
     def __init__(self, single: bool = False, preempts: bool = False) -> None:
-        self.count = 0
+        self.count: isize = 0
         self._single = single
         self._preempts = preempts
         self._active: Consumer | None = None
@@ -90,11 +89,12 @@ class Consumers:
         """Iterate over a copy: highest priority first, then round robin order."""
         return iter(self.in_order())
 
-    def in_order(self) -> list[Consumer]:
+    def in_order(self) -> C[list[Consumer]]:
         """Return all consumers, highest priority first, then in round robin order."""
         consumers: list[Consumer] = []
+        rank: Rank
         for rank in self._ranks:
-            consumer = rank.head
+            consumer: Consumer | None = rank.head
             for _ in range(rank.count):
                 if consumer is None:
                     break
@@ -102,7 +102,7 @@ class Consumers:
                 consumer = consumer.after
         return consumers
 
-    def first(self) -> Consumer | None:
+    def first(self) -> C[Consumer | None]:
         """Return the consumer that is next; None if there is none."""
         return self._ranks[0].head if self.count else None
 
@@ -110,12 +110,12 @@ class Consumers:
         """Return the tag of the single active consumer; None without one."""
         return self._active.tag if self._single and self._active is not None else None
 
-    def add(self, consumer: Consumer) -> int:
+    def add(self, consumer: Consumer) -> Done:
         """Add a consumer after those of equal priority."""
         rank = self._rank_of(consumer)
         if rank is None:
             rank = Rank(consumer.priority)
-            index = len(self._ranks)
+            index: isize = len(self._ranks)
             while index and self._ranks[index - 1].priority < rank.priority:
                 index -= 1
             self._ranks.insert(index, rank)
@@ -126,7 +126,7 @@ class Consumers:
             self._active = consumer
         return 0
 
-    def remove(self, consumer: Consumer) -> bool:
+    def remove(self, consumer: Consumer) -> C[bool]:
         """Remove a consumer; False if it is not there."""
         rank = self._rank_of(consumer)
         # A rank of this priority may exist though the consumer was removed before.
@@ -142,9 +142,10 @@ class Consumers:
             self._active = self.first()
         return True
 
-    def take_all(self) -> list[Consumer]:
+    def take_all(self) -> C[list[Consumer]]:
         """Remove all consumers, and return them."""
         consumers = self.in_order()
+        consumer: Consumer
         for consumer in consumers:
             # The ring is a cycle of references, which only the garbage collector would free.
             consumer.before = consumer.after = None
@@ -153,13 +154,15 @@ class Consumers:
         self.count = 0
         return consumers
 
-    def _rank_of(self, consumer: Consumer) -> Rank | None:
+    def _rank_of(self, consumer: Consumer) -> C[Rank | None]:
         # Binary search: every consumer may have a priority of its own.
         ranks = self._ranks
+        low: isize
+        high: isize
         low, high = 0, len(ranks)
         while low < high:
-            middle = (low + high) // 2
-            rank = ranks[middle]
+            middle: isize = (low + high) // 2
+            rank: Rank = ranks[middle]
             if rank.priority == consumer.priority:
                 return rank
             if rank.priority > consumer.priority:
@@ -170,12 +173,13 @@ class Consumers:
 
     # --- whose turn it is -----------------------------------------------------------------------
 
-    def pick(self) -> Consumer | None:
+    def pick(self) -> C[Consumer | None]:
         """Return the next ready consumer, and advance the round robin of its rank."""
         if self._single:
             return self.active()
+        rank: Rank
         for rank in self._ranks:
-            consumer = rank.head
+            consumer: Consumer | None = rank.head
             for _ in range(rank.count):
                 if consumer is None:
                     break
@@ -186,7 +190,7 @@ class Consumers:
                 consumer = consumer.after
         return None
 
-    def may_begin_with(self, consumer: Consumer) -> bool:
+    def may_begin_with(self, consumer: Consumer) -> C[bool]:
         """True if a consumer may be served out of its turn, up to its prefetch."""
         return (
             not self._single
@@ -209,16 +213,17 @@ class Consumers:
                 consumer = consumer.after
         return False
 
-    def pick_least_busy(self) -> Consumer | None:
+    def pick_least_busy(self) -> C[Consumer | None]:
         """Return the ready consumer of the highest priority with the fewest deliveries.
 
         `served` advances the round robin.
         """
         if self._single:
             return self.active()
+        rank: Rank
         for rank in self._ranks:
             best: Consumer | None = None
-            consumer = rank.head
+            consumer: Consumer | None = rank.head
             for _ in range(rank.count):
                 if consumer is None:
                     break
@@ -229,20 +234,20 @@ class Consumers:
                 return best
         return None
 
-    def served(self, consumer: Consumer) -> int:
+    def served(self, consumer: Consumer) -> Done:
         """Advance the round robin past a consumer."""
         rank = self._rank_of(consumer)
         if rank is not None and consumer.after is not None:
             rank.head = consumer.after
         return 0
 
-    def active(self) -> Consumer | None:
+    def active(self) -> C[Consumer | None]:
         """Return the single active consumer if it is ready.
 
         If a consumer of higher priority can replace it, it gets no more messages until its
         deliveries are settled; then the other one becomes active.
         """
-        active = self._active
+        active: Consumer | None = self._active
         if active is None:
             return None
         if self._preempts:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, Py, i64
 from harebell.base.message import Message, copy_message
 from harebell.base.timers import Timer
 
@@ -29,17 +30,15 @@ class Expiry:
         active: whether messages with an expiry may be ready, delivered or leased.
     """
 
-    __slots__ = ("_queue", "_timer", "active", "ttl")
-
     def __init__(self, queue: QueueInternals) -> None:
-        self._queue = queue
+        self._queue: Py[QueueInternals] = queue
         self._timer: Timer | None = None
-        self.ttl = FOR_EVER
+        self.ttl: i64 = FOR_EVER
         self.active = False
 
-    def dated(self, message: Message, now: int) -> Message:
+    def dated(self, message: Message, now: i64) -> C[Message]:
         """Return a copy that expires by the TTL, or earlier by its own property `expiration`."""
-        due = now + self.ttl
+        due: i64 = now + self.ttl
         if message.due:
             due = min(due, message.due)
         # Other queues, with other TTLs, may get the same object.
@@ -47,7 +46,7 @@ class Expiry:
         message.due = due
         return message
 
-    def wake_at(self, due: int) -> int:
+    def wake_at(self, due: i64) -> Done:
         """Check the head of the queue at that time at the latest."""
         context = self._queue.context
         if self._timer is None and context is not None:
@@ -56,7 +55,7 @@ class Expiry:
             self._timer.set_earlier(due)
         return 0
 
-    def stop(self) -> int:
+    def stop(self) -> Done:
         """Stop the timer of a deleted queue."""
         if self._timer is not None:
             self._timer.stop()

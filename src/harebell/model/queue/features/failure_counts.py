@@ -9,14 +9,15 @@ A quorum queue has this part, and a queue with retry delays.
 
 from __future__ import annotations
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message, copy_message
 from harebell.model.queue.order.contract import MessageOrder
 
 REJECTIONS_SHIFT = 16
 FAILURES = (1 << REJECTIONS_SHIFT) - 1
-_FAILURES = FAILURES
-_REJECTIONS_SHIFT = REJECTIONS_SHIFT
+_FAILURES: i32 = FAILURES
+_REJECTIONS_SHIFT: i32 = REJECTIONS_SHIFT
 
 
 class FailureCounts:
@@ -26,20 +27,18 @@ class FailureCounts:
         order: the message order of the queue, which keeps the count of each message.
     """
 
-    __slots__ = ("_at_first", "_failed", "_order")
-
     def __init__(self, order: MessageOrder) -> None:
         self._order = order
         # Messages that left without a failed delivery, and the counts of the others.
-        self._at_first = 0
+        self._at_first: i64 = 0
         self._failed: Histogram | None = None
 
-    def shown(self, message: Message) -> Message:
+    def shown(self, message: Message) -> C[Message]:
         """Return the message that was just taken with its delivery count."""
         order = self._order
         if not order.redelivered:
             return message
-        count = order.delivery_count(order.position)
+        count: i32 = order.delivery_count(order.position)
         count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
         if message.deliveries != count:
             # Other queues may hold the same object, so it is copied.
@@ -47,9 +46,9 @@ class FailureCounts:
             message.deliveries = count
         return message
 
-    def end(self, position: int) -> int:
+    def end(self, position: i64) -> Done:
         """Count the failed deliveries of a message that leaves, before the log forgets them."""
-        count = self._order.delivery_count(position)
+        count: i32 = self._order.delivery_count(position)
         if count == 0:
             self._at_first += 1
         else:

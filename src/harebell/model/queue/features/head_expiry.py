@@ -9,17 +9,21 @@ A queue with several logs has a head in each. `expiry` has the TTL and the timer
 
 from __future__ import annotations
 
+from harebell.base.c_types import Done, i32, i64
+from harebell.base.message import Message
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.limits import EXPIRED_PER_TURN
+from harebell.model.queue.features.expiry import Expiry
 from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
+from harebell.model.queue.order.contract import MessageOrder
 
-_EXPIRED_PER_TURN = EXPIRED_PER_TURN
+_EXPIRED_PER_TURN: i32 = EXPIRED_PER_TURN
 
 
-def kept_until(queue: QueueInternals, due: int) -> int:
+def kept_until(queue: QueueInternals, due: i64) -> Done:
     """Note that a message with an expiry was kept; only the head of the queue matters."""
-    expiry = queue.with_expiry()
+    expiry: Expiry = queue.with_expiry()
     expiry.active = True
     # With several logs the message may be the head of its own, though not of the queue.
     if queue.order.count == 1 or queue.order.heads > 1:
@@ -30,9 +34,9 @@ def kept_until(queue: QueueInternals, due: int) -> int:
     return 0
 
 
-def check_head(queue: QueueInternals) -> int:
+def check_head(queue: QueueInternals) -> Done:
     """Check the expiry of a new head, if messages may expire."""
-    expiry = queue.expiry
+    expiry: Expiry = queue.expiry
     if expiry is None or not expiry.active:
         return 0
     if queue.order.count == 0:
@@ -45,14 +49,15 @@ def check_head(queue: QueueInternals) -> int:
     return 0
 
 
-def expire_heads(queue: QueueInternals) -> int:
+def expire_heads(queue: QueueInternals) -> Done:
     """Remove expired messages at the head, and set the timer for the new head."""
     if queue.deleted:
         return 0
-    now = queue.clock.steady
-    earliest = 0
+    now: i64 = queue.clock.steady
+    earliest: i64 = 0
+    head: i32
     for head in range(queue.order.heads):
-        due = _expire_head(queue, head, now)
+        due: i64 = _expire_head(queue, head, now)
         if due and (earliest == 0 or due < earliest):
             earliest = due
     if earliest:
@@ -60,11 +65,11 @@ def expire_heads(queue: QueueInternals) -> int:
     return 0
 
 
-def _expire_head(queue: QueueInternals, head: int, now: int) -> int:
+def _expire_head(queue: QueueInternals, head: i32, now: i64) -> i64:
     """Remove expired messages of one log; return when the next one expires, 0 for never."""
-    order = queue.order
+    order: MessageOrder = queue.order
     for _ in range(_EXPIRED_PER_TURN):
-        message = order.peek_head(head)
+        message: Message = order.peek_head(head)
         if message is None:
             return 0
         if message.due == 0 or message.due > now:

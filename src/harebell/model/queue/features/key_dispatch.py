@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, i32, i64
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.keyed import KeyedOrder
 
-_SCAN_MAX = GROUP_SCAN_MESSAGES
+_SCAN_MAX: i32 = GROUP_SCAN_MESSAGES
 
 
 class KeyDispatch:
@@ -33,7 +34,7 @@ class KeyDispatch:
         self._queue = queue
         self._order = order
 
-    def drain(self) -> None:
+    def drain(self) -> C[None]:
         """Deliver to ready consumers while there are messages for them."""
         queue = self._queue
         if not queue.consumers.count:
@@ -42,22 +43,24 @@ class KeyDispatch:
             self.deal()
         self.deal()
 
-    def deal(self) -> None:
+    def deal(self) -> C[None]:
         """Deliver messages of held keys to their holders, then of free keys to any consumer."""
+        queue: QueueInternals
+        order: KeyedOrder
         queue, order = self._queue, self._order
-        passed = 0
+        passed: i32 = 0
         while order.count > 0:
             # A holder first: its messages can go to no other consumer, those of free keys to any.
-            consumer = self._holder()
-            goes_on = consumer is not None
+            consumer: Consumer | None = self._holder()
+            goes_on: bool = consumer is not None
             if consumer is not None:
-                position = order.keys.first_of(consumer)
+                position: i64 = order.keys.first_of(consumer)
             else:
                 consumer = queue.consumers.pick_least_busy()
                 if consumer is None:
                     return
                 position = order.keys.first_free()
-            message = order.take_for(position)
+            message: Message | None = order.take_for(position)
             if message is not None:
                 if not goes_on:
                     queue.consumers.served(consumer)
@@ -71,7 +74,7 @@ class KeyDispatch:
                     consumer.again()
                     return
 
-    def _deliver(self, message: Message, consumer: Consumer, goes_on: bool) -> None:
+    def _deliver(self, message: Message, consumer: Consumer, goes_on: bool) -> C[None]:
         """Deliver the message that was just taken; the consumer holds its key from now on.
 
         Args:
@@ -79,17 +82,19 @@ class KeyDispatch:
             consumer: a consumer that is ready.
             goes_on: whether the consumer held the key before.
         """
+        queue: QueueInternals
+        order: KeyedOrder
         queue, order = self._queue, self._order
-        position = order.position
+        position: i64 = order.position
         subtract_ready_bytes(queue, message)
         # The timer watches the oldest message only, whatever its key.
         if message.due and queue.expired(message):
             queue.dead_letter(position, EXPIRED)
             return
         local = queue.no_local
-        redelivered = order.redelivered
+        redelivered: bool = order.redelivered
         if local is not None:
-            taker = local.taker(consumer, position, only=goes_on)
+            taker: Consumer = local.taker(consumer, position, only=goes_on)
             if taker is None:
                 local.put_aside(position, redelivered)
                 # Later messages of its key must not overtake it: the order itself holds the key,
@@ -105,19 +110,20 @@ class KeyDispatch:
         queue.count_delivery(consumer, redelivered)
         consumer.deliver(message, position, redelivered)
 
-    def _holder(self) -> Consumer | None:
+    def _holder(self) -> C[Consumer | None]:
         """Return a ready consumer that holds a key with waiting messages."""
+        consumer: Consumer
         for consumer in self._queue.consumers:
             if self._order.keys.first_of(consumer) >= 0 and consumer.ready():
                 return consumer
         return None
 
-    def take_free(self) -> Message | None:
+    def take_free(self) -> C[Message | None]:
         """Take the next message whose key is free, for basic.get, and hold the key."""
         order = self._order
         for _ in range(_SCAN_MAX):
-            position = order.keys.first_free()
-            message = order.take_for(position)
+            position: i64 = order.keys.first_free()
+            message: Message | None = order.take_for(position)
             if message is not None:
                 # basic.get has no consumer: the order holds the key until the message is settled.
                 order.hold_key(order.position, order)

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from harebell.base.c_types import C, Cpdef, Done, i32, i64
+from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.dead_letter import EXPIRED
@@ -26,11 +28,13 @@ from harebell.model.limits import (
 )
 from harebell.model.queue.features.head_expiry import check_head, expire_heads
 from harebell.model.queue.features.limit_enforcement import begin_count, check_limits
+from harebell.model.queue.features.limits import Limits
 from harebell.model.queue.features.ready_bytes import (
     add_ready_bytes,
     add_ready_bytes_at,
     subtract_ready_bytes,
 )
+from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.position_range import (
     LogRange,
     PickedPositions,
@@ -43,8 +47,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.fifo import FifoOrder
     from harebell.model.queue.order.keyed import KeyedOrder
 
-_SINGLE = LEASE_SINGLE_MESSAGES
-_RANGES = LEASE_CLAIM_RANGES
+_SINGLE: i32 = LEASE_SINGLE_MESSAGES
+_RANGES: i32 = LEASE_CLAIM_RANGES
 
 
 class LeasedRange(NamedTuple):
@@ -86,11 +90,11 @@ class Claims:
 
     def __init__(self, queue: QueueInternals) -> None:
         self._queue = queue
-        self._order = queue.order
+        self._order: MessageOrder = queue.order
 
     # --- claiming -------------------------------------------------------------------------------
 
-    def claim(self, messages: int, byte_count: int, holder: object) -> ClaimedMessages | None:
+    def claim(self, messages: i64, byte_count: i64, holder: object) -> C[ClaimedMessages | None]:
         """Lease ready messages; None if there are none.
 
         Args:
@@ -98,6 +102,8 @@ class Claims:
             byte_count: most bytes of the log; the first message may be larger; 0 for no limit.
             holder: the group; it holds the ordering keys of its messages.
         """
+        queue: QueueInternals
+        order: MessageOrder
         queue, order = self._queue, self._order
         if queue.keyed is not None:
             # Each leased message of a key is kept in memory.
@@ -119,7 +125,7 @@ class Claims:
             return None
         queue.leased += taken.messages
         # Leased messages are not ready, so a queue that refused messages may have room now.
-        limits = queue.limits
+        limits: Limits | None = queue.limits
         if limits is not None and limits.refusing and limits.low(order.count):
             limits.refusing = False
         check_head(queue)
@@ -127,12 +133,14 @@ class Claims:
         levels = sorted({run.level for run in taken.runs})
         return taken._replace(seen=tuple([(level, orders[level].seen()) for level in levels]))
 
-    def _claim_ranges(self, messages: int, byte_count: int) -> ClaimedMessages:
+    def _claim_ranges(self, messages: i64, byte_count: i64) -> Cpdef[ClaimedMessages]:
         """Claim whole ranges of the logs."""
         runs: list[LeasedRange] = []
-        count = size = 0
+        count: i64 = 0
+        size: i64 = 0
+        order: FifoOrder
         for level, order in self._order.levels():
-            remaining = -1 if byte_count < 0 else max(byte_count - size, 0)
+            remaining: i64 = -1 if byte_count < 0 else max(byte_count - size, 0)
             if count >= messages or order.count <= 0 or (remaining == 0 and count):
                 continue
             for first, end, run_messages, run_bytes in order.claim(
@@ -147,25 +155,32 @@ class Claims:
         self._order.recount()
         return ClaimedMessages(tuple(runs), count, size)
 
-    def _claim_singly(self, messages: int, byte_count: int) -> ClaimedMessages:
+    def _claim_singly(self, messages: i64, byte_count: i64) -> Cpdef[ClaimedMessages]:
         """Claim one message at a time, if each has to be read."""
+        queue: QueueInternals
+        order: MessageOrder
         queue, order = self._queue, self._order
         orders = dict(order.levels())
-        bits = order.level_bits
+        bits: i32 = order.level_bits
         runs: list[LeasedRange] = []
-        count = size = 0
+        count: i64 = 0
+        size: i64 = 0
         for _ in range(_SINGLE):
-            message = order.take() if count < messages else None
+            message: Message | None = order.take() if count < messages else None
             if message is None:
                 break
+            position: i64
+            redelivered: bool
             position, redelivered = order.position, order.redelivered
             subtract_ready_bytes(queue, message)
             if message.due and queue.expired(message):
                 queue.dead_letter(position, EXPIRED)
                 continue
+            in_log: i64
+            level: i32
             level, in_log = position & ((1 << bits) - 1), position >> bits
             log: Log = orders[level].log
-            message_bytes = log.reach(in_log, in_log + 1, 1, -1)[2]
+            message_bytes: i64 = log.reach(in_log, in_log + 1, 1, -1)[2]
             # The first message is claimed whatever its size, or no claim could ever pass it.
             if count and byte_count >= 0 and size + message_bytes > byte_count:
                 order.untake(position, redelivered)
@@ -188,19 +203,24 @@ class Claims:
         return ClaimedMessages(tuple(runs), count, size)
 
     def _claim_keyed(
-        self, order: KeyedOrder, messages: int, byte_count: int, holder: object
-    ) -> ClaimedMessages:
+        self, order: KeyedOrder, messages: i64, byte_count: i64, holder: object
+    ) -> Cpdef[ClaimedMessages]:
         """Claim messages of keys that are free or held by the group."""
+        queue: QueueInternals
+        log: Log
         queue, log = self._queue, order.log
         picked = PickedPositions(log)
-        size = examined = 0
+        size: i64 = 0
+        examined: i64 = 0
         while examined < _SINGLE:
             if len(picked) >= messages or picked.ranges >= _RANGES:
                 break
-            position = order.keys.first_of(holder)
+            position: i64 = order.keys.first_of(holder)
             if position < 0:
                 position = order.keys.first_free()
-            message = order.take_at(position) if position >= 0 else order.take_new(holder)
+            message: Message | None = (
+                order.take_at(position) if position >= 0 else order.take_new(holder)
+            )
             if message is None:
                 if position < 0 and not order.passed_over:
                     break
@@ -211,8 +231,8 @@ class Claims:
                 continue
             examined += 1
             position = order.position
-            message_bytes = log.reach(position, position + 1, 1, -1)[2]
-            expired = message.due and queue.expired(message)
+            message_bytes: i64 = log.reach(position, position + 1, 1, -1)[2]
+            expired: bool = message.due != 0 and queue.expired(message)
             if (
                 not expired
                 and len(picked)
@@ -239,7 +259,7 @@ class Claims:
 
     # --- commit and release ---------------------------------------------------------------------
 
-    def settle(self, runs: Sequence[LeasedRange], messages: int) -> int:
+    def settle(self, runs: Sequence[LeasedRange], messages: i64) -> Done:
         """Settle leased messages; with ordering keys the caller drains afterwards."""
         queue = self._queue
         if queue.deleted:
@@ -255,8 +275,9 @@ class Claims:
         queue.sync_soon()
         return 0
 
-    def release(self, runs: Sequence[LeasedRange], messages: int) -> int:
+    def release(self, runs: Sequence[LeasedRange], messages: i64) -> Done:
         """Make leased messages ready again; the caller drains afterwards."""
+        queue: QueueInternals
         queue, order = self._queue, self._order
         if queue.deleted:
             return 0
@@ -281,12 +302,14 @@ class Claims:
             expire_heads(queue)
         return 0
 
-    def _release_singly(self, runs: Sequence[LeasedRange]) -> int:
+    def _release_singly(self, runs: Sequence[LeasedRange]) -> Done:
+        queue: QueueInternals
+        order: MessageOrder
         queue, order = self._queue, self._order
-        fifo = order.levels()[0][1]
+        fifo: FifoOrder = order.levels()[0][1]
         for run in runs:
             fifo.end_lease_out(run.first, run.end)
-            position = fifo.log.next(run.first)
+            position: i64 = fifo.log.next(run.first)
             while position < run.end:
                 if queue.quorum is not None:
                     # A released claim is a failed delivery, as if its consumer had died.
@@ -395,6 +418,6 @@ class Claims:
         mark = level_marker(levels, bits, into, dict(seen))
         return append_runs_to(where, bits, first, end, into, mark)
 
-    def position_of(self, level: int, position: int) -> int:
+    def position_of(self, level: i64, position: i64) -> C[int]:
         """Convert a position in the log of a level to one of the queue."""
         return position << self._order.level_bits | level

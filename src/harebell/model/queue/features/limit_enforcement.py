@@ -14,6 +14,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
+from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import Message
 from harebell.base.timers import NEVER
 from harebell.model.dead_letter import MAXLEN
@@ -21,11 +22,12 @@ from harebell.model.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
 from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
 from harebell.model.queue.features.drop_policy import take_victim
 from harebell.model.queue.features.head_expiry import check_head
-from harebell.model.queue.features.limits import limits_of
+from harebell.model.queue.features.limits import Limits, limits_of
 from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
+from harebell.model.queue.order.contract import MessageOrder
 
-_TRIMMED = TRIMMED_PER_TURN
+_TRIMMED: i32 = TRIMMED_PER_TURN
 
 
 def change_limits(queue: QueueInternals, settings: Mapping[str, Any]) -> None:
@@ -51,7 +53,7 @@ def change_limits(queue: QueueInternals, settings: Mapping[str, Any]) -> None:
     check_limits(queue)
 
 
-def refuse_if_full(queue: QueueInternals, message: Message, ready: int, byte_count: int) -> bool:
+def refuse_if_full(queue: QueueInternals, message: Message, ready: i64, byte_count: i64) -> C[bool]:
     """True if a message is refused, before it is known whether it becomes ready.
 
     Args:
@@ -60,7 +62,7 @@ def refuse_if_full(queue: QueueInternals, message: Message, ready: int, byte_cou
         ready: how many are ready, or hidden by an open batch.
         byte_count: bytes of its body, and of those that an open batch hides.
     """
-    limits = queue.limits
+    limits: Limits = queue.limits
     if limits is None or not limits.refuses(ready, byte_count):
         return False
     if limits.letters and queue.dead_letters is not None:
@@ -68,9 +70,9 @@ def refuse_if_full(queue: QueueInternals, message: Message, ready: int, byte_cou
     return True
 
 
-def check_limits(queue: QueueInternals) -> int:
+def check_limits(queue: QueueInternals) -> Done:
     """Drop the oldest messages above the limits, or refuse new ones."""
-    limits = queue.limits
+    limits: Limits = queue.limits
     if limits is not None and limits.over(queue.order.count):
         if limits.drops:
             trim(queue)
@@ -79,17 +81,17 @@ def check_limits(queue: QueueInternals) -> int:
     return 0
 
 
-def trim(queue: QueueInternals) -> int:
+def trim(queue: QueueInternals) -> Done:
     """Drop the oldest messages until the limits are met; in several turns if they are many."""
-    limits = queue.limits
-    order = queue.order
-    limit = _TRIMMED
-    in_turns = _goes_on_later(queue)
+    limits: Limits = queue.limits
+    order: MessageOrder = queue.order
+    limit: i32 = _TRIMMED
+    in_turns: bool = _goes_on_later(queue)
     if queue.dead_letters is not None:
         limit = queue.dead_letters.room(in_turns=in_turns)
-    dropped = 0
+    dropped: i32 = 0
     # Neither body nor size is needed, so large messages are skipped without reading them.
-    unread = queue.dead_letters is None and limits is not None and not limits.counts
+    unread: bool = queue.dead_letters is None and limits is not None and not limits.counts
     # With priorities the dropped message need not be the oldest of all.
     unread = unread and order.heads == 1 and not queue.spares
     while limits is not None and limits.over(order.count):
@@ -100,7 +102,7 @@ def trim(queue: QueueInternals) -> int:
             order.skip_spilled()
             order.settle(order.position)
             continue
-        message = None
+        message: Message = None
         if order.count > 0:
             message = take_victim(order) if queue.spares else order.take_victim()
         if message is None:
@@ -111,7 +113,7 @@ def trim(queue: QueueInternals) -> int:
         dropped += 1
         subtract_ready_bytes(queue, message)
         # Its dead letter may come back to this queue, which changes `order.position`.
-        position = order.position
+        position: i64 = order.position
         if queue.dead_letters is not None:
             queue.dead_letters.send_later(message, MAXLEN)
             if not in_turns and _goes_on_later(queue):
@@ -122,9 +124,9 @@ def trim(queue: QueueInternals) -> int:
     return 0
 
 
-def begin_count(queue: QueueInternals) -> int:
+def begin_count(queue: QueueInternals) -> Done:
     """Count the bytes of the ready messages, in several turns if they are many."""
-    limits = queue.limits
+    limits: Limits = queue.limits
     if limits is not None:
         limits.byte_count = 0
         limits.counting = ByteAccount(queue.order)
@@ -144,9 +146,9 @@ def _go_on_counting(queue: QueueInternals) -> None:
         _go_on_later(queue)
 
 
-def _go_on_later(queue: QueueInternals) -> bool:
+def _go_on_later(queue: QueueInternals) -> C[bool]:
     """Continue to count and drop in the next turn; False if there is none."""
-    limits = queue.limits
+    limits: Limits = queue.limits
     if queue.context is None or limits is None:
         return False
     if limits.turn is None:
@@ -155,8 +157,8 @@ def _go_on_later(queue: QueueInternals) -> bool:
     return True
 
 
-def _goes_on_later(queue: QueueInternals) -> bool:
-    limits = queue.limits
+def _goes_on_later(queue: QueueInternals) -> C[bool]:
+    limits: Limits = queue.limits
     return limits is not None and limits.turn is not None and limits.turn.due != NEVER
 
 

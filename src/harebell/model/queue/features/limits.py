@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Done, i64
+
 if TYPE_CHECKING:
     from harebell.base.timers import Timer
     from harebell.model.queue.features.byte_accounting import ByteAccount
@@ -32,19 +34,19 @@ class Incoming:
         last: bytes of the body of the last one.
     """
 
-    __slots__ = ("byte_count", "count", "last")
-
     def __init__(self) -> None:
-        self.count = self.byte_count = self.last = 0
+        self.count: i64 = 0
+        self.byte_count: i64 = 0
+        self.last: i64 = 0
 
-    def add(self, byte_count: int) -> int:
+    def add(self, byte_count: i64) -> Done:
         """Add a message with a body of that size."""
         self.count += 1
         self.byte_count += byte_count
         self.last = byte_count
         return 0
 
-    def add_rows(self, count: int, byte_count: int, last: int) -> int:
+    def add_rows(self, count: i64, byte_count: i64, last: i64) -> Done:
         """Add messages.
 
         Args:
@@ -79,22 +81,8 @@ class Limits:
         reserved: whether room is reserved for the next message (distributed transactions).
     """
 
-    __slots__ = (
-        "byte_count",
-        "counting",
-        "counts",
-        "drops",
-        "letters",
-        "max_bytes",
-        "max_length",
-        "refusing",
-        "reserved",
-        "takes_one_more",
-        "turn",
-    )
-
     def __init__(
-        self, max_length: int, max_bytes: int, overflow: str, takes_one_more: bool = False
+        self, max_length: i64, max_bytes: i64, overflow: str, takes_one_more: bool = False
     ) -> None:
         self.max_length = max_length
         self.max_bytes = max_bytes
@@ -102,13 +90,13 @@ class Limits:
         self.letters = overflow == REJECT_PUBLISH_DLX
         self.counts = max_bytes != _NONE
         self.takes_one_more = takes_one_more
-        self.byte_count = 0
+        self.byte_count: i64 = 0
         self.counting: ByteAccount | None = None
         self.turn: Timer | None = None
         self.refusing = False
         self.reserved = False
 
-    def refuses(self, ready: int, byte_count: int) -> bool:
+    def refuses(self, ready: i64, byte_count: i64) -> C[bool]:
         """True if a message of that size is refused, whether or not it would be ready."""
         if self.drops or self.reserved:
             return False
@@ -116,7 +104,7 @@ class Limits:
         # its classic queues check each message.
         return self.refusing if self.takes_one_more else self.full(ready, byte_count)
 
-    def full(self, ready: int, byte_count: int) -> bool:
+    def full(self, ready: i64, byte_count: i64) -> C[bool]:
         """True if one more message of that size would exceed a limit."""
         if self.reserved:
             return False
@@ -124,13 +112,15 @@ class Limits:
             return True
         return self.counts and self.byte_count + byte_count > self.max_bytes
 
-    def has_room(self, ready: int, incoming: Incoming) -> bool:
+    def has_room(self, ready: i64, incoming: Incoming) -> C[bool]:
         """True if all messages would be taken, one after the other.
 
         Args:
             ready: how many are ready already.
             incoming: the messages.
         """
+        count: i64
+        byte_count: i64
         count, byte_count = incoming.count, incoming.byte_count
         if self.takes_one_more:
             if self.refusing:
@@ -145,19 +135,19 @@ class Limits:
             return False
         return not self.counts or self.byte_count + byte_count <= self.max_bytes
 
-    def over(self, ready: int) -> bool:
+    def over(self, ready: i64) -> C[bool]:
         """True if a limit is exceeded."""
         if self.max_length >= 0 and ready > self.max_length:
             return True
         return self.counts and self.byte_count > self.max_bytes
 
-    def low(self, ready: int) -> bool:
+    def low(self, ready: i64) -> C[bool]:
         """True if at most four fifths of each limit are used."""
         if self.max_length >= 0 and ready > four_fifths(self.max_length):
             return False
         return not self.counts or self.byte_count <= four_fifths(self.max_bytes)
 
-    def clear(self) -> int:
+    def clear(self) -> Done:
         """Reset the count: nothing is ready."""
         self.byte_count = 0
         self.counting = None
@@ -165,7 +155,7 @@ class Limits:
         return 0
 
 
-def four_fifths(limit: int) -> int:
+def four_fifths(limit: i64) -> i64:
     """Return four fifths, rounded down, without overflow for any value that fits."""
     # `limit * 4` exceeds 64 bits for the largest limits, and compiled code would wrap around.
     share = limit // 5

@@ -1,4 +1,4 @@
-"""What the parts of a queue see of it: its state, and the acts that they share.
+"""What the parts of a queue see of it: its state, what can be read of it, and the acts they share.
 
 `MessageQueue` is the only implementation. Its parts import this module instead of the one that
 imports them.
@@ -8,12 +8,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Cdef, Done, i32, i64
 from harebell.base.clock import Clock
 from harebell.base.message import Message
+from harebell.base.ports import Log
+from harebell.kernels.batches import BatchBuilder
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.keyed import KeyedOrder
+from harebell.model.queue.position_range import MessageRange
 
 if TYPE_CHECKING:
     from harebell.model.dead_letter import DeadLetters
@@ -55,9 +59,9 @@ class QueueInternals(Queue):
     def __init__(self, name: str, vhost: str, order: MessageOrder, **options: Any) -> None:
         super().__init__(name, vhost, **options)
         self.order = order
-        self.keyed = order if isinstance(order, KeyedOrder) else None
+        self.keyed: KeyedOrder | None = order if isinstance(order, KeyedOrder) else None
         self.single = self.arguments.get(SINGLE_ACTIVE) is True
-        self.clock = _NO_CLOCK
+        self.clock: Clock = _NO_CLOCK
         self.context: QueueContext | None = None
         self.dead_letters: DeadLetters | None = None
         self.limits: Limits | None = None
@@ -72,15 +76,15 @@ class QueueInternals(Queue):
 
     # --- a message that arrives -----------------------------------------------------------------
 
-    def note_kept(self, message: Message) -> int:
+    def note_kept(self, message: Message) -> Cdef[Done]:
         """Note a message that the order appends next."""
         raise NotImplementedError
 
-    def outcome(self, message: Message) -> int:
+    def outcome(self, message: Message) -> Cdef[i32]:
         """Return PENDING if a kept message has to be on disk first, else ACCEPTED."""
         raise NotImplementedError
 
-    def with_expiry(self) -> Expiry:
+    def with_expiry(self) -> Cdef[Expiry]:
         """Return the part that expires messages, made on first use."""
         raise NotImplementedError
 
@@ -120,15 +124,15 @@ class QueueInternals(Queue):
 
     # --- a message that is taken, or ready again ------------------------------------------------
 
-    def prepare_take(self) -> int:
+    def prepare_take(self) -> Done:
         """Remove expired messages before the next message is read."""
         raise NotImplementedError
 
-    def with_count(self, message: Message) -> Message:
+    def with_count(self, message: Message) -> C[Message]:
         """Return the message that was just taken with its delivery count, if it is counted."""
         return message if self.failures is None else self.failures.shown(message)
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         """Make a message ready again in its place: requeued, after its retry delay, or put aside.
 
         Args:
@@ -137,9 +141,47 @@ class QueueInternals(Queue):
         """
         raise NotImplementedError
 
-    def pause(self, position: int) -> int:
+    def pause(self, position: i64) -> Done:
         """Block the ordering key of a message that waits for its retry."""
         raise NotImplementedError
+
+    # --- messages that are only read --------------------------------------------------------------
+
+    def head(self) -> Message | None:
+        """Return the next ready message, which stays ready."""
+        return self.order.peek() if self.order.count > 0 else None
+
+    def first(self) -> Message | None:
+        """Return the message that is delivered next; it stays ready."""
+        return self.order.peek()
+
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return each log that has ready messages, with the position of the oldest of them."""
+        return [] if self.deleted else self.order.heads_by_log()
+
+    def time_of(self, position: int) -> int:
+        """Return when a message was appended, in milliseconds since 1970; 0 if it is unknown."""
+        return 0 if self.deleted else self.order.time_of(position)
+
+    def delivered(self, position: int) -> Message | None:
+        """Return a delivered message that is not settled."""
+        return None if self.deleted else self.order.read(position)
+
+    def span(self, moment: int) -> MessageRange:
+        """Return the range of the messages."""
+        return self.order.span(moment)
+
+    def append_to(self, first: int, end: int, into: BatchBuilder) -> int:
+        """Make rows of messages, delivered or not."""
+        return self.order.append_to(first, end, into)
+
+    def byte_count(self) -> int:
+        """Return the bytes of its logs, or of its ready messages where they are counted."""
+        # The count leaves out deliveries, so it is the whole queue only while there are none.
+        if self.limits is not None and self.limits.counts and not self.unacked:
+            return self.limits.byte_count
+        logs = [order.log for _, order in self.order.levels()]
+        return sum([log.byte_count() for log in logs if log is not None])
 
     # --- expiry ---------------------------------------------------------------------------------
 
@@ -148,7 +190,7 @@ class QueueInternals(Queue):
         """Whether messages with an expiry may be ready, delivered or leased."""
         return self.expiry is not None and self.expiry.active
 
-    def expired(self, message: Message) -> bool:
+    def expired(self, message: Message) -> C[bool]:
         """True if a message with an expiry has expired."""
         return message.due <= self.clock.steady
 
@@ -156,6 +198,6 @@ class QueueInternals(Queue):
         """Remove expired messages at the head, and set the timer for the new head."""
         raise NotImplementedError
 
-    def dead_letter(self, position: int, reason: str) -> int:
+    def dead_letter(self, position: i64, reason: str) -> Done:
         """Remove a message for a reason that dead-lettering knows."""
         raise NotImplementedError

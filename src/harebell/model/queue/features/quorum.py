@@ -13,20 +13,23 @@ from collections import deque
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import Done, i32, i64
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import GONE, NOWHERE
 from harebell.model.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
 from harebell.model.queue.contract import PENDING, REJECTED
 from harebell.model.queue.features.failure_counts import FAILURES
+from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
 
 NO_LIMIT = -1
-_FAILURES = FAILURES
+_FAILURES: i32 = FAILURES
 
 
 class Quorum:
@@ -39,9 +42,9 @@ class Quorum:
 
     def __init__(self, queue: QueueInternals, commit: Commit) -> None:
         self._queue = queue
-        self._order = queue.order
+        self._order: MessageOrder = queue.order
         self._commit = commit
-        self._limit = DELIVERY_LIMIT
+        self._limit: i64 = DELIVERY_LIMIT
         self._at_least_once = False
         # Positions of dead letters that other queues took, with the commit they wait for.
         self._leaving: deque[tuple[int, int]] = deque()
@@ -60,7 +63,7 @@ class Quorum:
 
     # --- failed deliveries ----------------------------------------------------------------------
 
-    def requeue(self, position: int, failed: bool) -> int:
+    def requeue(self, position: i64, failed: bool) -> Done:
         """Count a delivery that ended, and make its message ready, delayed or dead.
 
         Args:
@@ -68,8 +71,8 @@ class Quorum:
             failed: whether the delivery failed; False if the client says that it did not.
         """
         queue = self._queue
-        count = self._order.delivery_count(position) + 1
-        failures = count & _FAILURES
+        count: i32 = self._order.delivery_count(position) + 1
+        failures: i32 = count & _FAILURES
         if self._limit != NO_LIMIT and failures > self._limit:
             if queue.keyed is not None:
                 queue.keyed.keys.release(position)
@@ -87,7 +90,7 @@ class Quorum:
 
     # --- dead-lettering at least once -----------------------------------------------------------
 
-    def dead_letter(self, position: int, reason: str) -> int:
+    def dead_letter(self, position: i64, reason: str) -> Done:
         """Dead-letter a message; it stays in the log until other queues have stored it."""
         queue = self._queue
         if queue.dead_letters is None:
@@ -96,13 +99,13 @@ class Quorum:
             queue.dead_letters.count(reason)
             self._send(position, reason, set(), 0)
         else:
-            message = self._order.read(position)
+            message: Message | None = self._order.read(position)
             if message is not None:
                 queue.dead_letters.send(message, reason)
                 self._order.settle(position)
         return 0
 
-    def _send(self, position: int, reason: str, taken: set[str], ticket: int) -> int:
+    def _send(self, position: i64, reason: str, taken: set[str], ticket: i64) -> Done:
         """Send a dead letter to the queues that have not taken it yet.
 
         Args:
@@ -112,13 +115,13 @@ class Quorum:
             ticket: the commit of their last copy; 0 if none waits for a commit.
         """
         queue = self._queue
-        message = self._order.read(position)
+        message: Message | None = self._order.read(position)
         if message is None:
             return 0
         if queue.dead_letters is None:
             self._order.settle(position)
             return 0
-        outcome = queue.dead_letters.send(message, reason, taken)
+        outcome: i32 = queue.dead_letters.send(message, reason, taken)
         if outcome & PENDING:
             # The copies are gathered by this commit: settled earlier, a crash would lose both.
             ticket = self._commit.ticket

@@ -8,13 +8,15 @@ Without limits nothing is counted. `byte_accounting` counts a backlog from befor
 
 from __future__ import annotations
 
+from harebell.base.c_types import Done, i64
 from harebell.base.message import Message
+from harebell.model.queue.features.limits import Limits
 from harebell.model.queue.features.queue_internals import QueueInternals
 
 
-def subtract_ready_bytes(queue: QueueInternals, message: Message) -> int:
+def subtract_ready_bytes(queue: QueueInternals, message: Message) -> Done:
     """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
-    limits = queue.limits
+    limits: Limits = queue.limits
     if limits is None:
         return 0
     if limits.counting is None or limits.counting.has(queue.order.position):
@@ -30,18 +32,18 @@ def subtract_ready_bytes(queue: QueueInternals, message: Message) -> int:
     return 0
 
 
-def add_ready_bytes(queue: QueueInternals, position: int, message: Message) -> int:
+def add_ready_bytes(queue: QueueInternals, position: i64, message: Message) -> Done:
     """Add a message that is ready again, unless the count of a backlog will still reach it."""
-    limits = queue.limits
+    limits: Limits = queue.limits
     if limits is not None and (limits.counting is None or limits.counting.has(position)):
         limits.byte_count += len(message.body)
     return 0
 
 
-def add_ready_bytes_at(queue: QueueInternals, position: int) -> int:
+def add_ready_bytes_at(queue: QueueInternals, position: i64) -> Done:
     """Add the bytes of the message at a position that is ready again, if bytes are counted."""
     if queue.limits is not None and queue.limits.counts:
-        message = queue.order.read(position)
+        message: Message = queue.order.read(position)
         if message is not None:
             add_ready_bytes(queue, position, message)
     return 0

@@ -14,20 +14,24 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Cdef, Done, i32, i64, isize
 from harebell.base.message import FAMILY_FILE, Message
 from harebell.kernels.rows import Rows
 from harebell.model.queue.contract import REJECTED as FULL
+from harebell.model.queue.features.expiry import Expiry
 from harebell.model.queue.features.limit_enforcement import (
     begin_count,
     check_limits,
     refuse_if_full,
 )
+from harebell.model.queue.features.limits import Limits
+from harebell.model.queue.order.contract import MessageOrder
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
 
-_FILE = FAMILY_FILE
-_FULL = FULL
+_FILE: i32 = FAMILY_FILE
+_FULL: i32 = FULL
 
 
 class OpenBatch:
@@ -41,30 +45,28 @@ class OpenBatch:
         byte_count: bytes of their bodies.
     """
 
-    __slots__ = ("_expires", "_order", "_queue", "byte_count", "count")
-
     def __init__(self, queue: QueueInternals) -> None:
-        self.count = 0
-        self.byte_count = 0
+        self.count: i64 = 0
+        self.byte_count: i64 = 0
         self._queue = queue
-        self._order = queue.order
+        self._order: MessageOrder = queue.order
         # Whether a hidden message has an expiry.
         self._expires = False
         self._order.begin_batch()
 
-    def publish(self, message: Message) -> int:
+    def publish(self, message: Message) -> Cdef[i32]:
         """Publish a message that is no row of the batch: hide it, or refuse it at a limit."""
         queue = self._queue
         if queue.limits is not None:
             # Messages that are hidden already count here: all of them become ready together.
-            byte_count = self.byte_count + len(message.body)
+            byte_count: i64 = self.byte_count + len(message.body)
             if refuse_if_full(queue, message, self._order.count + self.count, byte_count):
                 return _FULL
         message = self._hide(message)
         self._order.keep(message)
         return queue.outcome(message)
 
-    def stage(self, message: Message) -> int:
+    def stage(self, message: Message) -> Cdef[i32]:
         """Append a row, even to a full queue: the caller has checked `has_room`."""
         queue = self._queue
         if queue.deduplication is not None and queue.deduplication.holds(message):
@@ -73,14 +75,14 @@ class OpenBatch:
         self._order.staged_for(message).append(message)
         return queue.outcome(message)
 
-    def rows_differ(self, like: Message) -> bool:
+    def rows_differ(self, like: Message) -> Cdef[bool]:
         """True if each row has to be staged by itself: an expiry, a value or an origin is noted."""
         queue = self._queue
-        expiry = queue.expiry
-        dated = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
+        expiry: Expiry | None = queue.expiry
+        dated: bool = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
         return dated or queue.deduplication is not None or queue.no_local is not None
 
-    def stage_rows(self, rows: Rows, first: int, end: int, like: Message) -> int:
+    def stage_rows(self, rows: Rows, first: isize, end: isize, like: Message) -> Cdef[i32]:
         """Append rows that differ in their bodies only, see `Queue.stage_rows`."""
         queue = self._queue
         if like.exchange is not queue.source:
@@ -92,13 +94,13 @@ class OpenBatch:
         self._order.staged_for(like).append_rows(rows, first, end, like)
         return 0
 
-    def _hide(self, message: Message) -> Message:
+    def _hide(self, message: Message) -> C[Message]:
         """Note a message that is appended next; return it with its expiry."""
         queue = self._queue
         if message.exchange is not queue.source:
             queue.arrives_from(message.exchange)
         queue.counters.publish += 1
-        expiry = queue.expiry
+        expiry: Expiry | None = queue.expiry
         if expiry is not None and expiry.ttl >= 0:
             message = expiry.dated(message, queue.clock.steady)
         local = queue.no_local
@@ -111,14 +113,14 @@ class OpenBatch:
         queue.spares = queue.spares or message.family >= _FILE
         return message
 
-    def end(self, roll_back: bool) -> int:
+    def end(self, roll_back: bool) -> Cdef[Done]:
         """Make the hidden messages ready; settle the rows first if the batch is rolled back."""
         queue = self._queue
         if roll_back:
             self._order.roll_back_batch()
         else:
             self._order.commit_batch()
-        limits = queue.limits
+        limits: Limits | None = queue.limits
         if limits is not None:
             if roll_back and limits.counts:
                 # `byte_count` includes rows, which are gone; it is not known how many bytes.

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C, Done, i32, i64, i64_or_minus_1
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -40,32 +41,32 @@ class MessageOrder:
 
     def __init__(self, log: Log | None) -> None:
         self.log: Log = log  # type: ignore[assignment]
-        self.count = 0
-        self.position = -1
+        self.count: i64 = 0
+        self.position: i64 = -1
         self.redelivered = False
-        self.level_bits = 0
-        self.heads = 1
+        self.level_bits: i32 = 0
+        self.heads: i32 = 1
         self.staging = False
 
     # --- implemented by each order ----------------------------------------------------------------
 
-    def keep(self, message: Message) -> int:
+    def keep(self, message: Message) -> Done:
         """Append a message behind those that are ready."""
         raise NotImplementedError
 
-    def deliver_direct(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> i64:
         """Keep a message that is delivered at once, as none is ready; return its position."""
         raise NotImplementedError
 
-    def take(self) -> Message | None:
+    def take(self) -> C[Message | None]:
         """Take the next ready message; set `position` and `redelivered`."""
         raise NotImplementedError
 
-    def peek(self) -> Message | None:
+    def peek(self) -> C[Message | None]:
         """Return the next ready message, which stays ready."""
         raise NotImplementedError
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         """Make a message that was taken ready again, in its place.
 
         Args:
@@ -74,7 +75,7 @@ class MessageOrder:
         """
         raise NotImplementedError
 
-    def next_ready(self, cursors: list[int]) -> int:
+    def next_ready(self, cursors: list[int]) -> i64_or_minus_1:
         """Return the first ready position from these cursors on; -1 if there is none.
 
         Args:
@@ -82,31 +83,31 @@ class MessageOrder:
         """
         raise NotImplementedError
 
-    def was_out(self, position: int) -> bool:
+    def was_out(self, position: i64) -> C[bool]:
         """True if a ready message may have been delivered before."""
         raise NotImplementedError
 
-    def take_out(self, position: int) -> bool:
+    def take_out(self, position: i64) -> C[bool]:
         """Take a ready message out of order, and set `redelivered`; False if it is not ready."""
         raise NotImplementedError
 
-    def hold(self, position: int) -> bool:
+    def hold(self, position: i64) -> C[bool]:
         """Withhold a message after a restart; False if it is not ready."""
         raise NotImplementedError
 
-    def purge(self) -> int:
+    def purge(self) -> i64:
         """Settle all ready messages; return how many."""
         raise NotImplementedError
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Delete all messages and the logs."""
         raise NotImplementedError
 
-    def levels(self) -> list[tuple[int, FifoOrder]]:
+    def levels(self) -> C[list[tuple[int, FifoOrder]]]:
         """Return the orders of the logs with their levels, in the order in which they are taken."""
         raise NotImplementedError
 
-    def recount(self) -> int:
+    def recount(self) -> Done:
         """Set `count` again after the orders of the logs were changed directly."""
         raise NotImplementedError
 
@@ -116,68 +117,68 @@ class MessageOrder:
         """Return the order of the log in which a message is kept."""
         return self.levels()[0][1]
 
-    def staged_for(self, message: Message) -> StagedRows:
+    def staged_for(self, message: Message) -> C[StagedRows]:
         """Return the open batch in the log in which a message is kept."""
         staged = self.order_for(message).staged
         assert staged is not None, "every log takes part in a batch from its begin on"
         return staged
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Hide new messages."""
         self.staging = True
         for _, order in self.levels():
             order.begin_batch()
         return 0
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> i64:
         """Make the hidden messages ready; return how many."""
         self.staging = False
         count = sum([order.commit_batch() for _, order in self.levels()])
         self.recount()
         return count
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> i64:
         """Settle the rows of the batch, make the other messages ready; return their number."""
         self.staging = False
         count = sum([order.roll_back_batch() for _, order in self.levels()])
         self.recount()
         return count
 
-    def untake(self, position: int, redelivered: bool) -> int:
+    def untake(self, position: i64, redelivered: bool) -> Done:
         """Undo `take`."""
         return self.restore(position, redelivered)
 
-    def spilled_head(self) -> int:
+    def spilled_head(self) -> i64_or_minus_1:
         """Return the position of the next message if `Log.is_spilled` says so, else -1."""
         return -1
 
-    def load_spilled(self, done: Callable[[], object]) -> int:
+    def load_spilled(self, done: Callable[[], object]) -> Done:
         """Read the next message, which is spilled, in slices."""
         self.log.load_spilled(self.spilled_head(), done)
         return 0
 
-    def skip_spilled(self) -> int:
+    def skip_spilled(self) -> Done:
         """Take the next message, which is spilled, without reading it; set `position`."""
         raise NotImplementedError
 
-    def take_victim(self) -> Message | None:
+    def take_victim(self) -> C[Message | None]:
         """Take the message to drop when the queue is full."""
         return self.take()
 
-    def peek_head(self, head: int) -> Message | None:
+    def peek_head(self, head: i32) -> C[Message | None]:
         """Return the first message of one of the `heads`, which stays ready."""
         return self.peek()
 
-    def take_head(self, head: int) -> Message | None:
+    def take_head(self, head: i32) -> C[Message | None]:
         """Take the first message of one of the `heads`."""
         return self.take()
 
-    def pass_by(self, cursors: list[int], position: int) -> int:
+    def pass_by(self, cursors: list[int], position: i64) -> Done:
         """Move the cursors behind a position that `next_ready` returned."""
         cursors[0] = position + 1
         return 0
 
-    def acquire(self, position: int, holder: object) -> bool:
+    def acquire(self, position: i64, holder: object) -> C[bool]:
         """Take a message out of order for one holder; False if it may not have it."""
         return self.take_out(position)
 
@@ -188,27 +189,27 @@ class MessageOrder:
         self.settle(position)
         return True
 
-    def in_ranges(self) -> bool:
+    def in_ranges(self) -> C[bool]:
         """True if the next messages are ranges of the logs that can be claimed as they are."""
         return True
 
-    def next_position(self, message: Message) -> int:
+    def next_position(self, message: Message) -> i64:
         """Return the position that the next message gets."""
         return self.log.end()
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         """Return a message that is not settled; None if it cannot be read."""
         return self.log.read(position)
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         """Remove a message."""
         return self.log.settle(position)
 
-    def settle_range(self, first: int, end: int) -> int:
+    def settle_range(self, first: i64, end: i64) -> Done:
         """Remove the messages from `first` up to, not including, `end`; not with several logs."""
         return self.log.settle_range(first, end)
 
-    def holds(self, position: int) -> bool:
+    def holds(self, position: i64) -> C[bool]:
         """True if there is a message at a position, and it is not settled."""
         return position < self.log.end() and self.log.next(position) == position
 
@@ -221,11 +222,11 @@ class MessageOrder:
         heads = ((order.log, order.first_ready()) for _, order in self.levels())
         return [(log, position) for log, position in heads if position >= 0]
 
-    def delivery_count(self, position: int) -> int:
+    def delivery_count(self, position: i64) -> i32:
         """Return the delivery count in the log; see `features.retry_delays`."""
         return self.log.count(position)
 
-    def set_delivery_count(self, position: int, count: int) -> int:
+    def set_delivery_count(self, position: i64, count: i32) -> Done:
         """Write the delivery count to the log."""
         return self.log.set_count(position, count)
 
@@ -233,7 +234,7 @@ class MessageOrder:
         """Return the positions of messages with a delivery count."""
         return self.log.counted()
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
         """Add what was settled to the next commit."""
         return self.log.sync_soon()
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 
+from harebell.base.c_types import C, Done, i64, i64_or_minus_1, isize
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.limits import REQUEUED_SEARCHED
@@ -33,29 +34,29 @@ class CountedOrder(MessageOrder):
         self._sorted: list[int] | None = None
         self.count = self._fifo.count
 
-    def levels(self) -> list[tuple[int, FifoOrder]]:
+    def levels(self) -> C[list[tuple[int, FifoOrder]]]:
         return [(0, self._fifo)]
 
-    def recount(self) -> int:
+    def recount(self) -> Done:
         self.count = self._fifo.count + len(self._requeued)
         return 0
 
-    def keep(self, message: Message) -> int:
-        before = self._fifo.count
+    def keep(self, message: Message) -> Done:
+        before: i64 = self._fifo.count
         self._fifo.keep(message)
         self.count += self._fifo.count - before
         return 0
 
-    def deliver_direct(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> i64:
         # The counts of both orders stay: the message is never ready.
         return self._fifo.deliver_direct(message)
 
-    def take(self) -> Message | None:
+    def take(self) -> C[Message | None]:
         while self._requeued:
-            position = self._requeued.popleft()
+            position: i64 = self._requeued.popleft()
             self._sorted = None
             self.count -= 1
-            message = self.log.read(position)
+            message: Message | None = self.log.read(position)
             if message is not None:
                 self.position = position
                 self.redelivered = True
@@ -67,9 +68,9 @@ class CountedOrder(MessageOrder):
         self.redelivered = fifo.redelivered
         return message
 
-    def peek(self) -> Message | None:
+    def peek(self) -> C[Message | None]:
         while self._requeued:
-            message = self.log.read(self._requeued[0])
+            message: Message | None = self.log.read(self._requeued[0])
             if message is not None:
                 return message
             self._requeued.popleft()
@@ -78,13 +79,13 @@ class CountedOrder(MessageOrder):
         self.recount()
         return message
 
-    def spilled_head(self) -> int:
+    def spilled_head(self) -> i64_or_minus_1:
         if not self._requeued:
             return self._fifo.spilled_head()
-        position = self._requeued[0]
+        position: i64 = self._requeued[0]
         return position if self.log.has_large and self.log.is_spilled(position) else -1
 
-    def skip_spilled(self) -> int:
+    def skip_spilled(self) -> Done:
         if self._requeued:
             self.position = self._requeued.popleft()
             self._sorted = None
@@ -95,7 +96,7 @@ class CountedOrder(MessageOrder):
             self.redelivered = self._fifo.redelivered
         return self.recount()
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         # At the end: RabbitMQ's quorum queues deliver requeued messages in the order in which they
         # were requeued. Every one of them was delivered, so it stays marked as redelivered.
         self._requeued.append(position)
@@ -103,7 +104,7 @@ class CountedOrder(MessageOrder):
         self.count += 1
         return 0
 
-    def untake(self, position: int, redelivered: bool) -> int:
+    def untake(self, position: i64, redelivered: bool) -> Done:
         # It was the first of its list, and has to be the first again.
         if redelivered:
             self._requeued.appendleft(position)
@@ -112,17 +113,17 @@ class CountedOrder(MessageOrder):
             self._fifo.restore(position, False)
         return self.recount()
 
-    def hold(self, position: int) -> bool:
-        held = self._fifo.hold(position)
+    def hold(self, position: i64) -> C[bool]:
+        held: bool = self._fifo.hold(position)
         self.recount()
         return held
 
-    def next_ready(self, cursors: list[int]) -> int:
-        first = self._fifo.first_ready_from(cursors[0])
+    def next_ready(self, cursors: list[int]) -> i64_or_minus_1:
+        first: i64 = self._fifo.first_ready_from(cursors[0])
         if self._requeued:
             if self._sorted is None:
                 self._sorted = sorted(self._requeued)
-            index = bisect_left(self._sorted, cursors[0])
+            index: isize = bisect_left(self._sorted, cursors[0])
             if index < len(self._sorted) and (first < 0 or self._sorted[index] < first):
                 return self._sorted[index]
         return first
@@ -142,7 +143,7 @@ class CountedOrder(MessageOrder):
         ready = [position for position in positions if position >= 0]
         return [(self.log, min(ready))] if ready else []
 
-    def was_out(self, position: int) -> bool:
+    def was_out(self, position: i64) -> C[bool]:
         if self._sorted is None:
             return position in self._requeued or self._fifo.was_out(position)
         return self._requeued_index(position) >= 0 or self._fifo.was_out(position)
@@ -169,22 +170,22 @@ class CountedOrder(MessageOrder):
         self.count -= gone
         return gone
 
-    def take_out(self, position: int) -> bool:
+    def take_out(self, position: i64) -> C[bool]:
         if position in self._requeued:
             self._requeued.remove(position)
             self._sorted = None
             self.count -= 1
             return True
-        out = self._fifo.take_out(position)
+        out: bool = self._fifo.take_out(position)
         self.count -= out
         return out
 
-    def in_ranges(self) -> bool:
+    def in_ranges(self) -> C[bool]:
         # Requeued messages come first, and in no order of the log.
         return not self._requeued
 
-    def purge(self) -> int:
-        count = self.count
+    def purge(self) -> i64:
+        count: i64 = self.count
         for position in self._requeued:
             self.log.settle(position)
         self._requeued.clear()
@@ -193,7 +194,7 @@ class CountedOrder(MessageOrder):
         self.recount()
         return count
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         self._requeued.clear()
         self._sorted = None
         self._fifo.delete()

@@ -21,6 +21,7 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from heapq import heappop, heappush
 
+from harebell.base.c_types import C, Cpdef, Done, Py, i64, i64_or_minus_1, isize
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -44,13 +45,13 @@ class FifoOrder(MessageOrder):
     def __init__(self, log: Log, marks: bool) -> None:
         super().__init__(log)
         self.count = log.live()
-        self.damaged = 0
+        self.damaged: i64 = 0
         self.staged: StagedRows | None = None
         self._marks = marks
-        self._cursor = log.first()
+        self._cursor: i64 = log.first()
         # Below this position the log may have gaps, so the cursor asks the log for the next one.
-        self._old = log.end()
-        self._seen = log.seen()
+        self._old: i64 = log.end()
+        self._seen: i64 = log.seen()
         self._requeued: list[int] = []
         # Positions from the cursor on that are out; None if there are none: `_next` tests it.
         self._held: set[int] | None = None
@@ -66,11 +67,11 @@ class FifoOrder(MessageOrder):
         """How many messages an open batch hides."""
         return 0 if self.staged is None else self.staged.hidden
 
-    def end(self) -> int:
+    def end(self) -> i64:
         """Return the position behind the last that may be ready."""
         return self.log.end() if self.staged is None else self.staged.barrier
 
-    def keep(self, message: Message) -> int:
+    def keep(self, message: Message) -> Done:
         """Append a message; behind the barrier it is not ready yet."""
         self.log.append(message)
         if self.staged is None:
@@ -79,9 +80,9 @@ class FifoOrder(MessageOrder):
             self.staged.hidden += 1
         return 0
 
-    def deliver_direct(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> i64:
         """Append a message that is delivered at once, as none is ready; return its position."""
-        position = self.log.append(message)
+        position: i64 = self.log.append(message)
         # Nothing is ready, so everything between the old cursor and the end is settled or out.
         self._cursor = position + 1
         if self._held is not None:
@@ -90,40 +91,40 @@ class FifoOrder(MessageOrder):
             self.log.see(position + 1)
         return position
 
-    def take(self) -> Message | None:
+    def take(self) -> C[Message | None]:
         """Take the next readable message; None if there is none."""
         while self.count > 0:
-            position = self._next()
-            message = self.log.read(position)
+            position: i64 = self._next()
+            message: Message | None = self.log.read(position)
             if message is not None:
                 self.position = position
                 return message
             self._pass_over(position)
         return None
 
-    def spilled_head(self) -> int:
+    def spilled_head(self) -> i64_or_minus_1:
         """Return the position of the next message if `Log.is_spilled` says so, else -1."""
         if not self.log.has_large or self.count <= 0:
             return -1
         if self._requeued:
-            position = self._requeued[0]
+            position: i64 = self._requeued[0]
         else:
             position = self._cursor
             if position < self._old or self._held is not None:
                 position = self._cursor = self._next_old(position)
         return position if self.log.is_spilled(position) else -1
 
-    def skip_spilled(self) -> int:
+    def skip_spilled(self) -> Done:
         """Take the next message, which is spilled, without reading it."""
         self.position = self._next()
         return 0
 
-    def _next(self) -> int:
+    def _next(self) -> i64_or_minus_1:
         """Take the next position, and set `redelivered`."""
         self.count -= 1
         if self._requeued:
             # Before the message at the cursor, which is younger, except after a released claim.
-            position = self._requeued.pop(0) if self._sorted else heappop(self._requeued)
+            position: i64 = self._requeued.pop(0) if self._sorted else heappop(self._requeued)
             self.redelivered = self._fresh is None or self._take_redelivered(position)
             return position
         position = self._cursor
@@ -137,11 +138,11 @@ class FifoOrder(MessageOrder):
             self.log.see(position + 1)
         return position
 
-    def first_ready(self) -> int:
+    def first_ready(self) -> i64_or_minus_1:
         """Return the smallest position that is ready; -1 if there is none."""
         if self.count <= 0:
             return -1
-        position = self._cursor
+        position: i64 = self._cursor
         if position < self._old or self._held is not None:
             position = self._cursor = self._next_old(position)
         # The first element is the smallest, in a heap and in a sorted list. At the end nothing is
@@ -150,17 +151,17 @@ class FifoOrder(MessageOrder):
             return self._requeued[0]
         return position
 
-    def peek(self) -> Message | None:
+    def peek(self) -> C[Message | None]:
         """Return the next readable message, which stays ready."""
         while self.count > 0:
             if self._requeued:
-                position = self._requeued[0]
+                position: i64 = self._requeued[0]
             else:
                 position = self._cursor
                 if position < self._old or self._held is not None:
                     position = self._next_old(position)
                     self._cursor = position
-            message = self.log.read(position)
+            message: Message | None = self.log.read(position)
             if message is not None:
                 return message
             self.count -= 1
@@ -174,9 +175,9 @@ class FifoOrder(MessageOrder):
             self._pass_over(position)
         return None
 
-    def _next_old(self, position: int) -> int:
+    def _next_old(self, position: i64) -> i64:
         """Return the next position from the cursor on that is neither settled nor out."""
-        begin = position
+        begin: i64 = position
         position = self._next_free(position)
         held = self._held
         if held is not None:
@@ -191,20 +192,20 @@ class FifoOrder(MessageOrder):
                     self._held = None
         return position
 
-    def _next_free(self, position: int) -> int:
+    def _next_free(self, position: i64) -> i64:
         """Return the first position from one on that is neither settled nor leased."""
         position = self.log.next(position)
         return position if self._leases is None else self._leases.skip(position)
 
-    def first_ready_from(self, position: int) -> int:
+    def first_ready_from(self, position: i64) -> i64_or_minus_1:
         """Return the first ready position from a position on; -1 if there is none."""
         self._sort()
-        first = -1
-        index = bisect_left(self._requeued, position)
+        first: i64 = -1
+        index: isize = bisect_left(self._requeued, position)
         if index < len(self._requeued):
             first = self._requeued[index]
         position = max(position, self._cursor)
-        end = self.end()
+        end: i64 = self.end()
         while position < end:
             position = self._next_free(position)
             if self._held is None or position not in self._held:
@@ -214,10 +215,10 @@ class FifoOrder(MessageOrder):
             first = position
         return first
 
-    def take_out(self, position: int) -> bool:
+    def take_out(self, position: i64) -> C[bool]:
         """Take a message out of order, and set `redelivered`; False if it is not ready."""
         self._sort()
-        index = bisect_left(self._requeued, position)
+        index: isize = bisect_left(self._requeued, position)
         if index < len(self._requeued) and self._requeued[index] == position:
             del self._requeued[index]
             self.redelivered = self._take_redelivered(position)
@@ -247,18 +248,18 @@ class FifoOrder(MessageOrder):
         self.log.settle(position)
         return True
 
-    def was_out(self, position: int) -> bool:
+    def was_out(self, position: i64) -> C[bool]:
         """True if a ready message may have been delivered before."""
         if position < self._cursor or (self._held is not None and position in self._held):
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
-    def mark(self, into: BatchBuilder) -> int:
+    def mark(self, into: Py[BatchBuilder]) -> Done:
         """Set the redelivered marks of a row builder."""
         into.marks(self._cursor, self._seen, self._held, self._fresh, None)
         return 0
 
-    def mark_claimed(self, into: BatchBuilder, seen: int) -> int:
+    def mark_claimed(self, into: Py[BatchBuilder], seen: i64) -> Done:
         """As `mark`, for a claim, whose own delivery does not count.
 
         Args:
@@ -268,16 +269,16 @@ class FifoOrder(MessageOrder):
         into.marks(0, self._seen if seen < 0 else seen, None, None, None)
         return 0
 
-    def saw(self, end: int) -> int:
+    def saw(self, end: i64) -> Done:
         """Note that messages below a position may have been delivered before."""
         self._seen = max(self._seen, end)
         return 0
 
-    def seen(self) -> int:
+    def seen(self) -> i64:
         """Return the position below which messages may have been delivered before."""
         return self._seen
 
-    def _take_redelivered(self, position: int) -> bool:
+    def _take_redelivered(self, position: i64) -> C[bool]:
         """Forget whether a requeued message counts as delivered before, and return it."""
         fresh = self._fresh
         if fresh is None or position not in fresh:
@@ -287,14 +288,14 @@ class FifoOrder(MessageOrder):
             self._fresh = None
         return False
 
-    def _sort(self) -> int:
+    def _sort(self) -> Done:
         """Sort the requeued positions, and keep them sorted from now on."""
         if not self._sorted:
             self._sorted = True
             self._requeued.sort()
         return 0
 
-    def hold(self, position: int) -> bool:
+    def hold(self, position: i64) -> C[bool]:
         """Withhold a message after a restart; False if it is not ready."""
         if not self._cursor <= position < self._old or self._next_free(position) != position:
             return False
@@ -306,10 +307,10 @@ class FifoOrder(MessageOrder):
         self.count -= 1
         return True
 
-    def _pass_over(self, position: int) -> int:
+    def _pass_over(self, position: i64) -> Done:
         """Skip a ready message that cannot be read; it stays in the log for a repair."""
         self.damaged += 1
-        end = self.end()
+        end: i64 = self.end()
         if position >= end:
             # The log counts more messages than it can read.
             self.damaged -= 1
@@ -317,7 +318,7 @@ class FifoOrder(MessageOrder):
             self.count = 0
         return 0
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         if not redelivered:
             if self._fresh is None:
                 self._fresh = set()
@@ -329,12 +330,14 @@ class FifoOrder(MessageOrder):
         self.count += 1
         return 0
 
-    def purge(self) -> int:
+    def purge(self) -> i64:
         """Settle all ready messages; return how many."""
-        count = self.count
+        count: i64 = self.count
         for position in self._requeued:
             self.log.settle(position)
         self._requeued.clear()
+        end: i64
+        begin: i64
         begin, end = self._cursor, self.end()
         for first, behind in self._out():
             # It is delivered or leased, not ready: keep it.
@@ -349,28 +352,28 @@ class FifoOrder(MessageOrder):
         self.count = 0
         return count
 
-    def _out(self) -> list[PositionRange]:
+    def _out(self) -> Cpdef[list[PositionRange]]:
         """Return the positions from the cursor on that are out or leased, in order."""
         out = [(position, position + 1) for position in self._held or ()]
         out.extend(self._leases or ())
         out.sort()
         return [run for run in out if run[1] > self._cursor]
 
-    def relax(self) -> int:
+    def relax(self) -> Done:
         """Allow the requeued positions to be a heap again; they are sorted on demand."""
         # A sorted list is a heap.
         self._sorted = False
         return 0
 
-    def next_ready(self, cursors: list[int]) -> int:
+    def next_ready(self, cursors: list[int]) -> i64_or_minus_1:
         """Return the first ready position from the cursor of the log on."""
         return self.first_ready_from(cursors[0])
 
-    def levels(self) -> list[tuple[int, FifoOrder]]:
+    def levels(self) -> C[list[tuple[int, FifoOrder]]]:
         """Return the only order."""
         return [(0, self)]
 
-    def recount(self) -> int:
+    def recount(self) -> Done:
         """Do nothing: the count is that of the log."""
         return 0
 
@@ -380,23 +383,23 @@ class FifoOrder(MessageOrder):
 
     # --- staged batches -------------------------------------------------------------------------
 
-    def begin_batch(self) -> int:
+    def begin_batch(self) -> Done:
         """Hide new messages."""
         self.staged = StagedRows(self.log)
         return 0
 
-    def has_row(self, position: int) -> bool:
+    def has_row(self, position: i64) -> C[bool]:
         """True if a position is a row of the open batch."""
         return self.staged is not None and self.staged.has(position)
 
-    def commit_batch(self) -> int:
+    def commit_batch(self) -> i64:
         """Make the hidden messages ready; return how many."""
-        count = self.hidden
+        count: i64 = self.hidden
         self.count += count
         self.staged = None
         return count
 
-    def roll_back_batch(self) -> int:
+    def roll_back_batch(self) -> i64:
         """Settle the rows, and make the other messages ready; return how many these are."""
         if self.staged is not None:
             # Settled rows are gaps behind the cursor.
@@ -405,19 +408,21 @@ class FifoOrder(MessageOrder):
 
     # --- leases ---------------------------------------------------------------------------------
 
-    def leases(self) -> LeasedRanges:
+    def leases(self) -> C[LeasedRanges]:
         """Return the leased ranges, made on first use: most queues are never leased."""
         if self._leases is None:
             self._leases = LeasedRanges(self.log)
         return self._leases
 
-    def claim(self, messages: int, byte_count: int, ranges: int) -> list[tuple[int, int, int, int]]:
+    def claim(
+        self, messages: i64, byte_count: i64, ranges: i64
+    ) -> C[list[tuple[int, int, int, int]]]:
         """Lease the next messages; return the runs, see `RangeClaim` for them and the limits."""
-        claim = RangeClaim(self.log, messages, byte_count, ranges)
+        claim: RangeClaim = RangeClaim(self.log, messages, byte_count, ranges)
         # Requeued messages first, as for consumers: they are the oldest.
         self._sort()
         while self._requeued and claim.has_room():
-            position = self._requeued[0]
+            position: i64 = self._requeued[0]
             if claim.add(position, position + 1):
                 self.count -= 1
                 self._requeued.pop(0)
@@ -426,13 +431,13 @@ class FifoOrder(MessageOrder):
         held = sorted(self._held or ())
         while self.count > 0 and claim.has_room():
             position = self._cursor = self._next_old(self._cursor)
-            index = bisect_left(held, position)
-            end = held[index] if index < len(held) else self.end()
+            index: isize = bisect_left(held, position)
+            end: i64 = held[index] if index < len(held) else self.end()
             if self._leases is not None:
                 end = self._leases.ahead(position, end)
             if position >= end:
                 break
-            count = claim.add(position, end)
+            count: i64 = claim.add(position, end)
             if count:
                 self.count -= count
                 self._cursor = claim.runs[-1][1]
@@ -440,11 +445,12 @@ class FifoOrder(MessageOrder):
         if self._marks:
             self.log.see(self._cursor)
         # Only now: runs of this claim may still have been merged.
+        first: i64
         for first, end, _, _ in claim.runs:
             self.leases().add(first, end)
         return claim.runs
 
-    def withhold(self, first: int, end: int) -> int:
+    def withhold(self, first: i64, end: i64) -> i64:
         """Lease a range after a restart; return how many messages it has."""
         count = self.log.live_in(first, end)
         self.leases().add(first, end)
@@ -452,13 +458,13 @@ class FifoOrder(MessageOrder):
         self._old = max(self._old, min(end, self.log.end()))
         return count
 
-    def end_lease_out(self, first: int, end: int) -> int:
+    def end_lease_out(self, first: i64, end: i64) -> Done:
         """End the lease of a range whose messages the caller puts back one by one.
 
         After a restart the cursor may still be before them; it must not take them again.
         """
         self.leases().remove(first, end)
-        position = self.log.next(max(first, self._cursor))
+        position: i64 = self.log.next(max(first, self._cursor))
         while position < end:
             if self._held is None:
                 self._held = set()
@@ -466,15 +472,15 @@ class FifoOrder(MessageOrder):
             position = self.log.next(position + 1)
         return 0
 
-    def release(self, runs: list[PositionRange]) -> int:
+    def release(self, runs: list[PositionRange]) -> i64:
         """Make leased ranges ready again in their place; return how many messages.
 
         The cursor moves back, so messages behind it may be out: from now on deliveries are noted
         one by one, and requeued messages behind the cursor wait for it.
         """
-        count = 0
+        count: i64 = 0
         before = self._cursor
-        mine = LeasedRanges(self.log)
+        mine: LeasedRanges = LeasedRanges(self.log)
         for first, end in runs:
             self.leases().remove(first, end)
             mine.add(first, end)
@@ -490,7 +496,7 @@ class FifoOrder(MessageOrder):
         self._seen = max(self._seen, max([end for _, end in runs], default=0))
         return count
 
-    def _go_back(self, position: int, before: int, mine: LeasedRanges) -> int:
+    def _go_back(self, position: i64, before: i64, mine: LeasedRanges) -> Done:
         """Move the cursor back.
 
         Args:
@@ -505,9 +511,9 @@ class FifoOrder(MessageOrder):
         ready = set(requeued)
         held = set(self._held or ())
         held -= ready
-        current = self._next_free(position)
+        current: i64 = self._next_free(position)
         while current < before:
-            behind = mine.behind(current)
+            behind: i64 = mine.behind(current)
             if behind == current:
                 if current not in ready:
                     # It is neither settled, leased nor ready, so it is delivered.
@@ -522,7 +528,7 @@ class FifoOrder(MessageOrder):
         self._seen = max(self._seen, before)
         return 0
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         """Delete the log."""
         self.log.delete()
         self._leases = None

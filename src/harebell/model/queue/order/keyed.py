@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 
+from harebell.base.c_types import C, Done, i64, i64_or_minus_1
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -49,43 +50,43 @@ class KeyedOrder(MessageOrder):
         self.keys = OrderingKeys()
         self.key: Hashable | None = None
         self.passed_over = False
-        self.waiting_max = GROUP_WAITING_MESSAGES
+        self.waiting_max: i64 = GROUP_WAITING_MESSAGES
 
     def use_editor(self, editor: Editor) -> int:
         """Set the editor; before that, no message has a key."""
         self._editor = editor
         return 0
 
-    def key_of(self, message: Message | None) -> Hashable | None:
+    def key_of(self, message: Message | None) -> C[Hashable | None]:
         """Return the key of a message; None if it has none."""
         if message is None or self._editor is None:
             return None
         return key_of(self._editor, self._key_name, message)
 
-    def levels(self) -> list[tuple[int, FifoOrder]]:
+    def levels(self) -> C[list[tuple[int, FifoOrder]]]:
         return [(0, self._fifo)]
 
-    def recount(self) -> int:
+    def recount(self) -> Done:
         self.count = self._fifo.count + self.keys.count
         return 0
 
-    def keep(self, message: Message) -> int:
+    def keep(self, message: Message) -> Done:
         self._fifo.keep(message)
         return self.recount()
 
-    def deliver_direct(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> i64:
         return self._fifo.deliver_direct(message)
 
     # --- the next message of a key --------------------------------------------------------------
 
-    def take_at(self, position: int) -> Message | None:
+    def take_at(self, position: i64) -> C[Message | None]:
         """Take a message that waits for its key; None if it cannot be read."""
         self.key, self.redelivered = self.keys.take(position)
         self.position = position
         self.recount()
         return self.log.read(position)
 
-    def take_new(self, holder: object) -> Message | None:
+    def take_new(self, holder: object) -> C[Message | None]:
         """Take the next message that was not examined yet; None if there is none or it has to wait.
 
         Set `passed_over` if it has to wait.
@@ -98,7 +99,7 @@ class KeyedOrder(MessageOrder):
         if self.keys.count >= self.waiting_max:
             return None
         fifo = self._fifo
-        message = fifo.take()
+        message: Message | None = fifo.take()
         if message is not None:
             self.position = fifo.position
             self.redelivered = fifo.redelivered
@@ -114,17 +115,17 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return message
 
-    def take_for(self, position: int) -> Message | None:
+    def take_for(self, position: i64) -> C[Message | None]:
         """Take the waiting message at a position; with -1 the next new one."""
         return self.take_at(position) if position >= 0 else self.take_new(None)
 
-    def hold_key(self, position: int, holder: object) -> int:
+    def hold_key(self, position: i64, holder: object) -> Done:
         """Note that the message that was just taken is out: its holder has the key now."""
         if self.key is not None:
             self.keys.hold(position, self.key, holder)
         return 0
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         """Requeue a message: it is first once no delivery of its key is out."""
         key = self.keys.release(position)
         if key is None:
@@ -136,7 +137,7 @@ class KeyedOrder(MessageOrder):
             self.keys.restore(key, position, redelivered=redelivered)
         return self.recount()
 
-    def untake(self, position: int, redelivered: bool) -> int:
+    def untake(self, position: i64, redelivered: bool) -> Done:
         """Undo `take_at` or `take_new`: the message waits for its key again."""
         if self.key is not None:
             self.keys.wait(self.key, position, redelivered=redelivered)
@@ -144,8 +145,8 @@ class KeyedOrder(MessageOrder):
             self._fifo.restore(position, redelivered)
         return self.recount()
 
-    def hold(self, position: int) -> bool:
-        held = self._fifo.hold(position)
+    def hold(self, position: i64) -> C[bool]:
+        held: bool = self._fifo.hold(position)
         key = self.key_of(self.log.read(position)) if held else None
         if key is not None:
             # It is out, so later messages of its key have to wait. No consumer has it: the order
@@ -156,11 +157,11 @@ class KeyedOrder(MessageOrder):
 
     # --- the oldest message, whatever its key ---------------------------------------------------
 
-    def take(self) -> Message | None:
+    def take(self) -> C[Message | None]:
         """Take the oldest message."""
-        position = self.keys.oldest()
+        position: i64 = self.keys.oldest()
         while position >= 0:
-            message = self.take_at(position)
+            message: Message | None = self.take_at(position)
             if message is not None:
                 return message
             position = self.keys.oldest()
@@ -171,11 +172,11 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return message
 
-    def peek(self) -> Message | None:
+    def peek(self) -> C[Message | None]:
         """Return the oldest message."""
-        position = self.keys.oldest()
+        position: i64 = self.keys.oldest()
         while position >= 0:
-            message = self.log.read(position)
+            message: Message | None = self.log.read(position)
             if message is not None:
                 return message
             self.keys.take(position)
@@ -184,10 +185,10 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return message
 
-    def spilled_head(self) -> int:
+    def spilled_head(self) -> i64_or_minus_1:
         return self._fifo.spilled_head() if self.keys.oldest() < 0 else -1
 
-    def skip_spilled(self) -> int:
+    def skip_spilled(self) -> Done:
         self._fifo.skip_spilled()
         self.position = self._fifo.position
         self.redelivered = self._fifo.redelivered
@@ -195,9 +196,9 @@ class KeyedOrder(MessageOrder):
 
     # --- browsers, limits -----------------------------------------------------------------------
 
-    def next_ready(self, cursors: list[int]) -> int:
-        first = self._fifo.first_ready_from(cursors[0])
-        waiting = self.keys.after(cursors[0])
+    def next_ready(self, cursors: list[int]) -> i64_or_minus_1:
+        first: i64 = self._fifo.first_ready_from(cursors[0])
+        waiting: i64 = self.keys.after(cursors[0])
         return waiting if waiting >= 0 and (first < 0 or waiting < first) else first
 
     def heads_by_log(self) -> list[tuple[Log, int]]:
@@ -205,13 +206,13 @@ class KeyedOrder(MessageOrder):
         ready = [position for position in positions if position >= 0]
         return [(self.log, min(ready))] if ready else []
 
-    def was_out(self, position: int) -> bool:
+    def was_out(self, position: i64) -> C[bool]:
         if self.keys.waits(position):
             return self.keys.was_out(position)
         return self._fifo.was_out(position)
 
-    def take_out(self, position: int) -> bool:
-        out = self._fifo.take_out(position)
+    def take_out(self, position: i64) -> C[bool]:
+        out: bool = self._fifo.take_out(position)
         self.redelivered = self._fifo.redelivered
         self.recount()
         return out
@@ -226,7 +227,7 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return gone
 
-    def acquire(self, position: int, holder: object) -> bool:
+    def acquire(self, position: i64, holder: object) -> C[bool]:
         """Take a message for a holder of its key; False if another holder has the key."""
         if self.keys.waits(position):
             if not self.keys.may_go(position, holder):
@@ -242,7 +243,7 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return True
 
-    def in_ranges(self) -> bool:
+    def in_ranges(self) -> C[bool]:
         # The next messages are those of free keys, which may be anywhere.
         return False
 
@@ -251,8 +252,8 @@ class KeyedOrder(MessageOrder):
         into.marks(0, 0, None, None, lambda position: self.was_out(position))
         return self.log.append_to(first, min(end, self._fifo.end()), into)
 
-    def purge(self) -> int:
-        count = self.count
+    def purge(self) -> i64:
+        count: i64 = self.count
         for position in self.keys.positions():
             self.keys.take(position)
             self.log.settle(position)
@@ -260,7 +261,7 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return count
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
         self.keys = OrderingKeys()
         self._fifo.delete()
         return self.recount()

@@ -11,6 +11,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 
+from harebell.base.c_types import C, Done, i64, isize
 from harebell.base.ports import Log
 
 PositionRange = tuple[int, int]
@@ -23,8 +24,6 @@ class LeasedRanges:
         log: the log of the messages.
     """
 
-    __slots__ = ("_ends", "_firsts", "_log")
-
     def __init__(self, log: Log) -> None:
         self._log = log
         self._firsts: list[int] = []
@@ -36,43 +35,43 @@ class LeasedRanges:
     def __len__(self) -> int:
         return len(self._firsts)
 
-    def add(self, first: int, end: int) -> int:
+    def add(self, first: i64, end: i64) -> Done:
         """Lease all unsettled messages of a range, which does not touch any other."""
-        index = bisect_left(self._firsts, first)
+        index: isize = bisect_left(self._firsts, first)
         self._firsts.insert(index, first)
         self._ends.insert(index, end)
         return 0
 
-    def remove(self, first: int, end: int) -> bool:
+    def remove(self, first: i64, end: i64) -> C[bool]:
         """End the lease of a range; False if exactly this range is not leased."""
-        index = bisect_left(self._firsts, first)
+        index: isize = bisect_left(self._firsts, first)
         if index == len(self._firsts) or self._firsts[index] != first or self._ends[index] != end:
             return False
         del self._firsts[index], self._ends[index]
         return True
 
-    def settle(self, runs: list[PositionRange]) -> int:
+    def settle(self, runs: list[PositionRange]) -> Done:
         """End the lease of ranges, and settle their messages."""
         for first, end in runs:
             self.remove(first, end)
             self._log.settle_range(first, end)
         return 0
 
-    def behind(self, position: int) -> int:
+    def behind(self, position: i64) -> i64:
         """Return the end of the range that contains a position; the position if none does."""
-        index = bisect_right(self._firsts, position) - 1
+        index: isize = bisect_right(self._firsts, position) - 1
         if index >= 0 and position < self._ends[index]:
             return self._ends[index]
         return position
 
-    def ahead(self, position: int, end: int) -> int:
+    def ahead(self, position: i64, end: i64) -> i64:
         """Return the start of the first range from a position on, at most `end`."""
-        index = bisect_left(self._firsts, position)
+        index: isize = bisect_left(self._firsts, position)
         return min(self._firsts[index], end) if index < len(self._firsts) else end
 
-    def skip(self, position: int) -> int:
+    def skip(self, position: i64) -> i64:
         """Return the first position from an unsettled one on that is not leased."""
-        behind = self.behind(position)
+        behind: i64 = self.behind(position)
         # The next unsettled message behind a range may be in another range.
         while behind != position:
             position = self._log.next(behind)
@@ -93,9 +92,7 @@ class RangeClaim:
         runs: first position, end, messages in it, and their size.
     """
 
-    __slots__ = ("_byte_count", "_full", "_log", "_messages", "_ranges", "runs")
-
-    def __init__(self, log: Log, messages: int, byte_count: int, ranges: int) -> None:
+    def __init__(self, log: Log, messages: i64, byte_count: i64, ranges: i64) -> None:
         self.runs: list[tuple[int, int, int, int]] = []
         self._log = log
         self._messages = messages
@@ -103,17 +100,20 @@ class RangeClaim:
         self._ranges = ranges
         self._full = False
 
-    def has_room(self) -> bool:
+    def has_room(self) -> C[bool]:
         """True if a message may be added, if it is small enough."""
         return not self._full and self._messages > 0 and len(self.runs) < self._ranges
 
-    def add(self, first: int, end: int) -> int:
+    def add(self, first: i64, end: i64) -> i64:
         """Add ready messages of a range, from its start; return how many, 0 at the limit of bytes.
 
         Args:
             first: the first position, which is not settled.
             end: the position behind the last ready message.
         """
+        reached: i64
+        count: i64
+        size: i64
         reached, count, size = self._log.reach(first, end, self._messages, self._byte_count)
         if count == 0 and not self.runs:
             # A message above the limit of bytes is claimed alone: otherwise no claim could pass it.

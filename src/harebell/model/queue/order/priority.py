@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.c_types import C, Cpdef, Done, i32, i32_or_minus_1, i64, i64_or_minus_1
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
@@ -30,8 +31,8 @@ from harebell.model.queue.position_range import (
     span_of,
 )
 
-_SHIFT = 8
-_LEVEL = (1 << _SHIFT) - 1
+_SHIFT: i32 = 8
+_LEVEL: i64 = (1 << _SHIFT) - 1
 HIGHEST = _LEVEL
 """The largest x-max-priority."""
 LEVELS = "qpid.priorities"
@@ -39,7 +40,7 @@ LEVELS = "qpid.priorities"
 POLICY_TYPE = "qpid.policy_type"
 RING = "ring"
 """Value of the drop policy: drop messages of the lowest priority, not of the highest."""
-_MIDDLE = 5
+_MIDDLE: i32 = 5
 
 
 class PriorityOrder(MessageOrder):
@@ -56,7 +57,7 @@ class PriorityOrder(MessageOrder):
     def __init__(
         self,
         open_level: Callable[[int], Log],
-        max_level: int,
+        max_level: i32,
         marks: bool,
         *,
         restored: bool,
@@ -69,10 +70,10 @@ class PriorityOrder(MessageOrder):
         self._max_level = max_level
         self._marks = marks
         # The highest level that may have a ready message.
-        self._top = -1
+        self._top: i32 = -1
         levels = arguments.get(LEVELS)
         # The highest priority that belongs to the lowest level.
-        self._lowest = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
+        self._lowest: i32 = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
         self._lowest_first = arguments.get(POLICY_TYPE) == RING
         self._orders: list[FifoOrder | None] = [None] * (max_level + 1)
         if restored:
@@ -80,17 +81,17 @@ class PriorityOrder(MessageOrder):
                 self._make(level)
             self.recount()
 
-    def _make(self, level: int) -> FifoOrder:
-        order = FifoOrder(self._open_level(level), self._marks)
+    def _make(self, level: i32) -> Cpdef[FifoOrder]:
+        order: FifoOrder = FifoOrder(self._open_level(level), self._marks)
         self._orders[level] = order
         if self.staging:
             # The batch began before this level had a log, and hides its messages, too.
             order.begin_batch()
         return order
 
-    def _level_of(self, message: Message) -> int:
+    def _level_of(self, message: Message) -> i32:
         """Return the level of a message: 0 without a priority, at most the highest level."""
-        level = message.priority
+        level: i32 = message.priority
         if level <= self._lowest:
             return 0
         return min(level - self._lowest, self._max_level)
@@ -101,31 +102,31 @@ class PriorityOrder(MessageOrder):
         order = self._orders[level]
         return self._make(level) if order is None else order
 
-    def keep(self, message: Message) -> int:
+    def keep(self, message: Message) -> Done:
         """Append a message to its level."""
-        level = self._level_of(message)
-        order = self._orders[level]
+        level: i32 = self._level_of(message)
+        order: FifoOrder | None = self._orders[level]
         if order is None:
             order = self._make(level)
         if level > self._top:
             self._top = level
         # An open batch hides the message: then it is not ready.
-        before = order.count
+        before: i64 = order.count
         order.keep(message)
         self.count += order.count - before
         return 0
 
-    def deliver_direct(self, message: Message) -> int:
+    def deliver_direct(self, message: Message) -> i64:
         """Keep a message that is delivered at once."""
-        level = self._level_of(message)
-        order = self._orders[level]
+        level: i32 = self._level_of(message)
+        order: FifoOrder | None = self._orders[level]
         if order is None:
             order = self._make(level)
         return order.deliver_direct(message) << _SHIFT | level
 
-    def take(self) -> Message | None:
+    def take(self) -> C[Message | None]:
         """Take the oldest message of the highest level."""
-        level = self._top
+        level: i32 = self._top
         while level >= 0:
             message = self.take_head(level)
             if message is not None:
@@ -135,9 +136,9 @@ class PriorityOrder(MessageOrder):
         self._top = -1
         return None
 
-    def peek(self) -> Message | None:
+    def peek(self) -> C[Message | None]:
         """Return the oldest message of the highest level."""
-        level = self._top
+        level: i32 = self._top
         while level >= 0:
             message = self.peek_head(level)
             if message is not None:
@@ -145,106 +146,109 @@ class PriorityOrder(MessageOrder):
             level -= 1
         return None
 
-    def take_head(self, head: int) -> Message | None:
+    def take_head(self, head: i32) -> C[Message | None]:
         """Take the oldest message of a level."""
-        order = self._orders[head]
+        order: FifoOrder | None = self._orders[head]
         if order is None or not order.count:
             return None
         # Messages that cannot be read leave the level, too.
-        before = order.count
-        message = order.take()
+        before: i64 = order.count
+        message: Message | None = order.take()
         self.count -= before - order.count
         if message is not None:
             self.position = order.position << _SHIFT | head
             self.redelivered = order.redelivered
         return message
 
-    def peek_head(self, head: int) -> Message | None:
+    def peek_head(self, head: i32) -> C[Message | None]:
         """Return the oldest message of a level."""
-        order = self._orders[head]
+        order: FifoOrder | None = self._orders[head]
         if order is None:
             return None
-        before = order.count
-        message = order.peek()
+        before: i64 = order.count
+        message: Message | None = order.peek()
         self.count -= before - order.count
         return message
 
-    def _first_level(self) -> int:
+    def _first_level(self) -> i32_or_minus_1:
         """Return the highest level that has ready messages; -1 if there is none."""
+        level: i32
         for level in range(self._top, -1, -1):
-            order = self._orders[level]
+            order: FifoOrder | None = self._orders[level]
             if order is not None and order.count:
                 return level
         return -1
 
-    def spilled_head(self) -> int:
-        level = self._first_level()
+    def spilled_head(self) -> i64_or_minus_1:
+        level: i32 = self._first_level()
         if level < 0:
             return -1
-        order = self._orders[level]
-        position = -1 if order is None else order.spilled_head()
+        order: FifoOrder | None = self._orders[level]
+        position: i64 = -1 if order is None else order.spilled_head()
         return -1 if position < 0 else position << _SHIFT | level
 
-    def load_spilled(self, done: Callable[[], object]) -> int:
+    def load_spilled(self, done: Callable[[], object]) -> Done:
         # The log of the level counts without the level.
-        position = self.spilled_head()
+        position: i64 = self.spilled_head()
         self._order_of(position).log.load_spilled(position >> _SHIFT, done)
         return 0
 
-    def take_victim(self) -> Message | None:
+    def take_victim(self) -> C[Message | None]:
         """Take the oldest message of the highest level, or of the lowest one with `RING`."""
         if not self._lowest_first:
             return self.take()
+        level: i32
         for level in range(self._max_level + 1):
             message = self.take_head(level)
             if message is not None:
                 return message
         return None
 
-    def restore(self, position: int, redelivered: bool) -> int:
+    def restore(self, position: i64, redelivered: bool) -> Done:
         """Make a message ready again on its level."""
-        level = position & _LEVEL
+        level: i64 = position & _LEVEL
         if level > self._top:
             self._top = level
         self._order_of(position).restore(position >> _SHIFT, redelivered)
         self.count += 1
         return 0
 
-    def next_ready(self, cursors: list[int]) -> int:
+    def next_ready(self, cursors: list[int]) -> i64_or_minus_1:
         """Return the first ready position of the highest level that has one."""
         # A reader begins with one cursor: it does not know how many levels there are.
         while len(cursors) <= self._max_level:
             cursors.append(0)
+        level: i32
         for level in range(self._max_level, -1, -1):
-            order = self._orders[level]
+            order: FifoOrder | None = self._orders[level]
             if order is not None and order.count:
-                position = order.first_ready_from(cursors[level])
+                position: i64 = order.first_ready_from(cursors[level])
                 if position >= 0:
                     return position << _SHIFT | level
         return -1
 
-    def pass_by(self, cursors: list[int], position: int) -> int:
+    def pass_by(self, cursors: list[int], position: i64) -> Done:
         """Move the cursor of one level behind a position."""
         cursors[position & _LEVEL] = (position >> _SHIFT) + 1
         return 0
 
-    def _order_of(self, position: int) -> FifoOrder:
+    def _order_of(self, position: i64) -> C[FifoOrder]:
         order = self._orders[position & _LEVEL]
         assert order is not None, "the level of a delivered message has an order"
         return order
 
-    def read(self, position: int) -> Message | None:
+    def read(self, position: i64) -> C[Message | None]:
         return self._order_of(position).log.read(position >> _SHIFT)
 
-    def settle(self, position: int) -> int:
+    def settle(self, position: i64) -> Done:
         return self._order_of(position).log.settle(position >> _SHIFT)
 
-    def was_out(self, position: int) -> bool:
+    def was_out(self, position: i64) -> C[bool]:
         return self._order_of(position).was_out(position >> _SHIFT)
 
-    def take_out(self, position: int) -> bool:
+    def take_out(self, position: i64) -> C[bool]:
         order = self._order_of(position)
-        out = order.take_out(position >> _SHIFT)
+        out: bool = order.take_out(position >> _SHIFT)
         self.redelivered = order.redelivered
         self.count -= out
         return out
@@ -254,25 +258,25 @@ class PriorityOrder(MessageOrder):
         self.count -= gone
         return gone
 
-    def hold(self, position: int) -> bool:
-        held = self._order_of(position).hold(position >> _SHIFT)
+    def hold(self, position: i64) -> C[bool]:
+        held: bool = self._order_of(position).hold(position >> _SHIFT)
         self.count -= held
         return held
 
-    def holds(self, position: int) -> bool:
+    def holds(self, position: i64) -> C[bool]:
         order = self._orders[position & _LEVEL]
         return order is not None and order.holds(position >> _SHIFT)
 
-    def next_position(self, message: Message) -> int:
+    def next_position(self, message: Message) -> i64:
         return self.order_for(message).log.end() << _SHIFT | self._level_of(message)
 
     def time_of(self, position: int) -> int:
         return self._order_of(position).log.time_of(position >> _SHIFT)
 
-    def delivery_count(self, position: int) -> int:
+    def delivery_count(self, position: i64) -> i32:
         return self._order_of(position).log.count(position >> _SHIFT)
 
-    def set_delivery_count(self, position: int, count: int) -> int:
+    def set_delivery_count(self, position: i64, count: i32) -> Done:
         return self._order_of(position).log.set_count(position >> _SHIFT, count)
 
     def counted_positions(self) -> list[int]:
@@ -283,9 +287,10 @@ class PriorityOrder(MessageOrder):
             for position in order.log.counted()
         ]
 
-    def purge(self) -> int:
+    def purge(self) -> i64:
         """Settle the ready messages of all levels."""
-        count = self.count
+        count: i64 = self.count
+        order: FifoOrder | None
         for order in self._orders:
             if order is not None:
                 order.purge()
@@ -293,29 +298,32 @@ class PriorityOrder(MessageOrder):
         self.count = 0
         return count
 
-    def delete(self) -> int:
+    def delete(self) -> Done:
+        order: FifoOrder | None
         for order in self._orders:
             if order is not None:
                 order.delete()
         self.count = 0
         return 0
 
-    def levels(self) -> list[tuple[int, FifoOrder]]:
+    def levels(self) -> C[list[tuple[int, FifoOrder]]]:
         """Return the orders of the levels, the highest first."""
         levels = reversed(list(enumerate(self._orders)))
         return [(level, order) for level, order in levels if order is not None]
 
-    def recount(self) -> int:
+    def recount(self) -> Done:
         """Set `count` and the highest level with a ready message."""
         self.count = 0
         self._top = -1
+        order: FifoOrder | None
         for level, order in enumerate(self._orders):
             if order is not None and order.count:
                 self.count += order.count
                 self._top = level
         return 0
 
-    def sync_soon(self) -> int:
+    def sync_soon(self) -> Done:
+        order: FifoOrder | None
         for order in self._orders:
             if order is not None:
                 order.log.sync_soon()

@@ -1,3 +1,0 @@
-cdef class Clock:
-    cdef public long long ms
-    cdef public long long steady
