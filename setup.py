@@ -1,9 +1,10 @@
 """Build of the compiled hot path; everything else about the package stands in pyproject.toml.
 
 Two kinds of modules are compiled: the byte kernels (`kernels/*.pyx`) and the hot classes, which
-are ordinary Python modules typed by a `.pxd` file beside them.  They compile all together or not
-at all, because compiled classes share C layouts.  `HAREBELL_IMPL=python` asks for an installation
-without them, whose wheel is tagged `py3-none-any`; in any other case a failure ends the build.
+are ordinary Python modules. `tools/declarations.py` writes a `.pxd` beside each of these, from its
+annotations. They compile all together or not at all, because compiled classes share C layouts.
+`HAREBELL_IMPL=python` asks for an installation without them, whose wheel is tagged `py3-none-any`;
+in any other case a failure ends the build.
 
 All cores compile; `HAREBELL_BUILD_THREADS` sets another number.  A build in the same directory that
 was interrupted goes on with the modules that are missing.
@@ -22,6 +23,10 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
+sys.path.insert(0, str(Path(__file__).resolve().parent / "tools"))
+
+from declarations import DeclarationError, write
+
 SOURCE = Path("src")
 GENERATED = Path("build/cython")
 # The last line of a C file that Cython has written to its end.
@@ -34,14 +39,11 @@ PROGRESS_SECONDS = 5.0
 
 
 def hot_modules() -> list[Path]:
-    """Every `.pyx`, and every `.py` that has a `.pxd` of the same name and no `.pyx`."""
-    kernels = sorted((SOURCE / "harebell").rglob("*.pyx"))
-    augmented = [
-        pxd.with_suffix(".py")
-        for pxd in sorted((SOURCE / "harebell").rglob("*.pxd"))
-        if pxd.with_suffix(".py").exists() and not pxd.with_suffix(".pyx").exists()
-    ]
-    return kernels + augmented
+    """Every `.pyx`, and every `.py` that gets a `.pxd`, which is written now."""
+    try:
+        return [*sorted((SOURCE / "harebell").rglob("*.pyx")), *write(SOURCE)]
+    except DeclarationError as error:
+        sys.exit(f"harebell: {error}")
 
 
 def build_threads() -> int:

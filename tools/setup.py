@@ -26,6 +26,7 @@ from pathlib import Path
 
 import method_stubs
 import prerequisites
+from declarations import write
 from patience import fetch
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -145,16 +146,11 @@ def install_packages(purpose: str) -> None:
 
 
 def hot_modules() -> list[Path]:
-    """The sources that are compiled: every kernel, and every module that a `.pxd` types.
+    """The sources that are compiled: every kernel, and every module that gets a `.pxd`.
 
-    setup.py decides it; a `.pxd` whose first line says so only passes a kernel's types on.
+    The `.pxd` are written now: the others depend on them.
     """
-    typed = [
-        path.with_suffix(".py")
-        for path in SOURCE.rglob("*.pxd")
-        if not path.read_text().startswith("# cython: re-export")
-    ]
-    return [*SOURCE.rglob("*.pyx"), *(path for path in typed if path.exists())]
+    return [*SOURCE.rglob("*.pyx"), *write(SOURCE.parent)]
 
 
 def binaries() -> dict[Path, Path]:

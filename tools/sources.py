@@ -9,7 +9,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 STUBS = "src/harebell/wire/*/*.pyi"
 """What `tools/setup.sh` has written for type checkers."""
-KEPT = ("src", "setup.py", "pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md")
+KEPT = (
+    *("src", "setup.py", "tools/declarations.py", "MANIFEST.in"),
+    *("pyproject.toml", "README.md", "LICENSE", "CHANGELOG.md"),
+)
 
 
 def _git(*arguments: str) -> str:

@@ -29,7 +29,9 @@ def package(tmp_path: Path) -> Path:
     kernels = tmp_path / "src" / "harebell" / "kernels"
     kernels.mkdir(parents=True)
     (tmp_path / "pyproject.toml").write_text(PROJECT)
-    (tmp_path / "setup.py").write_text((ROOT / "setup.py").read_text())
+    (tmp_path / "tools").mkdir()
+    for name in ("setup.py", "MANIFEST.in", "tools/declarations.py"):
+        (tmp_path / name).write_text((ROOT / name).read_text())
     for path in (kernels.parent, kernels):
         (path / "__init__.py").touch()
     for name in ("one", "two"):

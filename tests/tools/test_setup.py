@@ -106,19 +106,22 @@ def test_compiled_files_of_modules_no_longer_compiled_are_removed(
 ) -> None:
     monkeypatch.delenv("HAREBELL_IMPL", raising=False)
     setup = tool("setup", monkeypatch)
-    for name in ("hot.py", "hot.pxd", "cold.py", "setup.py"):
-        (tmp_path / name).touch()
+    source = tmp_path / "src" / "harebell"
+    source.mkdir(parents=True)
+    for path in (tmp_path / "setup.py", source / "cold.py"):
+        path.touch()
+    (source / "hot.py").write_text("from harebell.base.c_types import Done\n")
     for name in ("hot.cpython-311-x86_64-linux-gnu.so", "cold.cpython-311-x86_64-linux-gnu.so"):
-        (tmp_path / name).touch()
+        (source / name).touch()
     commands = []
     monkeypatch.setattr(setup, "ROOT", tmp_path)
-    monkeypatch.setattr(setup, "SOURCE", tmp_path)
+    monkeypatch.setattr(setup, "SOURCE", source)
     monkeypatch.setattr(setup, "run", lambda title, command, **environment: commands.append(title))
     setup.compile_kernels()
     setup.compile_kernels()
     assert commands == ["compiled hot path"]
-    assert set(setup.binaries()) == {tmp_path / "hot"}
-    (tmp_path / "hot.cpython-311-x86_64-linux-gnu.so").unlink()
+    assert set(setup.binaries()) == {source / "hot"}
+    (source / "hot.cpython-311-x86_64-linux-gnu.so").unlink()
     setup.compile_kernels()
     assert len(commands) == 2
 
