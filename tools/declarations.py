@@ -41,6 +41,7 @@ RESULTS = {
 FAILURES = {"bint": " except -1", "double": " except? -1"}
 CONTAINERS = {"str", "bytes", "bytearray", "list", "dict", "set", "tuple"}
 MARKS = ("C", "Cdef", "Cpdef")
+READONLY = "Readonly"
 OBJECT = "object"
 DISPLAYS = {
     ast.JoinedStr: "str",
@@ -87,7 +88,7 @@ class Function:
 
 @dataclass
 class Class:
-    """A compiled class."""
+    """A compiled class; its attributes have their C type, and who may use them from Python."""
 
     name: str
     module: str
@@ -107,7 +108,7 @@ class Class:
         """Its declaration."""
         yield f"cdef class {self.name}{f'({self.base.name})' if self.base else ''}:"
         for name, spelled in self.attributes.items():
-            yield f"    cdef {'' if name.startswith('_') else 'public '}{spelled} {name}"
+            yield f"    cdef {spelled} {name}"
         for function in self.methods.values():
             yield from function.lines("    ")
         if not self.attributes and not self.methods:
@@ -172,8 +173,10 @@ class Module:
 
     def mark(self, node: ast.expr | None) -> tuple[str, ast.expr | None]:
         """The mark of an annotation, and what it marks."""
-        if isinstance(node, ast.Subscript) and (name := self.c_name(node.value)) in MARKS:
-            return name, node.slice
+        if isinstance(node, ast.Subscript):
+            name = self.c_name(node.value)
+            if name in MARKS or name == READONLY:
+                return name, node.slice
         return "", node
 
     def lines(self) -> Iterator[str]:
@@ -284,7 +287,8 @@ class Declarations:
         for statement in node.body:
             if isinstance(statement, ast.AnnAssign) and isinstance(statement.target, ast.Name):
                 name = statement.target.id
-                into.attributes[name] = self._spelled(module, statement.annotation)
+                spelled = self._spelled(module, statement.annotation)
+                into.attributes[name] = _shown(module, name, statement.annotation, spelled)
                 if name not in SLOTS and not any(name == each for each in _set_in(module.tree)):
                     raise module.refused(statement, f"{name} is declared, and nothing here sets it")
         for method in node.body:
@@ -296,7 +300,7 @@ class Declarations:
                 for target, annotation, value in _assignments(method):
                     if into.has(target.attr):
                         continue
-                    into.attributes[target.attr] = spelled = (
+                    spelled = (
                         self._spelled(module, annotation)
                         if annotation is not None
                         else self._inferred(module, value, parameters)
@@ -305,6 +309,7 @@ class Declarations:
                         raise module.refused(
                             target, f"self.{target.attr} needs an annotation, such as i64"
                         )
+                    into.attributes[target.attr] = _shown(module, target.attr, annotation, spelled)
 
     def _inferred(
         self, module: Module, value: ast.expr | None, parameters: dict[str, ast.expr | None]
@@ -422,7 +427,7 @@ class Declarations:
         """
         mark, marked = module.mark(node.returns)
         name = module.c_name(marked)
-        if not mark and name not in RESULTS:
+        if mark not in MARKS and name not in RESULTS:
             _check_python(module, node)
             return None
         if node.args.vararg or node.args.kwarg or node.args.kwonlyargs or node.decorator_list:
@@ -464,6 +469,13 @@ def _kernel(path: Path, name: str) -> Module:
         elif attribute := _KERNEL_ATTRIBUTE.match(line):
             current.attributes[attribute[1]] = OBJECT
     return module
+
+
+def _shown(module: Module, name: str, annotation: ast.expr | None, spelled: str) -> str:
+    """The C type of an attribute, and what Python may do with it."""
+    if name.startswith("_"):
+        return spelled
+    return f"{'readonly' if module.mark(annotation)[0] == READONLY else 'public'} {spelled}"
 
 
 def _set_in(node: ast.AST) -> Iterator[str]:

@@ -35,7 +35,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Protocol
 
-from harebell.base.c_types import C, Cdef, Cpdef, Done, Py, i32, i64, i64_or_minus_1
+from harebell.base.c_types import C, Cdef, Cpdef, Done, Py, Readonly, i32, i64, i64_or_minus_1
 from harebell.kernels.rows import Rows
 
 _MAX: i64 = 1 << 20
@@ -59,6 +59,7 @@ class Shelf:
         self.label = "shelf"
         self._rows = rows
         self._seconds = 0.5
+        self.place: Readonly[i32] = 7
         self._next: Shelf | None = None
         self._other: Py[Shelf | None] = None
         self._owner: Annotated[Owner, "harebell.owners.ShelfOwner"] = names[0]
@@ -116,6 +117,7 @@ cdef class Shelf:
     cdef public str label
     cdef Rows _rows
     cdef double _seconds
+    cdef readonly int place
     cdef Shelf _next
     cdef object _other
     cdef ShelfOwner _owner

@@ -38,5 +38,7 @@ Cdef = Annotated[_T, "cdef"]
 """As `C`; the method can be called from compiled code only, as all that begin with `_` can."""
 Cpdef = Annotated[_T, "cpdef"]
 """As `C`; the method can be called from Python, as all can that do not begin with `_`."""
+Readonly = Annotated[_T, "readonly"]
+"""An attribute that Python may read, and only compiled code may set."""
 Py = Annotated[_T, "object"]
 """C sees any Python object: a test or another class may put one of another class there."""

@@ -6,7 +6,7 @@ of its publisher; a peer of another protocol family gets a copy that is converte
 
 from __future__ import annotations
 
-from harebell.base.c_types import C, Done, i16, i32, i64, isize, u8
+from harebell.base.c_types import C, Done, Readonly, i16, i32, i64, isize, u8
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 
 FAMILY_09 = 9
@@ -51,17 +51,17 @@ class Properties:
     def __init__(
         self,
         raw: bytes,
-        delivery_mode: i32 = 0,
-        priority: i32 = -1,
+        delivery_mode: int = 0,
+        priority: int = -1,
         has_headers: bool = False,
         suspect: bool = False,
         family: i32 = FAMILY_09,
     ) -> None:
-        self.raw = raw
-        self.delivery_mode = delivery_mode
-        self.priority = priority
-        self.has_headers = has_headers
-        self.suspect = suspect
+        self.raw: Readonly[bytes] = raw
+        self.delivery_mode: Readonly[i32] = delivery_mode
+        self.priority: Readonly[i32] = priority
+        self.has_headers: Readonly[bool] = has_headers
+        self.suspect: Readonly[bool] = suspect
         self.family = family
 
     def __eq__(self, other: object) -> bool:
@@ -101,14 +101,14 @@ class Message:
         once: what deduplicating exchanges hear about it (`harebell.model.feedback`); None for most.
     """
 
-    exchange: str
-    routing_key: str
-    raw: bytes
-    body: bytes
-    delivery_mode: u8
-    family: u8
-    priority: i16
-    has_headers: bool
+    exchange: Readonly[str]
+    routing_key: Readonly[str]
+    raw: Readonly[bytes]
+    body: Readonly[bytes]
+    delivery_mode: Readonly[u8]
+    family: Readonly[u8]
+    priority: Readonly[i16]
+    has_headers: Readonly[bool]
     deliveries: i32
     holders: i32
     timestamp: i64
