@@ -225,7 +225,7 @@ class Channel(PublishingChannel):
             return 0
         # The fast path: no list, and one queue with the consumer that has credit again.
         if not multiple:
-            member: Unacked = self.unacked.take_member(tag)
+            member: Unacked | None = self.unacked.take_member(tag)
             if member is None:
                 raise self._unknown_tag(tag, 80)
             self.counters.ack += 1
@@ -255,7 +255,7 @@ class Channel(PublishingChannel):
         queue: Queue | None = None
         consumer: Consumer | None = None
         while number <= last and unacked.count:
-            member: Unacked = unacked.member(number)
+            member: Unacked | None = unacked.member(number)
             if member is None:
                 number = unacked.next_from(number)
                 continue
@@ -281,7 +281,7 @@ class Channel(PublishingChannel):
         entries: list[Unacked] = []
         # Only with multiple is tag 0 no number, and then also right without any delivery.
         if not multiple or tag:
-            entry: Unacked = self.unacked.get(tag)
+            entry: Unacked | None = self.unacked.get(tag)
             if entry is None:
                 raise self._unknown_tag(tag, method_id)
             if not multiple:
@@ -297,7 +297,7 @@ class Channel(PublishingChannel):
         unacked = self.unacked
         number: u64 = unacked.first()
         while number <= last and len(entries) < limit and unacked.count:
-            entry: Unacked = unacked.take(number)
+            entry: Unacked | None = unacked.take(number)
             if entry is None:
                 # Tags are never reused. A gap is a delivery that was settled by itself, or any
                 # number of them that needed no acknowledgement.

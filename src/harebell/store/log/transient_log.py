@@ -224,7 +224,7 @@ class TransientLog(SegmentedLog):
 
     def _settle_in(self, segment: Segment, first: i64, end: i64) -> Done:
         """Settle the messages of a segment from `first` up to, not including, `end`."""
-        messages: list[Any] = segment.messages
+        messages: list[Any] | None = segment.messages
         if messages is not None:
             byte_count: isize = 0
             index: isize

@@ -36,7 +36,7 @@ def kept_until(queue: QueueInternals, due: i64) -> Done:
 
 def check_head(queue: QueueInternals) -> Done:
     """Check the expiry of a new head, if messages may expire."""
-    expiry: Expiry = queue.expiry
+    expiry: Expiry | None = queue.expiry
     if expiry is None or not expiry.active:
         return 0
     if queue.order.count == 0:
@@ -69,7 +69,7 @@ def _expire_head(queue: QueueInternals, head: i32, now: i64) -> i64:
     """Remove expired messages of one log; return when the next one expires, 0 for never."""
     order: MessageOrder = queue.order
     for _ in range(_EXPIRED_PER_TURN):
-        message: Message = order.peek_head(head)
+        message: Message | None = order.peek_head(head)
         if message is None:
             return 0
         if message.due == 0 or message.due > now:

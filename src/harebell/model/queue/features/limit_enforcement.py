@@ -62,7 +62,7 @@ def refuse_if_full(queue: QueueInternals, message: Message, ready: i64, byte_cou
         ready: how many are ready, or hidden by an open batch.
         byte_count: bytes of its body, and of those that an open batch hides.
     """
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if limits is None or not limits.refuses(ready, byte_count):
         return False
     if limits.letters and queue.dead_letters is not None:
@@ -72,7 +72,7 @@ def refuse_if_full(queue: QueueInternals, message: Message, ready: i64, byte_cou
 
 def check_limits(queue: QueueInternals) -> Done:
     """Drop the oldest messages above the limits, or refuse new ones."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if limits is not None and limits.over(queue.order.count):
         if limits.drops:
             trim(queue)
@@ -83,7 +83,7 @@ def check_limits(queue: QueueInternals) -> Done:
 
 def trim(queue: QueueInternals) -> Done:
     """Drop the oldest messages until the limits are met; in several turns if they are many."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     order: MessageOrder = queue.order
     limit: i32 = _TRIMMED
     in_turns: bool = _goes_on_later(queue)
@@ -102,7 +102,7 @@ def trim(queue: QueueInternals) -> Done:
             order.skip_spilled()
             order.settle(order.position)
             continue
-        message: Message = None
+        message: Message | None = None
         if order.count > 0:
             message = take_victim(order) if queue.spares else order.take_victim()
         if message is None:
@@ -126,7 +126,7 @@ def trim(queue: QueueInternals) -> Done:
 
 def begin_count(queue: QueueInternals) -> Done:
     """Count the bytes of the ready messages, in several turns if they are many."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if limits is not None:
         limits.byte_count = 0
         limits.counting = ByteAccount(queue.order)
@@ -148,7 +148,7 @@ def _go_on_counting(queue: QueueInternals) -> None:
 
 def _go_on_later(queue: QueueInternals) -> C[bool]:
     """Continue to count and drop in the next turn; False if there is none."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if queue.context is None or limits is None:
         return False
     if limits.turn is None:
@@ -158,7 +158,7 @@ def _go_on_later(queue: QueueInternals) -> C[bool]:
 
 
 def _goes_on_later(queue: QueueInternals) -> C[bool]:
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     return limits is not None and limits.turn is not None and limits.turn.due != NEVER
 
 

@@ -16,7 +16,7 @@ from harebell.model.queue.features.queue_internals import QueueInternals
 
 def subtract_ready_bytes(queue: QueueInternals, message: Message) -> Done:
     """Subtract the message at `order.position`, which was just taken, from the ready bytes."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if limits is None:
         return 0
     if limits.counting is None or limits.counting.has(queue.order.position):
@@ -34,7 +34,7 @@ def subtract_ready_bytes(queue: QueueInternals, message: Message) -> Done:
 
 def add_ready_bytes(queue: QueueInternals, position: i64, message: Message) -> Done:
     """Add a message that is ready again, unless the count of a backlog will still reach it."""
-    limits: Limits = queue.limits
+    limits: Limits | None = queue.limits
     if limits is not None and (limits.counting is None or limits.counting.has(position)):
         limits.byte_count += len(message.body)
     return 0
@@ -43,7 +43,7 @@ def add_ready_bytes(queue: QueueInternals, position: i64, message: Message) -> D
 def add_ready_bytes_at(queue: QueueInternals, position: i64) -> Done:
     """Add the bytes of the message at a position that is ready again, if bytes are counted."""
     if queue.limits is not None and queue.limits.counts:
-        message: Message = queue.order.read(position)
+        message: Message | None = queue.order.read(position)
         if message is not None:
             add_ready_bytes(queue, position, message)
     return 0
