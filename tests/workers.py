@@ -20,13 +20,13 @@ from typing import Any
 import pytest
 
 ROOMS = (
+    ("tests/compat/test_beside_rabbitmq.py",),
     ("tests/interop/client",),
     ("tests/browser",),
     ("tests/docs/test_examples.py",),
     ("tests/spark/test_chaos.py",),
     ("tests/interop/differential/test_mistakes.py",),
     ("tests/interop/differential",),
-    ("tests/compat/test_beside_rabbitmq.py",),
     ("tests/packaging/test_deb.py",),
     ("tests/interop/qpid",),
     ("tests/interop/clients/test_celery.py",),
