@@ -51,17 +51,10 @@ def decode_properties(raw: bytes) -> BasicProperties:
     Raises:
         ProtocolError: 505, the list is malformed.
     """
-    # The kernel refuses a malformed list with its own words, which name the fault.
+    # It checks that every value is complete, so nothing below can run over the end.
     parse_properties(raw)
-    properties: BasicProperties = BASIC.decode(raw)
+    properties: BasicProperties = BASIC.values(raw, int.from_bytes(raw[:2]))[0]
     return properties
 
 
-def encode_properties(properties: BasicProperties) -> bytes:
-    """Return property flags and values, which follow the body size in a content header.
-
-    Raises:
-        ValueError: a value does not fit; the text names the property.
-        TypeError: a value is of a wrong type; the text names the property.
-    """
-    return BASIC.encode(properties)
+encode_properties = BASIC.encode

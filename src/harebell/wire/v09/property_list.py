@@ -20,7 +20,6 @@ from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
-from msgspec.structs import asdict
 
 from harebell.base.errors import ProtocolError
 from harebell.base.message import (
@@ -43,6 +42,7 @@ _KINDS = {
     "timestamp": "timestamp",
 }
 _TRANSIENT = 1
+_KNOWN_FLAGS = 256
 
 
 class FileProperties(Struct):
@@ -111,6 +111,7 @@ class PropertyList:
             (field, 1 << _FIRST_BIT - index, _KINDS.get(field, "shortstr"))
             for index, field in enumerate(kind.__struct_fields__)
         )
+        self._present: dict[int, list[tuple[str, int, str]]] = {}
         self._known = sum(flag for _, flag, _ in self._properties)
 
     def __repr__(self) -> str:
@@ -128,14 +129,26 @@ class PropertyList:
         # The type of an unknown property is unknown too, so nothing after it could be read.
         if flags & ~self._known:
             raise self._malformed("unknown property flags")
-        offset = 2
-        properties = {}
-        for field, flag, kind in self._properties:
-            if flags & flag:
-                properties[field], offset = self._read(raw, offset, field, kind)
-        if offset != len(raw):
+        properties, end = self.values(raw, flags)
+        if end != len(raw):
             raise self._malformed("octets after the last property")
-        return self.kind(**properties)
+        return properties
+
+    def values(self, raw: bytes, flags: int) -> tuple[Any, int]:
+        """Return the properties that the flags name, and the offset behind them."""
+        offset = 2
+        properties = self.kind()
+        present = self._present.get(flags)
+        # Messages of one publisher have the same few properties.
+        if present is None:
+            present = [each for each in self._properties if flags & each[1]]
+            if len(self._present) >= _KNOWN_FLAGS:
+                self._present.clear()
+            self._present[flags] = present
+        for field, _, kind in present:
+            value, offset = self._read(raw, offset, field, kind)
+            setattr(properties, field, value)
+        return properties, offset
 
     def parse(self, raw: bytes) -> Properties:
         """Check an encoded list, and return the properties that the broker itself needs.
@@ -160,14 +173,13 @@ class PropertyList:
             ValueError: a value does not fit; the text names the property.
             TypeError: a value is of a wrong type; the text names the property.
         """
-        if not isinstance(properties, self.kind):
+        if type(properties) is not self.kind:
             kind = type(properties).__name__
             raise TypeError(f"a content of class {self.name} has no {kind}")
-        values = asdict(properties)
         flags = 0
         out = bytearray(2)
         for field, flag, kind in self._properties:
-            value = values[field]
+            value = getattr(properties, field)
             if value is not None:
                 flags |= flag
                 out += write_value(field, kind, value)
@@ -186,22 +198,23 @@ class PropertyList:
         return ProtocolError(505, f"malformed content header: {why}", self.class_id)
 
     def _read(self, raw: bytes, offset: int, field: str, kind: str) -> tuple[Any, int]:
-        if kind == "table":
+        if kind == "shortstr":
+            # Without the length octet the comparison below fails, as `end` is behind it.
+            end = offset + 1 + (raw[offset] if offset < len(raw) else 0)
+        elif kind == "table":
             try:
                 return decode_table(raw, offset)
             except ProtocolError as error:
                 raise self._malformed(error.text) from None
-        end = offset + (8 if kind == "timestamp" else 1)
-        # Without the length octet the comparison below fails, as `end` is behind it.
-        if kind == "shortstr" and offset < len(raw):
-            end += raw[offset]
+        else:
+            end = offset + (1 if kind == "octet" else 8)
         if end > len(raw):
             raise self._malformed(f"{field.replace('_', '-')} runs over the end")
+        if kind == "shortstr":
+            return raw[offset + 1 : end].decode(errors="surrogateescape"), end
         if kind == "octet":
             return raw[offset], end
-        if kind == "timestamp":
-            return read_timestamp(int.from_bytes(raw[offset:end])), end
-        return raw[offset + 1 : end].decode(errors="surrogateescape"), end
+        return read_timestamp(int.from_bytes(raw[offset:end])), end
 
 
 FILE = PropertyList(70, "file", FileProperties, FAMILY_FILE, PERSISTENT)
