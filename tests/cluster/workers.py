@@ -65,7 +65,7 @@ class Workers:
 
 
 @contextmanager
-def workers(*flags: str, **settings: object) -> Iterator[Workers]:
+def workers(*flags: str, **settings: Any) -> Iterator[Workers]:
     """Two workers for the length of a block; store 2 has the vhost "far"."""
     with RunningBroker("--workers", "2", *flags, **settings) as broker:
         found = Workers(broker)
