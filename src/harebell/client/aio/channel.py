@@ -34,6 +34,7 @@ class PendingConfirm(SharedPendingConfirm, AsyncShell):
 class Channel(
     SharedChannel[Delivery, PendingConfirm, Consumer, Iterable[Item] | AsyncIterable[Item]],
     AsyncClosing,
+    AsyncShell,
 ):
     """A channel: the verbs of AMQP as coroutines. Get one from `Connection.channel()`.
 

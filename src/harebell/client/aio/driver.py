@@ -98,8 +98,8 @@ class AsyncShell(Awaiting):
     _words: ClassVar[dict[str, str]] = {"ItemsT": "Iterable[Item] | AsyncIterable[Item]"}
 
 
-class AsyncClosing(AsyncShell):
-    """A shell that closes itself at the end of an `async with` block."""
+class AsyncClosing:
+    """Closes itself at the end of an `async with` block."""
 
     __slots__ = ()
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from harebell.client.aio.driver import AsyncClosing
+from harebell.client.aio.driver import AsyncClosing, AsyncShell
 from harebell.client.protocol.shared_requests import SharedRequester
 
 if TYPE_CHECKING:
     from harebell.client.aio.connection import Connection
 
 
-class Requester(SharedRequester, AsyncClosing):
+class Requester(SharedRequester, AsyncClosing, AsyncShell):
     """Send requests and receive their replies, on a separate channel.
 
     Any number of tasks may call concurrently.

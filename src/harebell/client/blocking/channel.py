@@ -39,6 +39,7 @@ class PendingConfirm(SharedPendingConfirm, BlockingShell):
 class Channel(
     SharedChannel[Delivery, PendingConfirm, Consumer, Iterable[Item]],
     BlockingClosing,
+    BlockingShell,
 ):
     """A channel: the verbs of AMQP as methods. Get one from `Connection.channel()`.
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harebell.client.blocking.channel import Channel
-from harebell.client.blocking.driver import BlockingClosing, run
+from harebell.client.blocking.driver import BlockingClosing, BlockingShell, run
 from harebell.client.blocking.requests import Requester
 from harebell.client.blocking.transport import Beater, BlockingTransport, dial
 from harebell.client.errors import AMQPError, CallTimeout, ClientClosed, ConnectionLost
@@ -21,7 +21,7 @@ from harebell.client.protocol.waits import Ending, Restored, Sleep, Until
 T = TypeVar("T")
 
 
-class Connection(SharedConnection[Channel, Requester], BlockingClosing):
+class Connection(SharedConnection[Channel, Requester], BlockingClosing, BlockingShell):
     """A connection to a broker. Get one from `connect`."""
 
     _channel_type = Channel

@@ -106,8 +106,8 @@ class BlockingShell(Blocking):
     }
 
 
-class BlockingClosing(BlockingShell):
-    """A shell that closes itself at the end of a `with` block."""
+class BlockingClosing:
+    """Closes itself at the end of a `with` block."""
 
     __slots__ = ()
 

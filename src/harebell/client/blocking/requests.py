@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Unpack
 from uuid import uuid4
 
-from harebell.client.blocking.driver import BlockingClosing, run
+from harebell.client.blocking.driver import BlockingClosing, BlockingShell, run
 from harebell.client.limits import REPLY_TIMEOUT_SECONDS
 from harebell.client.message import Body, PropertyArguments
 from harebell.client.protocol.requests import Reply, Request
@@ -33,7 +33,7 @@ class PendingReply:
         return self._wait(timeout)
 
 
-class Requester(SharedRequester, BlockingClosing):
+class Requester(SharedRequester, BlockingClosing, BlockingShell):
     """Send requests and receive their replies, on a separate channel.
 
     Args:
