@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from harebell.front.common.channel_like import AnyChannel
     from harebell.front.common.connection_registry import ConnectionRegistry
     from harebell.front.common.settings import Settings
-    from harebell.front.operations.alone import Door
     from harebell.front.operations.caller import Caller
     from harebell.front.operations.job_rights import JobRights
+    from harebell.front.operations.without_connection import Door
     from harebell.model.broker import Broker
     from harebell.model.jobs import Orders
     from harebell.model.vhost import VHost
@@ -221,7 +221,7 @@ class AdminContext:
     def door(self) -> Door:
         """Return what stands for a connection where a command publishes or gets messages."""
         from harebell.front.common.settings import Settings
-        from harebell.front.operations.alone import Door
+        from harebell.front.operations.without_connection import Door
 
         return Door(self.settings or Settings(rng=bytes), self.broker, self.registry)
 

@@ -198,7 +198,7 @@ class DeadLetters:
             if taken is None:
                 outcome |= queue.take_over(letter)
             elif queue.name not in taken:
-                # It would drop a duplicate, and the letter stays until it would not.
+                # A queue that would drop it as a duplicate refuses it: the letter is tried again.
                 said = REFUSED if queue.knows(letter) else queue.publish(letter)
                 outcome |= said
                 if not said & REFUSED:

@@ -54,7 +54,7 @@ class EventTurns:
 
     Attributes:
         read_buffer: every socket is read into it; its content is consumed before the next read.
-        small_buffer: the begin of it.
+        small_buffer: its first SMALL_READ_BYTES.
         paced_buffer: a longer begin, for publishers that are slowed down.
         flusher: commits what the turns have written; None until the broker is restored.
         forbids_output: whether nothing may be sent, as another broker can own the store.
@@ -109,14 +109,14 @@ class EventTurns:
     # --- input ------------------------------------------------------------------------------------
 
     def buffer(self, is_open: bool, outruns: bool) -> C[memoryview]:
-        """Return the buffer for a read, of a connection that is open or not.
-
-        Args:
-            is_open: whether it is open.
-            outruns: as in `BaseConnection`.
+        """Return the buffer for a read.
 
         If users are waiting for a turn, input may have to be copied and kept, so reads are small.
         That is so as well before a connection is open: it may wait for the login.
+
+        Args:
+            is_open: whether the connection is open.
+            outruns: as in `BaseConnection`.
         """
         if is_open and not self._registry.turns.crowded:
             return self.paced_buffer if outruns else self.read_buffer

@@ -109,7 +109,7 @@ def restore_users(
             config.default_permissions_read,
         ),
     )
-    # After the default user: users that are made for a vhost would stand in for it.
+    # After the default user, which is made only if there are no users yet. A vhost may make some.
     for name, vhost in broker.vhosts.items():
         if name not in vhosts_before:
             new_vhosts.added(vhost)

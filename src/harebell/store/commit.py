@@ -86,7 +86,7 @@ class Part:
         writes: in the order of the segments.
         large: segments whose large messages are among the writes.
         early: segments that were written to without a batch, and have to be synced.
-        started: those of them that the disk has been writing since: rows of a staged batch.
+        started: those of `early` whose writing was begun without a sync: rows of a staged batch.
         rows_only: its one write has only rows of a staged batch, and may stay unsynced.
         removals: segments to remove, the oldest first, once the writes are durable.
         gone: whether the whole directory is removed.

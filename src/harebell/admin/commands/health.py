@@ -247,8 +247,8 @@ def node(context: AdminContext, name: str = "") -> Row:
 def aliveness_test(context: AdminContext, vhost: str) -> Row:
     """Declare the queue `aliveness-test` in a vhost, publish a message and take it."""
     from harebell.base.message import Properties
-    from harebell.front.operations.alone import Getting, publish
     from harebell.front.operations.declare import QueueOptions, declare_queue
+    from harebell.front.operations.without_connection import Getting, publish
     from harebell.model.transaction import ACCEPT
 
     where = context.vhost(vhost)

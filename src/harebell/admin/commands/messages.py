@@ -33,7 +33,7 @@ from harebell.base.slices import Slices, ended
 from harebell.model.limits import BROWSE_MESSAGE_UNITS, WORK_SLICE_UNITS
 
 if TYPE_CHECKING:
-    from harebell.front.operations.alone import Getting, GotMessage
+    from harebell.front.operations.without_connection import Getting, GotMessage
     from harebell.model.filter import Filter, Subject
     from harebell.model.queue.browse import BrowseCursor, Browsed, Start
     from harebell.model.queue.contract import Queue
@@ -297,7 +297,7 @@ def publish(
     properties: dict[str, Any] = NO_PROPERTIES,
 ) -> Slices[Row]:
     """Publish a message; the answer says whether its queues took it."""
-    from harebell.front.operations import alone
+    from harebell.front.operations import without_connection
     from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 
     body = yield from _decoded(payload, payload_encoding)
@@ -316,7 +316,11 @@ def publish(
         encoded = parse_properties(encode_properties(BasicProperties(**given)))
     except (ValueError, TypeError) as error:
         raise CommandRefused(f"the message cannot be encoded: {error}") from None
-    return {"routed": alone.publish(context.door(), caller, name, routing_key, encoded, body)}
+    return {
+        "routed": without_connection.publish(
+            context.door(), caller, name, routing_key, encoded, body
+        )
+    }
 
 
 def _decoded(payload: str | LongText, encoding: str) -> Slices[bytes]:
@@ -422,7 +426,7 @@ def get(
     A negative count gets all. At most HTTP_GET_MESSAGES messages, and about HTTP_GET_BYTES of
     bodies, are returned.
     """
-    from harebell.front.operations.alone import Getting
+    from harebell.front.operations.without_connection import Getting
 
     caller = context.caller(context.vhost(vhost))
     mode = _mode(ackmode, requeue)

@@ -6,7 +6,7 @@ messages and in bytes. Both limits also apply to existing consumers.
 
 from __future__ import annotations
 
-from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, Window
+from harebell.front.amqp_0_9_1.prefetch_size_window import TOO_LONG, Window
 from harebell.model.queue.contract import Queue
 
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import Message
 from harebell.base.slices import Slices, ended, stepped
-from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN, SizedUnacked
+from harebell.front.amqp_0_9_1.prefetch_size_window import TOO_LONG, UNKNOWN, SizedUnacked
 from harebell.front.amqp_0_10_transitional.completion import after, distance
 from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.front.amqp_0_10_transitional.layer import layer_of

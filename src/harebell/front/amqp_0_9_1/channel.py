@@ -25,7 +25,7 @@ from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import published
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import QUEUE, check
-from harebell.front.common.requeue_order import by_consumer
+from harebell.front.common.recover_order import by_consumer
 from harebell.front.common.unacked import Unacked, UnackedDeliveries
 from harebell.front.limits import OUTPUT_HIGH_BYTES, REMOVED_CONSUMER_UNITS, SETTLED_AT_ONCE
 from harebell.front.operations.publish import is_internal, too_large

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from harebell.base.c_types import i32
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_0_9_1.channel import Channel
-from harebell.front.amqp_0_9_1.prefetch_window import Window
+from harebell.front.amqp_0_9_1.prefetch_size_window import Window
 from harebell.front.common.access_tickets import WRITE
 from harebell.front.common.errors import hard, soft
 from harebell.front.convert.plain import tags_in

@@ -6,7 +6,7 @@ from harebell.base.c_types import C, Done, i32, i64, u64
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
-from harebell.front.amqp_0_9_1.prefetch_window import TOO_LONG, UNKNOWN
+from harebell.front.amqp_0_9_1.prefetch_size_window import TOO_LONG, UNKNOWN
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
 

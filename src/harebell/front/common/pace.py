@@ -29,7 +29,7 @@ class Pace:
         self._taken = 0
 
     def outruns(self, queue: Queue) -> bool:
-        """True if the consumers take messages fast.
+        """True if a publisher is to be read more slowly: its consumers take messages fast.
 
         Args:
             queue: what the publisher has published to; it has a backlog and consumers.

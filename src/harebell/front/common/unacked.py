@@ -7,8 +7,8 @@ deliveries in a row share one object, the run, which is in the map at the tag of
     position    40   41   42   60   61
     map         run  run  run  run' run'
 
-A run has no end: which of its deliveries are open is in the map alone. Who needs a single delivery
-gets an entry of its own, made on demand.
+A run does not store its end: the map says which deliveries are open. For a single delivery an entry
+of its own is made on demand.
 """
 
 from __future__ import annotations

@@ -332,8 +332,8 @@ class MessageQueue(QueueInternals):
 
     def serve(self, consumer: Consumer | None) -> Done:
         """Deliver ready messages to a consumer that got credit, then to others."""
-        # None of the others was ready before, so all may be asked after it, and not before each of
-        # its messages: there may be thousands. Its prefetch limits what it gets before them.
+        # Only this consumer became ready. It is served up to its prefetch, and then the others are
+        # asked once, not before each of its messages: there may be thousands of them.
         if consumer is not None and not self._put_off and self.consumers.may_begin_with(consumer):
             self._credited = consumer
         try:

@@ -74,7 +74,7 @@ class Flusher:
         sync_in: returns the seconds until `after` is due without a batch; None for never.
         log: called with a level and a line.
         failed: called once, with the error, when nothing may be confirmed any more.
-        flush: called when connections have output.
+        flush: called after a commit, and when the room on the disk changes.
         spare: frees the reserve on a full disk; returns true if there was one.
         removes_later: whether segments are removed after their batch is confirmed. Not in
             PostgreSQL, where that is a part of the batch.
@@ -133,15 +133,15 @@ class Flusher:
         self._upkeep: Upkeep | None = None
         if remote is not None:
             self._remote = LoopCommits(loop, remote, self._committed, self._give)
-        self._swift: SyncThread | None = None
+        self._sync_thread: SyncThread | None = None
         self._direct: Direct | None = None
         self.syncs = Histogram(SYNC_SECONDS)
         self.writes: i64 = 0
         self.written: i64 = 0
         with contextlib.suppress(OSError, AttributeError):
             # Without eventfd (it needs Linux), the Python thread does everything.
-            self._swift = SyncThread()
-            loop.add_reader(self._swift.fileno(), self._done_swiftly)
+            self._sync_thread = SyncThread()
+            loop.add_reader(self._sync_thread.fileno(), self._sync_thread_done)
 
     def look(self) -> C[None]:
         """Start or schedule a commit of what may have changed."""
@@ -210,14 +210,14 @@ class Flusher:
         for timer in (self._late, self._patience, self._sync_timer):
             if timer is not None:
                 timer.cancel()
-        if self._swift is not None:
-            self._loop.remove_reader(self._swift.fileno())
+        if self._sync_thread is not None:
+            self._loop.remove_reader(self._sync_thread.fileno())
         if self._remote is not None:
             self._remote.release()
         if self._flying is None:
             self._thread.end()
-            if self._swift is not None:
-                self._swift.stop()
+            if self._sync_thread is not None:
+                self._sync_thread.stop()
 
     def _hand_over(self) -> Cpdef[None]:
         self._due = False
@@ -231,7 +231,7 @@ class Flusher:
         if self._flying is not None:
             self._idle.clear()
             self._began = time.monotonic()
-            if not (self._go_swiftly(self._flying) or self._go_remotely(self._flying)):
+            if not (self._give_to_sync_thread(self._flying) or self._go_remotely(self._flying)):
                 self._give(self._flying)
 
     def _give(self, batch: Batch) -> Cpdef[None]:
@@ -240,26 +240,26 @@ class Flusher:
             self._remote.release()
         self._thread.give(batch)
 
-    def _go_swiftly(self, batch: Batch) -> C[bool]:
+    def _give_to_sync_thread(self, batch: Batch) -> C[bool]:
         """Give a batch to the sync thread, if it only writes and syncs."""
-        if self._swift is None or self._stalled or self._sync_in() is not None:
+        if self._sync_thread is None or self._stalled or self._sync_in() is not None:
             return False
         work = batch.direct()
         if work is None or len(work.writes) > PERFORM_MAX:
             return False
         self._direct = work
-        self._swift.begin(
+        self._sync_thread.begin(
             work.writes, work.syncs, unsynced=work.unsynced, paths=work.creates, last=work.last
         )
         return True
 
-    def _done_swiftly(self) -> None:
+    def _sync_thread_done(self) -> None:
         """Finish a batch of the sync thread."""
         work, batch = self._direct, self._flying
-        if self._swift is None or work is None or batch is None:
+        if self._sync_thread is None or work is None or batch is None:
             return
         self._direct = None
-        failure = self._swift.end()
+        failure = self._sync_thread.end()
         if failure is not None:
             error, place, syncing = failure
             if not syncing:
@@ -267,9 +267,9 @@ class Flusher:
                 self._thread.give(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
-        work.adopt(self._swift.opened)
+        work.adopt(self._sync_thread.opened)
         if work.syncs:
-            self.syncs.observe(self._swift.sync_seconds)
+            self.syncs.observe(self._sync_thread.sync_seconds)
         self.writes += len(work.writes)
         self.written += sum([len(data) for _, data, _ in work.writes])
         self._performed(batch)
@@ -310,8 +310,8 @@ class Flusher:
             self._ticks = 0
             # Publishers with a window of unconfirmed messages continue after this confirm. If each
             # batch had only half of them, there would be twice as many syncs. So the next batch
-            # waits briefly for as many records as this one had. For few of them it does not wait
-            # longer than a commit that is saved is worth: they may come from slow publishers.
+            # waits briefly for as many records as this one had. If few are expected, it waits at
+            # most for a share of the last commit's time: they may come from slow publishers.
             # On a server, many bytes take longer than what one commit less would save.
             large = self._remote is not None and batch.byte_count > GATHER_BYTES
             self._expected = 0 if large else batch.records + self._commit.records

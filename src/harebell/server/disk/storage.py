@@ -228,9 +228,7 @@ class Storage:
             self.definitions.mark(clean=clean)
 
     def after_batch(self) -> None:
-        """Do the deferred syncs that are due; called in the flusher's thread.
-
-        For a store in PostgreSQL this is the commit of the batch.
+        """Finish a batch, in the flusher's thread: in PostgreSQL commit it, on disk do due syncs.
 
         Raises:
             OSError: a sync failed; with ENOSPC if PostgreSQL has no room now.

@@ -120,7 +120,7 @@ class SourceQuery:
             start: where it begins.
             max_messages: maximum number of messages.
             byte_count: approximate maximum bytes of messages; None for no limit.
-            settle: whether claims are acknowledged; `settle` does it then.
+            settle: whether claims are acknowledged; if not, the method `settle` does it later.
 
         Returns:
             Its end: equal to `start` if there are no messages.

@@ -20,11 +20,11 @@ from harebell.base.timers import NEVER
 from harebell.model.dead_letter import MAXLEN
 from harebell.model.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
 from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
-from harebell.model.queue.features.drop_policy import take_victim
 from harebell.model.queue.features.head_expiry import check_head
 from harebell.model.queue.features.limits import Limits, limits_of
 from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
+from harebell.model.queue.features.spared_files import take_victim
 from harebell.model.queue.order.contract import MessageOrder
 
 _TRIMMED: i32 = TRIMMED_PER_TURN
@@ -86,7 +86,7 @@ def trim(queue: QueueInternals) -> Done:
     limits: Limits | None = queue.limits
     order: MessageOrder = queue.order
     limit: i32 = _TRIMMED
-    in_turns: bool = _goes_on_later(queue)
+    in_turns: bool = _rest_is_due(queue)
     if queue.dead_letters is not None:
         limit = queue.dead_letters.room(in_turns=in_turns)
     dropped: i32 = 0
@@ -95,7 +95,7 @@ def trim(queue: QueueInternals) -> Done:
     # With priorities the dropped message need not be the oldest of all.
     unread = unread and order.heads == 1 and not queue.spares
     while limits is not None and limits.over(order.count):
-        if dropped >= limit and _go_on_later(queue):
+        if dropped >= limit and _schedule_rest(queue):
             break
         if unread and order.spilled_head() >= 0:
             dropped += 1
@@ -106,7 +106,7 @@ def trim(queue: QueueInternals) -> Done:
         if order.count > 0:
             message = take_victim(order) if queue.spares else order.take_victim()
         if message is None:
-            # All messages that are left must not be dropped, or none is left: then the bytes
+            # No remaining message may be dropped, or the queue is empty. If it is empty, the bytes
             # are those of messages that could not be read, and were never subtracted.
             limits.byte_count = limits.byte_count if order.count > 0 else 0
             return 0
@@ -116,7 +116,7 @@ def trim(queue: QueueInternals) -> Done:
         position: i64 = order.position
         if queue.dead_letters is not None:
             queue.dead_letters.send_later(message, MAXLEN)
-            if not in_turns and _goes_on_later(queue):
+            if not in_turns and _rest_is_due(queue):
                 # The dead letter came back to this queue; continue in the next turn.
                 limit = dropped
         order.settle(position)
@@ -143,26 +143,26 @@ def _go_on_counting(queue: QueueInternals) -> None:
     if limits.counting.count(limits, limit):
         limits.counting = None
     else:
-        _go_on_later(queue)
+        _schedule_rest(queue)
 
 
-def _go_on_later(queue: QueueInternals) -> C[bool]:
+def _schedule_rest(queue: QueueInternals) -> C[bool]:
     """Continue to count and drop in the next turn; False if there is none."""
     limits: Limits | None = queue.limits
     if queue.context is None or limits is None:
         return False
     if limits.turn is None:
-        limits.turn = queue.context.timers.timer(partial(_go_on, queue))
+        limits.turn = queue.context.timers.timer(partial(_do_rest, queue))
     limits.turn.set_earlier(queue.clock.steady)
     return True
 
 
-def _goes_on_later(queue: QueueInternals) -> C[bool]:
+def _rest_is_due(queue: QueueInternals) -> C[bool]:
     limits: Limits | None = queue.limits
     return limits is not None and limits.turn is not None and limits.turn.due != NEVER
 
 
-def _go_on(queue: QueueInternals) -> None:
+def _do_rest(queue: QueueInternals) -> None:
     """Continue to count and drop."""
     if not queue.deleted:
         _go_on_counting(queue)

@@ -53,7 +53,7 @@ class QueueInternals(Queue):
         retry: the part for delayed retries; None without retry delays.
         deduplication: the part that drops duplicates; None in queues that take them.
         failures: the part that counts failed deliveries; None in queues that do not.
-        spares: whether there may be messages that a full queue must not drop, see `drop_policy`.
+        spares: whether there may be messages that a full queue must not drop, see `spared_files`.
     """
 
     def __init__(self, name: str, vhost: str, order: MessageOrder, **options: Any) -> None:

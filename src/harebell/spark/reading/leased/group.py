@@ -75,7 +75,7 @@ class Group:
         return ClaimOffset(self.generation, self.name, claim, eras_before(self.eras, claim + 1))
 
     def shared(self, offset: ClaimOffset) -> int:
-        """Return the last claim before an offset that the broker has made, too."""
+        """Return the last claim before an offset that checkpoint and broker have in common."""
         return offset.shared(self.eras, self.newest)
 
     def compare(self, offset: ClaimOffset) -> Comparison:

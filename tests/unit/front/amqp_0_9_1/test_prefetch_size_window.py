@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.base.message import Message, Properties
-from harebell.front.amqp_0_9_1.prefetch_window import FITS, TOO_LONG, UNKNOWN, Window
+from harebell.front.amqp_0_9_1.prefetch_size_window import FITS, TOO_LONG, UNKNOWN, Window
 from harebell.model.queue.contract import Queue
 from tests.unit.model.things import Taker, queue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.common.requeue_order import by_consumer
+from harebell.front.common.recover_order import by_consumer
 from harebell.front.common.unacked import Unacked
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
