@@ -198,7 +198,7 @@ def reloaded_settings(config: Config) -> dict[str, Any]:
         "channel_max": config.channel_max,
         "channel_max_per_node": config.channel_max_per_node,
         "connection_max": config.connection_max,
-        "consumer_max": config.consumer_max_per_channel,
+        "consumer_max_per_channel": config.consumer_max_per_channel,
         "heartbeat": config.heartbeat,
         "frame_max": config.frame_max,
         "initial_frame_max": config.initial_frame_max,

@@ -214,7 +214,7 @@ def test_a_file_staged_by_one_user_cannot_be_published_by_another(
 def test_a_channel_has_no_more_consumers_of_files_and_packets_than_may_be(
     kind: type[FileConsume | StreamConsume],
 ) -> None:
-    site = MemorySite(consumer_max=2)
+    site = MemorySite(consumer_max_per_channel=2)
     peer = Peer08(site, site.connect()).open()
     queue = peer.queue("files")
     peer.files(queue, consumer_tag="a")
@@ -224,7 +224,7 @@ def test_a_channel_has_no_more_consumers_of_files_and_packets_than_may_be(
 
 
 def test_a_cancelled_consumer_of_files_leaves_room_for_another() -> None:
-    site = MemorySite(consumer_max=1)
+    site = MemorySite(consumer_max_per_channel=1)
     peer = Peer08(site, site.connect()).open()
     queue = peer.queue("files")
     peer.files(queue, consumer_tag="a")

@@ -515,7 +515,7 @@ def test_a_transfer_comes_as_a_file_and_a_file_as_a_transfer(desk: Desk) -> None
 def test_a_session_has_no_more_consumers_of_files_and_packets_than_may_be(
     kind: type[c.FileConsume | c.StreamConsume],
 ) -> None:
-    site = MemorySite(consumer_max=1)
+    site = MemorySite(consumer_max_per_channel=1)
     (desk,) = begin_desks(Peer010(site, site.connect()))
     desk.do(c.QueueDeclare("files", exclusive=True, auto_delete=True))
     desk.files("files", "a")

@@ -166,7 +166,7 @@ def subscribe(session: Session, command: commands.MessageSubscribe) -> None:
     if not command.queue:
         raise ExecutionError(ILLEGAL_ARGUMENT, "the name of the queue is empty", 0)
     queue = readable_queue(caller_of_session(session), command.queue)
-    limit = session.connection.settings.consumer_max
+    limit = session.connection.settings.consumer_max_per_channel
     if limit and len(session.consumers) >= limit:
         text = f"reached maximum ({limit}) of subscriptions per session"
         raise ExecutionError(RESOURCE_LIMIT_EXCEEDED, text)

@@ -129,6 +129,6 @@ def check_consumer_count(connection: BaseConnection, count: int, place: tuple[in
     Raises:
         ProtocolError: 530, for the whole connection.
     """
-    maximum = connection.settings.consumer_max
+    maximum = connection.settings.consumer_max_per_channel
     if maximum and count >= maximum:
         raise hard(530, f"reached maximum ({maximum}) of consumers per channel", *place)

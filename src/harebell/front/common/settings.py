@@ -56,7 +56,7 @@ class Settings(Struct):
         channel_max: most channels offered.
         channel_max_per_node: most channels of all connections together; 0 for no limit.
         connection_max: most connections; 0 for no limit.
-        consumer_max: most consumers of one channel or session; 0 for no limit.
+        consumer_max_per_channel: most consumers of one channel or session; 0 for no limit.
         heartbeat: heartbeat interval offered, in seconds; 0 offers none.
         handshake_timeout: seconds from connecting to an open connection.
         message_max: largest body, in bytes.
@@ -86,7 +86,7 @@ class Settings(Struct):
     channel_max: int = base_limits.CHANNEL_MAX
     channel_max_per_node: int = 0
     connection_max: int = 0
-    consumer_max: int = limits.CONSUMERS_PER_CHANNEL
+    consumer_max_per_channel: int = limits.CONSUMERS_PER_CHANNEL
     heartbeat: int = limits.HEARTBEAT_SECONDS
     handshake_timeout: float = limits.HANDSHAKE_TIMEOUT_SECONDS
     message_max: int = limits.MESSAGE_MAX_BYTES

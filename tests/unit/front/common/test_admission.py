@@ -146,7 +146,7 @@ def test_a_queue_above_the_limit_of_its_vhost_is_refused_and_an_old_one_is_not()
 
 
 def test_a_channel_has_no_more_consumers_than_may_be() -> None:
-    peer = World(consumer_max=2).peer()
+    peer = World(consumer_max_per_channel=2).peer()
     peer.ask(m.QueueDeclare("q"))
     for tag in ("a", "b"):
         peer.ask(m.BasicConsume("q", consumer_tag=tag))
@@ -159,7 +159,7 @@ def test_a_channel_has_no_more_consumers_than_may_be() -> None:
 
 
 def test_a_tag_that_is_taken_is_told_before_the_limit_of_consumers() -> None:
-    peer = World(consumer_max=1).peer()
+    peer = World(consumer_max_per_channel=1).peer()
     peer.ask(m.QueueDeclare("q"))
     peer.ask(m.BasicConsume("q", consumer_tag="a"))
     refused = peer.ask(m.BasicConsume("q", consumer_tag="a"))
