@@ -11,7 +11,9 @@ REASONS = {
     r"(sudo )?apt-get .*": "changes the machine",
     r"harebell cluster (status|drain|move .*)": "needs several brokers over PostgreSQL",
     r"harebell store (copy|check) .*postgresql:.*": "needs a PostgreSQL server",
-    r"harebell (spark doctor --checkpoint|publishers hand-over) .*": "needs a query that has run",
+    r"harebell (spark doctor --checkpoint|publishers hand-over|store split) .*": (
+        "needs a query that has run, or a broker that has ended"
+    ),
     r"pip install .*": "changes the environment that runs the tests",
 }
 """Patterns of whole commands."""

@@ -45,7 +45,6 @@ def test_open_files_are_counted() -> None:
 def test_memory_and_time_are_those_of_a_running_interpreter() -> None:
     process = figures()
     assert 5_000_000 < process.rss < 10**11
-    assert process.cpu_us > 0
     assert process.threads >= 1
     assert process.collections >= 0
 
