@@ -86,3 +86,6 @@ WORKERS_PATIENCE_SECONDS = 5.0
 """How long a change waits for the other processes of a data directory: a start may take a while."""
 WORKERS_SECRET_BYTES = 32
 """Random bytes by which these processes know each other."""
+WORKERS_USERS_LOOK_SECONDS = 0.02
+"""Pause between two looks for the users, for which the processes of other stores than 1 wait at the
+start: many times less than the start itself."""

@@ -6,14 +6,21 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
 from harebell.cluster.cluster_directory import ClusterDirectory
+from harebell.cluster.limits import WORKERS_USERS_LOOK_SECONDS
 from harebell.cluster.shared import CLUSTER_SCHEME
 from harebell.cluster.workers.layout import Layout, begin_as_one, stores_of
 from harebell.cluster.workers.shared_file import NAME, SharedFile
+from harebell.cluster.workers.worker import Worker
+from harebell.server.disk.storage import decoded_table
+from harebell.store.definitions import open_definitions
+from harebell.wire.v09.fields import encode_table
 from tests.patience import SECONDS, reached
 
 
@@ -126,6 +133,66 @@ def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
     Layout(tmp_path, 2).close()
     with SharedFile(tmp_path, 2).connect() as link:
         assert SharedFile(tmp_path, 2).vhosts(link) == {}
+
+
+def _has_vhosts(directory: Path, *names: str) -> None:
+    directory.mkdir(parents=True, exist_ok=True)
+    files = OsFiles(str(directory))
+    definitions = open_definitions(str(directory), files, encode_table, decoded_table)
+    for name in names:
+        definitions.put("vhost", (name,), {})
+    definitions.write(definitions.take())
+    definitions.close()
+
+
+@pytest.mark.parametrize("damaged", [True, False], ids=["damaged", "old"])
+def test_a_start_knows_the_vhosts_of_stores_that_are_not_ready(
+    tmp_path: Path, damaged: bool
+) -> None:
+    Layout(tmp_path, 2).close()
+    shared = SharedFile(tmp_path, 2)
+    with shared.connect() as link:
+        shared.place(link, "a", 1)
+        shared.place(link, "gone", 2)
+    _has_vhosts(tmp_path, "/")
+    _has_vhosts(tmp_path / "stores" / "2", "a", "b")
+    if damaged:
+        (tmp_path / "stores" / NAME).write_bytes(b"damaged" * 1000)
+    Layout(tmp_path, 2).close()
+    with shared.connect() as link:
+        assert shared.vhosts(link) == {"/": 1, "a": 2, "b": 2}
+        # A command at store 1 that comes before store 2 is ready.
+        assert shared.place(link, "a", 1) == 2
+
+
+def test_a_start_forgets_the_users_until_store_1_has_written_them(layout: Path) -> None:
+    async def play() -> None:
+        async with _owners(layout) as (one, _):
+            await one.write_users('{"alice":{}}')
+
+    _play(play)
+    shared = SharedFile(layout, 2)
+    shared.begin({})
+    with shared.connect() as link:
+        assert shared.users(link) == ""
+
+
+def test_a_store_waits_for_the_users_before_it_is_claimed(layout: Path) -> None:
+    settings = {"data_dir": layout / "stores" / "2", "storage_stores": 2}
+    two = Worker(SimpleNamespace(**settings), 2, "broker")  # type: ignore[arg-type]
+    shared = SharedFile(layout, 2)
+
+    async def play() -> None:
+        claiming = asyncio.create_task(asyncio.to_thread(two.claim))
+        with shared.connect() as link:
+            epoch = shared.claim(link, 1, "broker")
+            # Store 1 is owned, and has not written yet.
+            await asyncio.sleep(5 * WORKERS_USERS_LOOK_SECONDS)
+            assert 2 not in shared.owners(link)
+            assert shared.write_users(link, '{"alice":{}}', epoch)
+        assert await claiming == 1
+
+    _play(play)
 
 
 def test_each_run_has_another_secret(tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
+import sqlite3
+from contextlib import closing, suppress
 from pathlib import Path
 
 from harebell.base.errors import StoreError
@@ -114,6 +115,19 @@ def check(data_dir: Path, workers: int) -> bool:
     )
 
 
+def _vhosts_of(data_dir: Path, count: int) -> dict[str, int]:
+    """Return the store of each vhost, as the stores themselves have them."""
+    vhosts: dict[str, int] = {}
+    for number, directory in enumerate(data_dirs(data_dir, count), start=FIRST_STORE):
+        # What cannot be read ends the process of its store, and with it all of them.
+        with suppress(sqlite3.Error):
+            uri = f"{(directory.absolute() / DEFINITIONS).as_uri()}?mode=ro"
+            with closing(sqlite3.connect(uri, uri=True)) as link:
+                for (name,) in link.execute("SELECT name FROM vhosts"):
+                    vhosts.setdefault(name, number)
+    return vhosts
+
+
 def begin_as_one(data_dir: Path) -> None:
     """Let one process start on a directory.
 
@@ -160,7 +174,7 @@ class Layout:
         try:
             if check(data_dir, workers):
                 write_number(data_dir, workers)
-            self._shared.begin()
+            self._shared.begin(_vhosts_of(data_dir, workers))
         except OSError as error:
             self.close()
             raise StoreError(f"cannot use {data_dir}: {error.strerror or error}") from None

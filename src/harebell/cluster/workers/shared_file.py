@@ -4,9 +4,9 @@ r"""What the stores of a data directory share, in a file that all of its process
     vhost      which store each vhost lives in
     store      of each store, the epoch of its owner, where that is reached, and its load
 
-The stores have the truth: each says at its start which vhosts it has, and store 1 writes the users.
-So the file need not be synced, and a damaged one is made anew. It is kept because a vhost whose
-store has not started yet must not look like one that does not exist.
+The stores have the truth: the supervisor reads at its start which vhosts they have, and store 1
+writes the users. So the file need not be synced, and a damaged one is made anew. Of an earlier run
+only the epochs count: the power may have gone before the last changes of the file were on disk.
 
 A process that changes something sends a datagram to the socket of each one, which looks then.
 """
@@ -20,12 +20,17 @@ import secrets
 import select
 import socket
 import sqlite3
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from harebell.base.errors import StoreError
-from harebell.cluster.limits import WORKERS_PATIENCE_SECONDS, WORKERS_SECRET_BYTES
+from harebell.cluster.limits import (
+    WORKERS_PATIENCE_SECONDS,
+    WORKERS_SECRET_BYTES,
+    WORKERS_USERS_LOOK_SECONDS,
+)
 from harebell.cluster.shared import OwnerRow
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE
 
@@ -87,15 +92,18 @@ class SharedFile:
 
     # --- the supervisor ---------------------------------------------------------------------------
 
-    def begin(self) -> None:
-        """Make the file if it is missing or damaged, and forget the owners of an earlier run.
+    def begin(self, vhosts: Mapping[str, int]) -> None:
+        """Make the file if it is missing or damaged, and forget what an earlier run has written.
+
+        Args:
+            vhosts: the store of each vhost.
 
         Raises:
             OSError: the disk refuses.
             StoreError: the file cannot be made.
         """
         try:
-            self._begin()
+            self._begin(vhosts)
         except sqlite3.OperationalError as error:
             raise StoreError(f"cannot use {self.reason(error)}") from None
         except sqlite3.DatabaseError:
@@ -103,11 +111,11 @@ class SharedFile:
             for name in (NAME, f"{NAME}-journal"):
                 self._path.with_name(name).unlink(missing_ok=True)
             try:
-                self._begin()
+                self._begin(vhosts)
             except sqlite3.Error as error:
                 raise StoreError(f"cannot use {self.reason(error)}") from None
 
-    def _begin(self) -> None:
+    def _begin(self, vhosts: Mapping[str, int]) -> None:
         # It has the secret and the hashes of passwords.
         os.close(os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, _OWNER_ONLY))
         with self.connect() as link:
@@ -118,7 +126,14 @@ class SharedFile:
             link.execute("INSERT OR IGNORE INTO cluster VALUES (1, '', 0, '')")
             # A new one for each run: an earlier one, wherever it was seen, lets no caller in.
             secret = secrets.token_hex(WORKERS_SECRET_BYTES)
-            link.execute("UPDATE cluster SET secret = ?, version = version + 1", (secret,))
+            # Without users until store 1 has written them: one who was removed stays out.
+            link.execute(
+                "UPDATE cluster SET secret = ?, version = version + 1, users = ''", (secret,)
+            )
+            link.execute("DELETE FROM vhost")
+            # Before any process starts: a vhost whose store is not ready would look like one that
+            # does not exist, and could be made again in another store.
+            link.executemany("INSERT INTO vhost VALUES (?, ?)", vhosts.items())
             link.execute("DELETE FROM store WHERE number > ?", (self.stores,))
             link.execute("UPDATE store SET addresses = '{}'")
 
@@ -133,6 +148,15 @@ class SharedFile:
         self._wake()
 
     # --- the owner of a store ---------------------------------------------------------------------
+
+    def await_users(self, link: sqlite3.Connection) -> None:
+        """Wait until store 1 has written the users in this run of the supervisor.
+
+        Raises:
+            sqlite3.Error: the file cannot be used.
+        """
+        while not self.users(link):
+            time.sleep(WORKERS_USERS_LOOK_SECONDS)
 
     def claim(self, link: sqlite3.Connection, store: int, owner: str) -> int:
         """Note the new owner of a store, which has the lock of its directory; return its epoch."""

@@ -50,11 +50,16 @@ class Worker:
     def claim(self) -> int:
         """Note that this process has the lock of its store; return the epoch.
 
+        Those of other stores than 1 wait for the users first: users whom a store knows from its
+        earlier run may have been removed since.
+
         Raises:
             StoreError: the file cannot be used.
         """
         try:
             with self._shared.connect() as link:
+                if self.number != FIRST_STORE:
+                    self._shared.await_users(link)
                 self._epoch = self._shared.claim(link, self.number, self.node)
         except self._shared.errors as error:
             raise StoreError(f"cannot use {self._shared.reason(error)}") from None
