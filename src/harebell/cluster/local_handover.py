@@ -90,6 +90,23 @@ def takes_clients(data_dir: Path) -> bool:
     return abs(time.time() - signed) < LOCAL_CLIENT_GONE_SECONDS
 
 
+class Arriving(Paused):
+    """Keeps what is read before the connection of a client is made.
+
+    uvloop begins to read after `connection_made`, whatever that has asked for.
+
+    Attributes:
+        read: what was read.
+    """
+
+    def __init__(self) -> None:
+        self.read = b""
+
+    def data_received(self, data: bytes) -> None:
+        """Keep input."""
+        self.read += data
+
+
 class LocalHandover:
     """Takes clients from the other processes of this machine.
 
@@ -155,14 +172,15 @@ class LocalHandover:
         header, _, sent = message.partition(b"\n")
         try:
             peer = peer_of(json.loads(header))
-            transport, _ = await self._loop.connect_accepted_socket(Paused, sock)
+            transport, arriving = await self._loop.connect_accepted_socket(Arriving, sock)
+            transport.pause_reading()
         except (HarebellError, OSError, ValueError) as error:
             self._report("warning", f"a client of another process cannot be served: {error}")
             sock.close()
             return
         protocol = self._protocol_of(peer)
         attach(transport, protocol)
-        _feed(protocol, sent)
+        _feed(protocol, sent + arriving.read)
         if not transport.is_closing():
             transport.resume_reading()
 
