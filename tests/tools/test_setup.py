@@ -65,10 +65,12 @@ def test_without_compiled_parts_no_compiler_is_needed_and_none_runs(
     assert "gcc" not in result.stderr
     setup = tool("setup", monkeypatch)
     (tmp_path / "setup.py").touch()
-    (tmp_path / "hot.pyx").touch()
+    package = tmp_path / "src" / "package"
+    package.mkdir(parents=True)
+    (package / "hot.pyx").touch()
     commands: list[str] = []
     monkeypatch.setattr(setup, "ROOT", tmp_path)
-    monkeypatch.setattr(setup, "SOURCE", tmp_path)
+    monkeypatch.setattr(setup, "SOURCE", package)
     monkeypatch.setattr(setup, "run", lambda title, command, **environment: commands.append(title))
     monkeypatch.setenv("HAREBELL_IMPL", "python")
     setup.compile_kernels()
