@@ -210,24 +210,6 @@ class DurableLog(SegmentedLog):
 
     # --- now and then ---------------------------------------------------------------------------
 
-    def settle_range(self, first: i64, end: i64) -> Done:
-        """Settle all records from `first` up to, not including, `end`."""
-        near = self._find(first)
-        # Mostly they are few, and a log has any number of segments.
-        if near is not None and end <= near.positions.end():
-            self._settle_in(near, first, end)
-            return self._forget_counts(first, end)
-        segment: Segment
-        for segment in self.segments[self._index(first) :]:
-            if segment.first >= end:
-                break
-            low: i64
-            high: i64
-            low, high = max(first, segment.first), min(end, segment.positions.end())
-            if low < high:
-                self._settle_in(segment, low, high)
-        return self._forget_counts(first, end)
-
     def _settle_in(self, segment: Segment, first: i64, end: i64) -> Done:
         """Settle the records of a segment from `first` up to, not including, `end`."""
         done: i64 = segment.positions.settle_range(first, end)

@@ -322,11 +322,40 @@ class SegmentedLog(Log):
         self._gauge.take(byte_count)
         return 0
 
+    def settle_range(self, first: i64, end: i64) -> Done:
+        """Settle all records from `first` up to, not including, `end`."""
+        near = self._find(first)
+        # Mostly they are few, and a log has any number of segments.
+        if near is not None and end <= near.positions.end():
+            self._settle_in(near, first, end)
+            return self._forget_counts(first, end)
+        segment: Segment
+        for segment in self.segments[self._index(first) :]:
+            if segment.first >= end:
+                break
+            low: i64
+            high: i64
+            low, high = max(first, segment.first), min(end, segment.positions.end())
+            if low < high and segment.positions.live:
+                self._settle_in(segment, low, high)
+        return self._forget_counts(first, end)
+
+    def _settle_in(self, segment: Segment, first: i64, end: i64) -> Done:
+        """Settle the records of a segment from `first` up to, not including, `end`."""
+        raise NotImplementedError
+
     def _forget_counts(self, first: i64, end: i64) -> Done:
         """Forget the counts of settled records from `first` up to, not including, `end`."""
-        if self._counted:
-            for position in [each for each in self._counted if first <= each < end]:
-                del self._counted[position]
+        counted = self._counted
+        if not counted:
+            return 0
+        # By whichever are fewer: both may be thousands, and this is called for each settled range.
+        if end - first < len(counted):
+            for position in range(first, end):
+                counted.pop(position, None)
+        else:
+            for position in [each for each in counted if first <= each < end]:
+                del counted[position]
         return 0
 
     # --- inside ---------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 
 from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.kernels.rows import Rows
@@ -296,6 +297,15 @@ def test_a_purge_settles_a_range_at_once() -> None:
     bench.commit()
     again = bench.again().log()
     assert [again.first(), again.live(), again.next(3)] == [0, 5, 48]
+
+
+@pytest.mark.parametrize(("end", "left"), [(11, [12, 40]), (13, [40]), (50, [])])
+def test_a_settled_range_forgets_the_counts_in_it_and_no_others(end: int, left: list[int]) -> None:
+    log = filled(Bench(segment_bytes=1000), 50)
+    for position in (10, 12, 40):
+        log.set_count(position, 2)
+    log.settle_range(10, end)
+    assert log.counted() == left
 
 
 def test_a_message_that_cannot_be_read_is_kept_back_and_reported_once() -> None:
