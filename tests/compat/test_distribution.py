@@ -19,8 +19,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.patience import SECONDS
 from tests.ports import free_port
+from tools.sources import copy_sources
 
 ROOT = Path(__file__).parents[2]
 COMPAT = ROOT / "packaging" / "rabbitmq-compat"
@@ -30,23 +30,6 @@ _SCRIPTS = (
     *("harebell", "rabbitmqctl", "rabbitmq-diagnostics", "rabbitmq-plugins", "rabbitmq-queues"),
     *("rabbitmq-streams", "rabbitmq-upgrade", "rabbitmqadmin", "rabbitmq-server"),
 )
-
-
-def _sources(target: Path) -> Path:
-    """Copy what Harebell is built from, without what was compiled in place."""
-    tracked = subprocess.run(
-        ["git", "ls-files", "-z", "src", "setup.py", "pyproject.toml", "README.md", "LICENSE"],
-        timeout=SECONDS,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split("\0")
-    for name in filter(None, tracked):
-        copied = target / name
-        copied.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, copied)
-    return target
 
 
 def _pip(*words: str) -> None:
@@ -70,7 +53,9 @@ def scripts(tmp_path_factory: pytest.TempPathFactory) -> Path:
     compat = directory / "compat"
     ignored = shutil.ignore_patterns("build", "*.egg-info", "__pycache__")
     shutil.copytree(COMPAT, compat, ignore=ignored)
-    for source in (_sources(directory / "harebell"), compat):
+    harebell = directory / "harebell"
+    copy_sources(harebell)
+    for source in (harebell, compat):
         build = ("wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(wheels))
         _pip(*build, str(source))
     venv.create(environment)
