@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _V09 = "harebell.wire.v09"
 _V010 = "harebell.wire.v010"
+_V1 = "harebell.wire.v1"
 MODULES = (
     f"{_V09}.methods",
     f"{_V09}.methods_older",
@@ -26,6 +27,7 @@ MODULES = (
     f"{_V010}.structs",
     f"{_V010}.controls",
     f"{_V010}.commands",
+    f"{_V1}.composites",
 )
 _SOURCE = Path(__file__).resolve().parent.parent / "src"
 _ORIGINS = {
@@ -36,6 +38,7 @@ _ORIGINS = {
     "Body": f"{_V09}.transitional_types",
     "Command": f"{_V010}.composites",
     "Composite": f"{_V010}.composites",
+    "DescribedList": f"{_V1}.described_list",
     "Control": f"{_V010}.composites",
     "Xid": f"{_V010}.structs",
 }

@@ -7,6 +7,7 @@ that cannot bind a broker and client library, each with its reason.
 
     0-8     AMQP 0-8                       0-9-1r   the 0-9-1 reference with RabbitMQ's extensions
     0-9-1   AMQP 0-9-1, the specification  0-10t    transitional 0-10 (0-9 framing, 0-10 classes)
+    1.0     AMQP 1.0, with the extensions that brokers share
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ HERE = Path(__file__).parent
 RULES_DIRECTORY = HERE / "rules"
 NOT_APPLICABLE_FILE = HERE / "not_applicable.toml"
 
-SPECIFICATIONS = ("0-8", "0-9-1", "0-9-1r", "0-10t")
+SPECIFICATIONS = ("0-8", "0-9-1", "0-9-1r", "0-10t", "1.0")
 COLUMNS = ("id", "where", "level", "rule")
 LEVELS = frozenset({"MUST", "MUST NOT", "SHOULD", "SHOULD NOT", "MAY", "-"})
 

@@ -16,7 +16,9 @@ from tests.conformance.rule_list import (
 # Where the extract of the specifications lies when the project has it beside it; the repository
 # stands alone without, and then the counts below are what the list is held to.
 EXTRACT = HERE.parents[1].parent / "shared" / "specs" / "rules.tsv"
-COUNTS = {"0-8": 159, "0-9-1": 58, "0-9-1r": 126, "0-10t": 280}
+# The rules of this one were written in words of the project: its extract is no copy of sentences.
+OWN_WORDS = "1.0"
+COUNTS = {"0-8": 159, "0-9-1": 58, "0-9-1r": 126, "0-10t": 280, "1.0": 187}
 TEXT_LENGTH_MAX = 160
 # A line may share terms with the sentence it stands for ("session.open on a channel that"), not
 # phrases.
@@ -65,10 +67,11 @@ def test_every_specification_has_its_rules_numbered_without_a_gap() -> None:
 
 def test_ids_levels_and_places_are_those_of_the_specifications() -> None:
     stated = extract()
-    ours = {rule.id: (rule.where, rule.level) for rule in load_rules().values()}
+    rules = load_rules().values()
     if stated is None:
-        assert Counter(rule_id.partition("#")[0] for rule_id in ours) == COUNTS
+        assert Counter(rule.specification for rule in rules) == COUNTS
         return
+    ours = {rule.id: (rule.where, rule.level) for rule in rules if rule.specification != OWN_WORDS}
     assert ours == {rule_id: (rule.where, rule.level) for rule_id, rule in stated.items()}
 
 
@@ -93,6 +96,8 @@ def test_no_rule_is_a_sentence_of_its_specification() -> None:
         assert not [r.id for r in load_rules().values() if re.search(r"\bMUST\b|\bMAY\b", r.text)]
         return
     for rule in load_rules().values():
+        if rule.specification == OWN_WORDS:
+            continue
         ours, theirs = words(rule.text), words(stated[rule.id].sentence)
         assert ours != theirs, rule.id
         assert longest_shared_run(ours, theirs) < SHARED_WORDS_MAX, rule.id

@@ -1,8 +1,9 @@
 """Errors of all layers.
 
 There are three kinds (docs/internals/wire.md). The model refuses with a `Refusal`, which knows no
-protocol version. The wire and the front raise `ProtocolError`, which carries an AMQP reply code.
-Any other exception is a bug of Harebell and closes the connection with 541.
+protocol version. The wire and the front raise `ProtocolError`, which carries an AMQP reply code, or
+`ConditionError`, which carries the symbol that AMQP 1.0 has instead. Any other exception is a bug
+of Harebell and closes the connection with 541.
 """
 
 from __future__ import annotations
@@ -79,3 +80,31 @@ class ProtocolError(HarebellError):
         self.class_id = class_id
         self.method_id = method_id
         self.hard = hard
+
+
+class ConditionError(HarebellError):
+    """The peer violated AMQP 1.0, or requested what is refused.
+
+    Args:
+        condition: the symbol of the error (AMQP 1.0 2.8.14 to 2.8.18), as "amqp:not-found".
+        text: the explanation without the condition.
+    """
+
+    def __init__(self, condition: str, text: str) -> None:
+        super().__init__(text)
+        self.condition = condition
+        self.text = text
+
+
+class DecodeError(ConditionError):
+    """Octets of AMQP 1.0 that are no value, composite or message; the text names the field."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("amqp:decode-error", text)
+
+
+class FramingError(ConditionError):
+    """A frame of AMQP 1.0 that is malformed, too large, or of a type that may not come."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__("amqp:connection:framing-error", text)

@@ -27,6 +27,14 @@ FAMILY_010T = 11
 FAMILY_09_BCC = 12
 """Properties as in `FAMILY_09`, with a header BCC that no consumer sees."""
 
+FAMILY_1_0 = 100
+"""The sections of AMQP 1.0 before the body, as received but without delivery annotations: header,
+message annotations, properties, application properties. The body is the content of the only data
+section, which was encoded in the shortest way; there is no footer."""
+
+FAMILY_1_0_SECTIONS = 101
+"""As `FAMILY_1_0`, but the body is the encoded sections of the body and the footer, as received."""
+
 PERSISTENT = 2
 """The delivery-mode of a persistent message."""
 

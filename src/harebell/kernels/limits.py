@@ -5,6 +5,16 @@ from __future__ import annotations
 FRAME_FUDGE_BYTES = 8
 """Tolerance over frame-max for clients that do not count the eight bytes of the frame."""
 
+# --- AMQP 1.0 -------------------------------------------------------------------------------------
+NESTING = 32
+"""Deepest nesting of lists, maps, arrays and described values in each other, in levels."""
+COMPOUND_BYTES = 4_194_304
+"""Longest list, map or array that is decoded (4 MiB): an octet of it may become 64 in memory.
+Bodies are passed on without being decoded, and may be longer."""
+VOID_ARRAY_ELEMENTS = 64
+"""Most elements of an array whose elements take no octets: an array of arrays may have one in nine
+octets."""
+
 # --- the server -----------------------------------------------------------------------------------
 LONG_BODY_BYTES = 1_048_576
 """Body size from which frames are encoded when the socket takes them (1 MiB)."""

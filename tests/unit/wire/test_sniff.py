@@ -16,10 +16,10 @@ ACCEPTED = {
     b"AMQP\x01\x01\x09\x01": "0-8",  # the Python library amqplib
     b"AMQP\x01\x01\x00\x0a": "0-10",
     b"AMQP\x01\x01\x63\x00": "0-10t",
+    b"AMQP\x00\x01\x00\x00": "1-0",
+    b"AMQP\x03\x01\x00\x00": "1-0",
 }
 REFUSED = [
-    b"AMQP\x00\x01\x00\x00",  # 1.0
-    b"AMQP\x03\x01\x00\x00",  # 1.0 with SASL
     b"AMQP\x00\x00\x09\x00",
     b"AMQP\x00\x00\x08\x00",
     b"AMQP\x01\x01\x08\x01",
@@ -31,6 +31,13 @@ REFUSED = [
     b"GET / HT",
     b"HTTP/1.1",
     b"\x16\x03\x01\x02\x00\x01\x00\x01",  # TLS hello
+]
+REFUSED_1_0 = [
+    b"AMQP\x02\x01\x00\x00",  # TLS inside of the connection
+    b"AMQP\x00\x01\x00\x01",
+    b"AMQP\x00\x01\x01\x00",
+    b"AMQP\x03\x02\x00\x00",
+    b"AMQP\x00\xff\xff\xff",
 ]
 
 
@@ -56,6 +63,21 @@ def test_any_other_header_is_answered_with_the_one_we_speak(header: bytes):
     assert sniffed.answer == OURS
     assert not sniffed.version
     assert not sniffed.incomplete
+
+
+@pytest.mark.rule("1.0#014")
+@pytest.mark.parametrize("header", REFUSED_1_0)
+def test_another_header_of_1_0_is_answered_with_that_of_its_sasl_layer(header: bytes):
+    for length in (6, 7, 8):
+        sniffed = sniff(header[:length])
+        assert sniffed.incomplete or sniffed.answer == b"AMQP\x03\x01\x00\x00"
+    assert not sniffed.incomplete
+
+
+def test_the_header_of_1_0_says_whether_sasl_comes_first():
+    assert sniff(b"AMQP\x03\x01\x00\x00").sasl
+    assert not sniff(b"AMQP\x00\x01\x00\x00").sasl
+    assert not sniff(OURS).sasl
 
 
 @pytest.mark.parametrize("header", ACCEPTED)
@@ -85,12 +107,14 @@ def test_eight_octets_always_decide(data: bytes):
 def test_tools_see_a_version_by_its_name():
     assert shown("0-9-1") == "AMQP 0-9-1"
     assert shown("0-10t") == "AMQP 0-10 (transitional)"
+    assert shown("1-0") == "AMQP 1.0"
     assert shown("") == ""
 
 
 def test_events_have_a_version_as_a_tuple():
-    assert [as_tuple(version) for version in ("0-8", "0-9-1", "0-10t")] == [
+    assert [as_tuple(version) for version in ("0-8", "0-9-1", "0-10t", "1-0")] == [
         "{0,8}",
         "{0,9,1}",
         "{0,10}",
+        "{1,0}",
     ]

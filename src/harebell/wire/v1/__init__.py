@@ -1,0 +1,1 @@
+"""AMQP 1.0: its type system, frames, performatives and message sections."""
