@@ -52,6 +52,34 @@ cdef inline bint equal(int* words, int* key, Py_ssize_t count) noexcept:
     return True
 
 
+cdef inline int take(
+    TopicIndex index, int* pattern, Entry entry, Py_ssize_t first, Py_ssize_t end, list matched
+) except -1:
+    """Take the slots of a pattern if it matches.
+
+    It is no method: C could not put it into the loop over a bucket.
+    """
+    cdef int slot = pattern[SLOT]
+    cdef Py_ssize_t room = end - first
+    # A slot with the stamp of this key was matched already, by another pattern.
+    if slot >= 0 and index._stamps[slot] == index._stamp:
+        return 0
+    if room < pattern[NEED] or (not pattern[MORE] and room != pattern[NEED]):
+        return 0
+    if not index._fits(pattern, first, end):
+        return 0
+    if slot >= 0:
+        index._stamps[slot] = index._stamp
+        matched.append(slot)
+        return 0
+    for each in entry.more:
+        slot = each
+        if index._stamps[slot] != index._stamp:
+            index._stamps[slot] = index._stamp
+            matched.append(each)
+    return 0
+
+
 # A routing key reaches few nodes by words, and many by `#`, so buckets behind `#` are larger: see
 # topic_tree.py.
 cdef inline Py_ssize_t bucket_limit(Node node) noexcept:
@@ -68,26 +96,6 @@ cdef str name_of(list words, str pattern):
 
 cdef class TopicIndex:
     """Patterns and their numbers; finds the numbers for a routing key. See topic_matching.py."""
-
-    cdef readonly long long cost
-    cdef object _root
-    cdef dict _entries
-    cdef dict _ids
-    cdef list _uses
-    cdef list _free
-    cdef int* _local
-    cdef Py_ssize_t _local_room
-    cdef unsigned int* _stamps
-    cdef Py_ssize_t _stamps_room
-    cdef unsigned int _stamp
-    cdef int* _key
-    cdef Py_ssize_t _key_room
-    cdef unsigned long long* _places
-    cdef Py_ssize_t _places_room
-    cdef Py_ssize_t _stride
-    cdef PyObject** _key_ids
-    cdef list _distinct
-    cdef Py_ssize_t _segmented
 
     def __cinit__(self):
         self.cost = 0
@@ -190,7 +198,7 @@ cdef class TopicIndex:
         parts.append(tuple(part))
         return tuple(parts)
 
-    def _release(self, list words):
+    cdef _release(self, list words):
         for word in words:
             number = self._ids.get(word) if word != "*" and word != "#" else None
             if number is not None:
@@ -398,7 +406,7 @@ cdef class TopicIndex:
                     if isinstance(<object>branch, Entry):
                         # As much as a node with one pattern.
                         self.cost += 2
-                        self._test((<Entry>branch).packed, <Entry>branch, after, before, matched)
+                        take(self, (<Entry>branch).packed, <Entry>branch, after, before, matched)
                     else:
                         self._visit(<Node>branch, after, before, matched)
             if node.one is not None:
@@ -442,34 +450,10 @@ cdef class TopicIndex:
         cdef Py_ssize_t index = 0
         while pattern < stop:
             self.cost += 1
-            self._test(
-                pattern, <Entry>PyList_GET_ITEM(node.bucket, index), first, end, matched)
+            take(
+                self, pattern, <Entry>PyList_GET_ITEM(node.bucket, index), first, end, matched)
             pattern += pattern[SIZE]
             index += 1
-        return 0
-
-    cdef inline int _test(
-        self, int* pattern, Entry entry, Py_ssize_t first, Py_ssize_t end, list matched
-    ) except -1:
-        """Take the slots of a pattern if it matches."""
-        cdef int slot = pattern[SLOT]
-        cdef Py_ssize_t room = end - first
-        # A slot with the stamp of this key was matched already, by another pattern.
-        if slot >= 0 and self._stamps[slot] == self._stamp:
-            return 0
-        if room < pattern[NEED] or (not pattern[MORE] and room != pattern[NEED]):
-            return 0
-        if not self._fits(pattern, first, end):
-            return 0
-        if slot >= 0:
-            self._stamps[slot] = self._stamp
-            matched.append(slot)
-            return 0
-        for each in entry.more:
-            slot = each
-            if self._stamps[slot] != self._stamp:
-                self._stamps[slot] = self._stamp
-                matched.append(each)
         return 0
 
     cdef bint _fits(self, int* pattern, Py_ssize_t first, Py_ssize_t end) noexcept:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Readonly
 from harebell.base.message import Message
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange
@@ -14,26 +15,30 @@ if TYPE_CHECKING:
 
 
 class DirectExchange(Exchange):
-    """Bindings by binding key."""
+    """Bindings by binding key.
+
+    Attributes:
+        keys: the bindings of each binding key.
+    """
 
     KIND = "direct"
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
-        self._by_key: dict[str, list[Binding]] = {}
+        self.keys: Readonly[dict[str, list[Binding]]] = {}
 
     def added(self, binding: Binding) -> None:
         """Add the binding under its key."""
-        self._by_key.setdefault(binding.routing_key, []).append(binding)
+        self.keys.setdefault(binding.routing_key, []).append(binding)
 
     def removed(self, binding: Binding) -> None:
         """Remove the binding from its key."""
-        filed = self._by_key[binding.routing_key]
+        filed = self.keys[binding.routing_key]
         # By identity: comparing the keys of all bindings would take longer.
         del filed[next(place for place, other in enumerate(filed) if other is binding)]
         if not filed:
-            del self._by_key[binding.routing_key]
+            del self.keys[binding.routing_key]
 
-    def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
+    def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
         """Return the destinations bound with the routing key of the message."""
-        return [binding.destination for binding in self._by_key.get(message.routing_key, ())]
+        return [binding.destination for binding in self.keys.get(message.routing_key, ())]

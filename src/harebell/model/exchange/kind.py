@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harebell.base.c_types import Py, i64
+from harebell.base.c_types import C, Py, i64
 from harebell.base.message import Message
 from harebell.model.binding import Binding
 
@@ -144,7 +144,7 @@ class Exchange:
         """Remove a binding from the index."""
         raise NotImplementedError
 
-    def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
+    def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
         """Return the destinations of a message; a destination may occur twice.
 
         Args:

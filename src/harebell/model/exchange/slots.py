@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.c_types import C
+
 if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
@@ -51,10 +53,12 @@ class Slots:
             self._free.append(number)
         return number
 
-    def destinations_of(self, numbers: list[int]) -> list[Exchange | Queue]:
+    def destinations_of(self, numbers: list[int]) -> C[list[Exchange | Queue]]:
         """Return the destinations of numbers that are in use."""
-        destinations = self.destinations
-        if len(numbers) == 1:
-            only = destinations[numbers[0]]
-            return [] if only is None else [only]
-        return [each for number in numbers if (each := destinations[number]) is not None]
+        destinations: list[Exchange | Queue | None] = self.destinations
+        used: list[Exchange | Queue] = []
+        for number in numbers:
+            destination = destinations[number]
+            if destination is not None:
+                used.append(destination)
+        return used

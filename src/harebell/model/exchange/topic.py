@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import C, Readonly
 from harebell.base.message import Message
 from harebell.kernels.topic_matching import TopicIndex
 from harebell.model.binding import Binding
@@ -21,28 +22,33 @@ if TYPE_CHECKING:
 
 
 class TopicExchange(Exchange):
-    """A topic exchange: patterns in an index."""
+    """A topic exchange: patterns in an index.
+
+    Attributes:
+        index: the patterns, with a number for each destination.
+        slots: the destinations of the numbers.
+    """
 
     KIND = "topic"
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
-        self._index = TopicIndex()
-        self._slots = Slots()
+        self.index: Readonly[TopicIndex] = TopicIndex()
+        self.slots: Readonly[Slots] = Slots()
 
     def added(self, binding: Binding) -> None:
         """Add the pattern."""
-        self._index.add(binding.routing_key, self._slots.use(binding.destination))
+        self.index.add(binding.routing_key, self.slots.use(binding.destination))
 
     def removed(self, binding: Binding) -> None:
         """Remove the pattern."""
-        self._index.remove(binding.routing_key, self._slots.leave(binding.destination))
+        self.index.remove(binding.routing_key, self.slots.leave(binding.destination))
 
-    def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
+    def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
         """Return the destinations whose pattern matches the routing key."""
-        index = self._index
-        numbers = index.match(message.routing_key)
+        index = self.index
+        numbers: list[int] = index.match(message.routing_key)
         self.examined = index.cost
         if not numbers:
             return ()
-        return self._slots.destinations_of(numbers)
+        return self.slots.destinations_of(numbers)

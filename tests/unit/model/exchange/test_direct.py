@@ -27,4 +27,4 @@ def test_an_unbound_key_matches_no_more_and_others_still_do() -> None:
     assert list(exchange.match(message(key="k"), {})) == [second]
     exchange.unbind(bindings[1])
     assert list(exchange.match(message(key="k"), {})) == []
-    assert exchange._by_key == {}, "keys without bindings are forgotten"
+    assert exchange.keys == {}, "keys without bindings are forgotten"

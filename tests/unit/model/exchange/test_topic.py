@@ -80,8 +80,8 @@ def test_nothing_of_the_index_stays_when_the_last_binding_went(some: list[str]) 
     exchange = bound(*some)
     for identity in list(exchange.bindings):
         exchange.unbind(identity)
-    assert len(exchange._index) == 0
-    assert len(exchange._slots) == 0
+    assert len(exchange.index) == 0
+    assert len(exchange.slots) == 0
 
 
 @pytest.mark.parametrize(
