@@ -12,14 +12,17 @@ from typing import Any
 import pytest
 
 from harebell.base.errors import StoreError
+from harebell.base.osfs import OsFiles
 from harebell.base.ports import PUBLISHER_LOG
 from harebell.client.blocking import connect
 from harebell.cluster.workers import division
 from harebell.cluster.workers.division import join, split
-from harebell.cluster.workers.layout import check, stores_of
+from harebell.cluster.workers.layout import check, data_dirs, stores_of
 from harebell.management.control.client import ask_command
+from harebell.store import inventory
 from tests.cluster.workers import EVERYTHING, workers
 from tests.patience import SECONDS
+from tests.robustness.small_disk import small_disk
 from tests.running import RunningBroker, command, environment
 
 VHOSTS = ("/", "a", "b", "c")
@@ -212,18 +215,28 @@ def _logs(home: Path) -> list[str]:
     return sorted(each for each in there if each != PUBLISHER_LOG)
 
 
+def _counted(home: Path) -> dict[str, int]:
+    """The numbers of segments in the inventories of all stores, but for their own logs."""
+    counts: dict[str, int] = {}
+    for each in data_dirs(home, stores_of(home)):
+        counts |= inventory.read(OsFiles(str(each)))
+    counts.pop(PUBLISHER_LOG, None)
+    return counts
+
+
 def test_an_interrupted_division_goes_on(
     monkeypatch: pytest.MonkeyPatch, whole: Path, tmp_path: Path, expected: dict[str, Any]
 ) -> None:
     home = tmp_path / "data"
-    logs = _logs(whole)
+    logs, counts = _logs(whole), _counted(whole)
+    assert len(counts) > len(VHOSTS)
     steps = list(
         _played(
             monkeypatch,
             lambda: _copied(whole, home),
             lambda: split(home, 2, {"a": 2}),
             home,
-            logs,
+            (logs, counts),
             2,
         )
     )
@@ -233,7 +246,14 @@ def test_an_interrupted_division_goes_on(
     with RunningBroker("--data-dir", str(home), "--workers", "2") as broker:
         assert _content(broker) == expected
     steps = list(
-        _played(monkeypatch, lambda: _copied(divided, home), lambda: join(home), home, logs, 1)
+        _played(
+            monkeypatch,
+            lambda: _copied(divided, home),
+            lambda: join(home),
+            home,
+            (logs, counts),
+            1,
+        )
     )
     assert len(steps) > 10
     with RunningBroker("--data-dir", str(home)) as broker:
@@ -245,7 +265,7 @@ def _played(
     prepare: Callable[[], object],
     work: Callable[[], object],
     home: Path,
-    logs: list[str],
+    content: tuple[list[str], dict[str, int]],
     after: int,
 ) -> Iterator[int]:
     """Interrupt something at each of its steps, and let it go on; no broker starts in between."""
@@ -258,7 +278,7 @@ def _played(
         if began or stores_of(home) != after:
             work()
         assert stores_of(home) == after
-        assert _logs(home) == logs
+        assert (_logs(home), _counted(home)) == content
         yield step
 
 
@@ -308,6 +328,44 @@ def test_a_divided_directory_is_joined_before_it_is_divided_anew(home: Path) -> 
     join(home)
     with pytest.raises(StoreError, match="has 1 store already"):
         join(home)
+
+
+def test_a_full_disk_is_named_and_loses_nothing(
+    whole: Path, tmp_path: Path, expected: dict[str, Any]
+) -> None:
+    def harebell(*words: object) -> tuple[int, str]:
+        done = subprocess.run(
+            [*disk.prefix, command(), "store", *map(str, words)],
+            capture_output=True,
+            text=True,
+            env=environment(),
+            timeout=SECONDS,
+            check=False,
+        )
+        return done.returncode, done.stderr
+
+    with small_disk(tmp_path / "disk", 64 * 1024 * 1024) as disk:
+        _copied(whole, disk.seen / "data")
+        home = disk.data_dir
+        for command_line in (("split", home, 2), ("join", home)):
+            # What is left at first is not enough to lock it, then to open it, then to write.
+            for room in (0, 8_192, 65_536, 131_072):
+                disk.fill(room)
+                code, said = harebell(*command_line)
+                disk.give_back()
+                if code == 0:
+                    break
+                assert "bytes left: make room for" in said
+            else:
+                assert harebell(*command_line) == (0, "")
+        with RunningBroker("--data-dir", str(home), prefix=disk.prefix) as broker:
+            found = {**expected}
+            with connect(_amqp(broker, "a")) as connection, connection.channel() as channel:
+                taken = [channel.get("jobs", no_ack=True) for _ in BODIES]
+                assert [each and bytes(each.body) for each in taken] == BODIES
+            document = ask_command(disk.seen / "data", "definitions.export", {})
+            for section in ("users", "vhosts", "permissions", "policies", "queues", "bindings"):
+                assert sorted(map(str, document[section])) == found[section]
 
 
 def test_the_command_line_divides_and_joins(home: Path) -> None:

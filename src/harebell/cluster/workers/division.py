@@ -27,6 +27,7 @@ from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
 from harebell.base.osfs import OsFiles
 from harebell.base.ports import BRANCH_LOG, JOB_LOG, PUBLISHER_LOG, Log
+from harebell.cluster.limits import DIVISION_ROOM_BYTES
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
 from harebell.cluster.workers.layout import (
     DIVIDING,
@@ -73,12 +74,15 @@ class _Plan(NamedTuple):
         after: how many there are to be.
         vhosts: the store of each vhost in the end.
         logs: the directories of all logs, those of stores themselves left out.
+        counts: the numbers of segments that the inventories of all stores had, by the identity of
+            the log; an interruption loses the inventories themselves.
     """
 
     before: int
     after: int
     vhosts: dict[str, int]
     logs: list[str]
+    counts: dict[str, int] = {}
 
 
 class _OpenStore:
@@ -126,7 +130,11 @@ class _OpenStore:
             lambda level, text: self._damage.append(text) if level == "error" else None,
             clean=clean,
         )
-        self._counts = dict(self._store.expected)
+        self.counts = {
+            identity: count
+            for identity, count in self._store.expected.items()
+            if identity not in _OWN
+        }
         self.publishers: Log | None = self._log(PUBLISHER_LOG)
         branches = self._log(BRANCH_LOG)
         if branches is not None and any(_live(branches)):
@@ -257,8 +265,6 @@ class _OpenStore:
         """Move the directories of logs to another store."""
         for each in logs:
             os.rename(self.directory / QUEUES / each, target.directory / QUEUES / each)
-            if each in self._counts:
-                target._counts[each] = self._counts.pop(each)
         # The new names first: a log that has none for a moment would be gone with the power.
         sync_directory(target.directory / QUEUES)
         sync_directory(self.directory / QUEUES)
@@ -276,14 +282,25 @@ class _OpenStore:
                 raise error
             self._store.commit.finish(batch)
 
-    def end(self) -> None:
-        """Close it in good order."""
+    def end(self, counts: Mapping[str, int]) -> None:
+        """Close it in good order.
+
+        Args:
+            counts: the numbers of segments of logs by their identities, also of other stores.
+        """
         self._store.close()
         self.commit()
         self._store.describe()
         opened = {identity: len(log.segments) for identity, log in self._store.logs.items()}
-        if self._counts:
-            inventory.write(self._files, {**self._counts, **opened})
+        logs, identities = set(self.logs()), self.identities(self.vhosts())
+        # Those of a log that has lost its directory, too: the broker reports it.
+        mine = {
+            name: count
+            for name, count in counts.items()
+            if name in logs or _base(name) in identities
+        }
+        if mine:
+            inventory.write(self._files, {**mine, **opened})
         self._store.shut()
         self.definitions.mark(clean=True)
 
@@ -336,6 +353,30 @@ def _check_directory(data_dir: Path) -> None:
 def _divide(
     data_dir: Path, after: int, place: Callable[[list[_OpenStore]], dict[str, int]]
 ) -> Moved:
+    """Move the vhosts to their stores.
+
+    Raises:
+        OSError: the disk refuses; the same call goes on from there.
+        StoreError: the directory cannot be divided; the text says why.
+    """
+    try:
+        return _divided(data_dir, after, place)
+    except (OSError, StoreError) as error:
+        # SQLite says of a full disk that it cannot be read, so the room decides, and not the error.
+        free = OsFiles(str(data_dir)).free()
+        size = sum(each.stat().st_size for each in data_dir.glob(f"**/{DEFINITIONS}"))
+        needed = DIVISION_ROOM_BYTES + 2 * size
+        if free >= needed:
+            raise
+        raise StoreError(
+            f"the disk of {data_dir} has only {free} bytes left: make room for {needed} bytes, and "
+            f"run the same command again; nothing is lost ({error})"
+        ) from None
+
+
+def _divided(
+    data_dir: Path, after: int, place: Callable[[list[_OpenStore]], dict[str, int]]
+) -> Moved:
     stores = data_dir / DIRECTORY
     with ExitStack() as stack:
         lock = DirectoryLock(stores)
@@ -356,12 +397,14 @@ def _divide(
             raise StoreError(f"the directories in {stores} have to be on one file system")
         if plan is None:
             vhosts = place(opened)
-            plan = _Plan(before, after, vhosts, sorted(x for each in opened for x in each.logs()))
+            logs = sorted(name for each in opened for name in each.logs())
+            counts = {name: count for each in opened for name, count in each.counts.items()}
+            plan = _Plan(before, after, vhosts, logs, counts)
             _write_plan(data_dir, plan)
         _move_all(opened, plan)
         _check_logs(opened, plan)
         for store in opened:
-            store.end()
+            store.end(plan.counts)
     return _finish(data_dir, plan)
 
 
