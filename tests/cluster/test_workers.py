@@ -9,6 +9,7 @@ import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -16,7 +17,8 @@ import pytest
 
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError, ConnectionFailed
-from harebell.management.control.client import ControlError
+from harebell.cluster import stores
+from harebell.management.control.client import ControlError, ask_overview
 from tests.cluster.certificates import make_certificate
 from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
 from tests.patience import SECONDS, eventually
@@ -281,6 +283,50 @@ def test_a_store_that_starts_late_is_waited_for(tmp_path: Path) -> None:
 
         assert eventually(published)
         assert take_all(found.amqp("far")) == [b"late"]
+
+
+def _process_of(store: int, home: Path) -> int:
+    """The process of a store that starts; 0 while there is none."""
+    for each in Path("/proc").glob("[0-9]*"):
+        try:
+            environ = (each / "environ").read_bytes().split(b"\0")
+            line = (each / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if b"%s=%d" % (stores.VARIABLE.encode(), store) in environ and os.fsencode(home) in line:
+            return int(each.name)
+    return 0
+
+
+def test_a_worker_that_ends_is_started_again_while_another_one_still_starts(tmp_path: Path) -> None:
+    home = tmp_path / "data"
+    with ThreadPoolExecutor() as pool:
+        log = tmp_path / "broker.log"
+        flags = ("--data-dir", str(home), "--log-file", str(log))
+        starting = pool.submit(RunningBroker, "--workers", "2", *flags)
+        assert eventually(lambda: _process_of(2, home) != 0)
+        late = _process_of(2, home)
+        os.kill(late, signal.SIGSTOP)
+        try:
+
+            def answers() -> int:
+                try:
+                    return int(ask_overview(home)["pid"])
+                except (ControlError, OSError):
+                    return 0
+
+            assert eventually(lambda: log.exists() and "startup complete" in log.read_text())
+            # It answers after it has reported that it is ready: before, its end would be that of
+            # the broker.
+            before = answers()
+            os.kill(before, signal.SIGKILL)
+            assert eventually(lambda: answers() not in (0, before))
+            assert not starting.done()
+        finally:
+            os.kill(late, signal.SIGCONT)
+        with starting.result() as broker:
+            publish(Workers(broker).amqp(), b"here")
+            assert broker.stop() == 0
 
 
 def test_a_check_and_a_dump_look_at_every_store(tmp_path: Path) -> None:

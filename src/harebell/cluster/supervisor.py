@@ -33,6 +33,7 @@ from harebell.cluster.limits import (
 from harebell.cluster.process_config import check_stores
 from harebell.management.http.listening import bound_for
 from harebell.management.http.serving import http_addresses
+from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.net.acceptor import bound
 from harebell.server.net.handed_sockets import HandedSockets
 from harebell.server.net.listen_address import ListenAddress, listen_addresses, refused
@@ -106,6 +107,7 @@ class Supervisor:
         self._processes: list[_Process] = []
         self._handed = HandedSockets()
         self._layout: Layout | None = None
+        self._completing = BackgroundTasks()
 
     async def run(self) -> int:
         """Run until SIGTERM or SIGINT, and return the exit code.
@@ -143,6 +145,7 @@ class Supervisor:
                 for each in self._processes:
                     each.signal(signal.SIGTERM)
         finally:
+            self._completing.cancel()
             for each in self._processes:
                 each.close()
             self._handed.close()
@@ -264,8 +267,19 @@ class Supervisor:
         """Print what the process of store 1 prints; its last line when all stores are ready."""
         async for line in lines:
             if line == _COMPLETE:
-                await self._until_ready()
-            self._say(line.decode(errors="replace").rstrip("\n"))
+                # In a task: if this process ends meanwhile, it must not wait for the others.
+                self._completing.start(self._say_complete(line))
+            else:
+                self._say(_text_of(line))
+
+    async def _say_complete(self, line: bytes) -> None:
+        await self._until_ready()
+        if not self._ending.is_set():
+            self._say(_text_of(line))
+
+
+def _text_of(line: bytes) -> str:
+    return line.decode(errors="replace").rstrip("\n")
 
 
 def run(config: Config, say: Callable[[str], None], report: Callable[[str, str], None]) -> int:
