@@ -133,8 +133,9 @@ class Owner:
         if self.number != 1:
             self.events = EventSender(self.directory, events, lines, "far@localhost", log)
         dispatcher.cluster = commands
-        self.elsewhere = UsageElsewhere(self.directory, log)
+        self.elsewhere = UsageElsewhere(self.directory, lambda _: True, log)
         app.settings.used_elsewhere = self.elsewhere.of_user
+        app.settings.open_elsewhere = self.elsewhere.of_node
         app.broker.ceilings.elsewhere = self.elsewhere.declared
         self.come_back()
 

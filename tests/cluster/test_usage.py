@@ -103,6 +103,24 @@ def test_a_users_channels_at_all_owners_count(owners: Owners) -> None:
             here.channel()
 
 
+def test_connections_and_channels_of_the_other_processes_of_a_node_count(owners: Owners) -> None:
+    first, second = owners.both
+    first.app.settings.connection_max = 2
+    first.app.settings.channel_max_per_node = 3
+    with closing(opened(second, FAR)) as there:
+        there.channel()
+        there.channel()
+        assert eventually(lambda: first.elsewhere.of_node() == (1, 2))
+        here = opened(first, "/")
+        with pytest.raises(ProbableAccessDeniedError, match=r"connection limit \(2\)"):
+            opened(first, "/")
+        here.channel()
+        with pytest.raises(ConnectionClosedByBroker, match=r"maximum allowed limit of \(3\)"):
+            here.channel()
+    assert eventually(lambda: first.elsewhere.of_node() == (0, 0))
+    opened(first, "/").close()
+
+
 def test_users_without_a_limit_are_not_spoken_of(owners: Owners) -> None:
     limited(owners)
     with closing(opened(owners.both[1], FAR, "ann")):
@@ -174,7 +192,9 @@ def test_an_owner_that_sends_nonsense_is_named_and_asked_again(
         await listener.listen("127.0.0.1", 0)
         paper = Paper({}, {2: ClusterAddress(1, f"127.0.0.1:{listener.port}")})
         return listener, UsageElsewhere(
-            PaperDirectory(paper, 1), lambda level, line: lines.append(f"{level}: {line}")
+            PaperDirectory(paper, 1),
+            lambda _: True,
+            lambda level, line: lines.append(f"{level}: {line}"),
         )
 
     listener, elsewhere = owners.call(listen())
@@ -188,14 +208,16 @@ def test_an_owner_that_sends_nonsense_is_named_and_asked_again(
 
 def test_many_users_come_in_several_records() -> None:
     many = {f"u{number}": (1, number) for number in range(2 * CLUSTER_USAGE_PER_TURN + 1)}
-    old, new = Usage(1, 2, 3, {"gone": (1, 1), "u0": (1, 0)}), Usage(1, 2, 3, many)
+    old = Usage(1, 2, 3, users={"gone": (1, 1), "u0": (1, 0)})
+    new = Usage(1, 2, 3, users=many)
     records = news(old, new)
     assert [len(each.users) for each in records] == [1000, 1000, 1]
     together = {name: use for each in records for name, use in each.users.items()}
     assert together.pop("gone") == (0, 0)
     assert together == {name: use for name, use in many.items() if name != "u0"}
     assert news(new, new) == []
-    assert news(new, Usage(1, 2, 4, many)) == [Usage(1, 2, 4)]
+    assert news(new, Usage(1, 2, 4, users=many)) == [Usage(1, 2, 4)]
+    assert news(new, Usage(1, 2, 3, 5, 9, many)) == [Usage(1, 2, 3, 5, 9)]
 
 
 class OpenConnection:

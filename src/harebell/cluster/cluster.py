@@ -212,18 +212,23 @@ class Cluster:
 
     def _count_elsewhere(self) -> None:
         """Let limits of users and of the cluster hold for all owners together."""
-        usage = UsageElsewhere(self.directory, self._app.logger.write)
+        usage = UsageElsewhere(self.directory, self._is_here, self._app.logger.write)
         self._ends.append(usage.close)
         self._app.settings.used_elsewhere = usage.of_user
+        self._app.settings.open_elsewhere = usage.of_node
         self._context.broker.ceilings.elsewhere = usage.declared
 
     def _give(self, store: int, peer: Peer, transport: asyncio.Transport, sent: bytes) -> bool:
         """Give a client to the owner of a store, if that is a process of this machine."""
-        owner = self.directory.view.owners.get(store)
-        if owner is None or owner.broker != self._member.node:
+        if not self._is_here(store):
             return False
         data_dir = stores.data_dir_of(self._app.config.data_dir, self.directory.number, store)
         return give(data_dir / CLIENTS_SOCKET, peer, transport, sent)
+
+    def _is_here(self, store: int) -> bool:
+        """Return whether the owner of a store is a process of this machine."""
+        owner = self.directory.view.owners.get(store)
+        return owner is not None and owner.broker == self._member.node
 
     def addresses(self) -> dict[str, str]:
         """Return where clients and the other brokers reach this one, by scheme."""

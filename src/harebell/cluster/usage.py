@@ -6,11 +6,12 @@ a limit can be exceeded by what was opened or declared at several owners at once
 
     owner that asks             owner that counts
     {}                     -->
-                           <--  {"vhosts": 1, "queues": 2, "exchanges": 7, "users": {...}}
+                           <--  {"vhosts": 1, "queues": 2, "exchanges": 7, "connections": 5,
+                                 "users": {...}}
                            <--  {...}, when that has changed
 
-A line has the numbers of vhosts, queues and exchanges, and those users whose numbers of open
-connections and channels are others than before.
+A line has the numbers of vhosts, queues, exchanges and open connections, and those users whose
+numbers of open connections and channels are others than before.
 """
 
 from __future__ import annotations
@@ -52,18 +53,27 @@ class Usage(msgspec.Struct, frozen=True):
         vhosts: how many.
         queues: of all its vhosts.
         exchanges: of all its vhosts.
+        connections: open ones.
+        channels: of open connections.
         users: the open connections and channels of users who have a limit, by name.
     """
 
     vhosts: int = 0
     queues: int = 0
     exchanges: int = 0
+    connections: int = 0
+    channels: int = 0
     users: dict[str, tuple[int, int]] = {}
 
     @property
     def declared(self) -> Declared:
-        """Return what does not depend on users."""
+        """Return what counts towards the limits of the cluster."""
         return Declared(self.vhosts, self.queues, self.exchanges)
+
+    @property
+    def opened(self) -> tuple[int, int]:
+        """Return how many connections and channels are open."""
+        return self.connections, self.channels
 
 
 class UsageService(LineService):
@@ -100,26 +110,29 @@ class UsageService(LineService):
     async def _count(self) -> None:
         """Count again and again, until no other owner asks."""
         while len(self.connections):
-            users = await self._in_use()
-            self._counted = Usage(*self._broker.ceilings.counted(), users)
+            opened, users = await self._in_use()
+            self._counted = Usage(*self._broker.ceilings.counted(), *opened, users)
             # Wakes those who wait now; one that is still sending waits for the next count.
             self._renewed.set()
             self._renewed.clear()
             await asyncio.sleep(CLUSTER_USAGE_SECONDS)
 
-    async def _in_use(self) -> dict[str, tuple[int, int]]:
-        """Return the open connections and channels of users who have a limit."""
+    async def _in_use(self) -> tuple[tuple[int, int], dict[str, tuple[int, int]]]:
+        """Return the open connections and channels: all of them, and those by users with a limit."""
         usage: dict[str, tuple[int, int]] = {}
+        opened = opened_channels = 0
         for count, each in enumerate(list(self._registry.connections), start=1):
             if count % CLUSTER_USAGE_PER_TURN == 0:
                 await asyncio.sleep(0)
             if each.state is not ConnectionState.OPEN:
                 continue
+            opened += 1
+            opened_channels += len(each.channels)
             user = self._users.get(each.user.name)
             if user is not None and (user.max_connections >= 0 or user.max_channels >= 0):
                 connections, channels = usage.get(user.name, _NONE)
                 usage[user.name] = connections + 1, channels + len(each.channels)
-        return usage
+        return (opened, opened_channels), usage
 
     async def _talk(self, lines: Lines) -> None:
         await lines.next(Begin)
@@ -140,11 +153,11 @@ def news(old: Usage, new: Usage) -> list[Usage]:
     """Return what has changed, users in several parts; nothing if nothing has."""
     users = {name: new.users.get(name, _NONE) for name in old.users.keys() | new.users.keys()}
     changed = [(name, use) for name, use in users.items() if use != old.users.get(name, _NONE)]
-    if not changed and new.declared == old.declared:
+    if not changed and (new.declared, new.opened) == (old.declared, old.opened):
         return []
     starts = range(0, max(1, len(changed)), CLUSTER_USAGE_PER_TURN)
     return [
-        Usage(*new.declared, dict(changed[first : first + CLUSTER_USAGE_PER_TURN]))
+        Usage(*new.declared, *new.opened, dict(changed[first : first + CLUSTER_USAGE_PER_TURN]))
         for first in starts
     ]
 
@@ -154,11 +167,19 @@ class UsageElsewhere:
 
     Args:
         directory: knows the owners.
+        is_here: returns whether the owner of a store is a process of the same node.
         report: called with a level and a line.
     """
 
-    def __init__(self, directory: StoreDirectory, report: Callable[[str, str], None]) -> None:
+    def __init__(
+        self,
+        directory: StoreDirectory,
+        is_here: Callable[[int], bool],
+        report: Callable[[str, str], None],
+    ) -> None:
+        self._is_here = is_here
         self._declared: dict[int, Declared] = {}
+        self._opened: dict[int, tuple[int, int]] = {}
         self._users: dict[int, dict[str, tuple[int, int]]] = {}
         self._tasks = BackgroundTasks()
         for store in range(FIRST_STORE, directory.stores + FIRST_STORE):
@@ -180,6 +201,11 @@ class UsageElsewhere:
         uses = [users.get(name, _NONE) for users in self._users.values()]
         return sum(use[0] for use in uses), sum(use[1] for use in uses)
 
+    def of_node(self) -> tuple[int, int]:
+        """Return how many connections and channels the other processes of this node have open."""
+        uses = [use for store, use in self._opened.items() if self._is_here(store)]
+        return sum(use[0] for use in uses), sum(use[1] for use in uses)
+
     def declared(self) -> Declared:
         """Return how many vhosts, queues and exchanges the other owners have."""
         totals = Declared()
@@ -197,9 +223,11 @@ class UsageElsewhere:
             while True:
                 usage = await lines.next(Usage)
                 self._declared[store] = usage.declared
+                self._opened[store] = usage.opened
                 users.update(usage.users)
                 for name in [name for name, use in usage.users.items() if use == _NONE]:
                     del users[name]
         finally:
             # The connections of an owner end with it; what is declared stays in its store.
             del self._users[store]
+            self._opened.pop(store, None)

@@ -56,8 +56,8 @@ def check_connection(connection: BaseConnection, vhost: VHost) -> None:
 
 def _check_limits(connection: BaseConnection, vhost: VHost) -> None:
     user = connection.user
-    maximum = connection.settings.connection_max
-    if maximum and _counted(connection) >= maximum:
+    settings, maximum = connection.settings, connection.settings.connection_max
+    if maximum and _counted(connection) + settings.open_elsewhere()[0] >= maximum:
         text = f"connection refused: node connection limit ({maximum}) is reached"
         raise hard(530, text, *_CONNECTION_OPEN)
     if vhost.limits:
@@ -72,7 +72,7 @@ def _check_limits(connection: BaseConnection, vhost: VHost) -> None:
             )
     if user.max_connections >= 0:
         count = sum(each.user.name == user.name for each in _opened(connection))
-        count += connection.settings.used_elsewhere(user.name)[0]
+        count += settings.used_elsewhere(user.name)[0]
         if count >= user.max_connections:
             raise hard(
                 530,
@@ -100,6 +100,7 @@ def check_channel(connection: BaseConnection) -> None:
     settings, user = connection.settings, connection.user
     if settings.channel_max_per_node:
         count = sum(len(each.channels) for each in connection.registry.connections)
+        count += settings.open_elsewhere()[1]
         if count >= settings.channel_max_per_node:
             raise hard(
                 530,

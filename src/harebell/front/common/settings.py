@@ -38,6 +38,11 @@ def _unused(name: str) -> tuple[int, int]:
     return 0, 0
 
 
+def _none_open() -> tuple[int, int]:
+    """No other process of this node has anything open."""
+    return 0, 0
+
+
 def _silent(level: str, text: str, category: str = "", origin: int = 0) -> None:
     """Discard a log line."""
 
@@ -74,6 +79,8 @@ class Settings(Struct):
             cluster.
         used_elsewhere: returns how many connections and channels a user has open at the other
             owners of the cluster.
+        open_elsewhere: returns how many connections and channels the other processes of this node
+            have open.
     """
 
     rng: Callable[[int], bytes]
@@ -100,3 +107,4 @@ class Settings(Struct):
     log: Log = _silent
     elsewhere: Callable[[str], bool] = _nowhere
     used_elsewhere: Callable[[str], tuple[int, int]] = _unused
+    open_elsewhere: Callable[[], tuple[int, int]] = _none_open
