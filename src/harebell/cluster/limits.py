@@ -90,5 +90,5 @@ WORKERS_USERS_LOOK_SECONDS = 0.02
 """Pause between two looks for the users, for which the processes of other stores than 1 wait at the
 start: many times less than the start itself."""
 DIVISION_ROOM_BYTES = 1_048_576
-"""Room on the disk, beside that for the definitions, below which errors of `harebell store split` and
-`join` are those of a full disk (1 MiB): logs are renamed, and the rest takes a few pages."""
+"""Room on the disk, beside that for the definitions, below which errors of `harebell store split`
+and `join` are those of a full disk (1 MiB): logs are renamed, and the rest takes a few pages."""

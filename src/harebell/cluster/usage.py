@@ -118,7 +118,7 @@ class UsageService(LineService):
             await asyncio.sleep(CLUSTER_USAGE_SECONDS)
 
     async def _in_use(self) -> tuple[tuple[int, int], dict[str, tuple[int, int]]]:
-        """Return the open connections and channels: all of them, and those by users with a limit."""
+        """Return the open connections and channels: of all, and of each user who has a limit."""
         usage: dict[str, tuple[int, int]] = {}
         opened = opened_channels = 0
         for count, each in enumerate(list(self._registry.connections), start=1):
