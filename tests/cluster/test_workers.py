@@ -373,11 +373,82 @@ def test_wrong_configurations_are_refused(flags: tuple[str, ...], reason: str) -
         RunningBroker(*flags)
 
 
-def test_a_file_of_definitions_is_refused(tmp_path: Path) -> None:
+def _definitions(path: Path, **sections: object) -> tuple[str, str]:
+    """Write a file of definitions; returns the flags that load it."""
+    path.write_text(json.dumps(sections))
+    return "--load-definitions", str(path)
+
+
+def _vhosts_with_queues(*names: str) -> dict[str, list[dict[str, object]]]:
+    user = {"name": "alice", "password": "secret", "tags": "administrator"}
+    return {
+        "users": [user],
+        "vhosts": [{"name": name} for name in names],
+        "permissions": [{"user": "alice", "vhost": name, **EVERYTHING} for name in names],
+        "queues": [
+            {"name": "loaded", "vhost": name, "durable": True, "arguments": {}} for name in names
+        ],
+        "global_parameters": [{"name": "here", "value": "one"}],
+    }
+
+
+def test_definitions_are_loaded_into_all_stores_before_clients_come(tmp_path: Path) -> None:
+    home = ("--data-dir", str(tmp_path / "data"), "--definitions-skip-if-unchanged", "true")
+    names = ("/", "a", "b", "c")
+    flags = _definitions(tmp_path / "definitions.json", **_vhosts_with_queues(*names))
+    with RunningBroker("--workers", "2", *home, *flags) as broker:
+        found = Workers(broker)
+        rows = found.ask("vhosts.list")
+        assert {row["name"]: row["store"] for row in rows} == {"/": 1, "a": 2, "b": 1, "c": 2}
+        # The definitions have users, so there is no default one.
+        assert [row["name"] for row in found.ask("users.list", 2)] == ["alice"]
+        assert found.ask("global-parameters.list")[0]["name"] == "here"
+        for name in names:
+            url = found.amqp(name.replace("/", "%2F"), "alice:secret")
+            publish(url, b"kept", queue="loaded")
+        # They are loaded at the start of the broker, and not when one worker starts again.
+        found.ask("queues.delete", vhost="a", name="loaded")
+        found.kill(2)
+        assert found.ask("queues.list", 2, vhost="a") == []
+        assert broker.stop() == 0
+    with RunningBroker("--workers", "2", *home, *flags) as broker:
+        assert broker.log.count("are unchanged, they are not loaded") == 2
+        assert Workers(broker).ask("queues.list", 2, vhost="a") == []
+        assert broker.stop() == 0
+    _definitions(tmp_path / "definitions.json", **_vhosts_with_queues("d", *names))
+    with RunningBroker("--workers", "2", *home, *flags) as broker:
+        found = Workers(broker)
+        assert take_all(found.amqp("b", "alice:secret"), "loaded") == [b"kept"]
+        assert [row["name"] for row in found.ask("queues.list", 1, vhost="d")] == ["loaded"]
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("{", "the definitions are no JSON object"),
+        ("{}", "have none of the sections"),
+        (
+            '{"queues": [{"name": "q", "vhost": "none"}]}',
+            "queues: name 'q' in vhost 'none': there is no vhost",
+        ),
+        ('{"vhosts": [{"name": "a"}, {"name": "b"}, {"name": 3}]}', "vhosts"),
+        (
+            '{"vhosts": [{"name": "a"}], "permissions": [{"user": "none", "vhost": "a"}]}',
+            "permissions.*Object missing required field `configure`",
+        ),
+    ],
+)
+def test_wrong_definitions_end_the_start_and_change_nothing(
+    tmp_path: Path, text: str, reason: str
+) -> None:
     path = tmp_path / "definitions.json"
-    path.write_text("{}")
-    with pytest.raises(DidNotStart, match="imports into one store"):
-        RunningBroker("--workers", "2", "--load-definitions", str(path))
+    path.write_text(text)
+    home = ("--workers", "2", "--data-dir", str(tmp_path / "data"))
+    with pytest.raises(DidNotStart, match=reason) as failed:
+        RunningBroker(*home, "--load-definitions", str(path))
+    assert "started TCP listener" not in str(failed.value)
+    with RunningBroker(*home) as broker:
+        assert [row["name"] for row in Workers(broker).ask("vhosts.list")] == ["/"]
 
 
 def test_a_directory_of_several_stores_is_not_served_as_one(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ an import between two parts is an owner that goes away: the error says what was 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.catalog import DEFINITIONS
@@ -20,9 +21,10 @@ if TYPE_CHECKING:
     from harebell.cluster.command_wire import Call
     from harebell.cluster.stores import StoreDirectory
 
-_SHARED = ("users", "global_parameters")
+SHARED_SECTIONS = ("users", "global_parameters")
 """Sections that the owner of store 1 takes in, and all others get from it."""
-_VHOSTS = "vhosts"
+VHOSTS = "vhosts"
+"""The section with the vhosts themselves."""
 _IN_VHOSTS = (
     *("permissions", "topic_permissions", "parameters", "policies", "queues", "exchanges"),
     "bindings",
@@ -60,8 +62,8 @@ def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slic
     """
     document: Document = call.arguments[_ARGUMENT]
     own = directory.number
-    shared = {name: document[name] for name in _SHARED if name in document}
-    parts = yield from _parts(document, directory)
+    shared = {name: document[name] for name in SHARED_SECTIONS if name in document}
+    parts = yield from parts_of(document, own, directory.store_of)
     for store in {*parts, *([FIRST_STORE] if shared else [])} - {own}:
         if directory.address_of(store) is None:
             raise Unavailable(f"store {store} has no owner now, and nothing was imported")
@@ -80,7 +82,8 @@ def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slic
             answers.append((yield from commands.durably(FIRST_STORE, _with(call, first))))
             done.append("users and global parameters")
         yield from _place(commands, document)
-        for store, part in (yield from _parts(document, directory)).items():
+        parts = yield from parts_of(document, own, directory.store_of)
+        for store, part in parts.items():
             answers.append((yield from commands.durably(store, _with(call, part))))
             done.append(f"the part of store {store}")
     except HarebellError as error:
@@ -97,34 +100,40 @@ def _with(call: Call, document: Document) -> Call:
 
 def _about(document: Document) -> Document:
     """Return what a document says beside its sections, such as a version."""
-    sections = (*_SHARED, _VHOSTS, *_IN_VHOSTS)
+    sections = (*SHARED_SECTIONS, VHOSTS, *_IN_VHOSTS)
     return {name: value for name, value in document.items() if name not in sections}
 
 
 def _place(commands: Parts, document: Document) -> Slices[None]:
     """Choose a store for each new vhost."""
-    for entry in document.get(_VHOSTS, ()):
+    for entry in document.get(VHOSTS, ()):
         yield from commands.placed(entry["name"])
 
 
-def _parts(document: Document, directory: StoreDirectory) -> Slices[dict[int, Document]]:
-    """Return the part of each store; what has no store yet is in that of this process.
+def parts_of(
+    document: Document, own: int, store_of: Callable[[str], int | None]
+) -> Slices[dict[int, Document]]:
+    """Return the part of each store, without the sections that all stores share.
 
-    There an entry of a vhost that does not exist is refused, too.
+    Args:
+        document: the definitions.
+        own: the store that gets what has no store yet. There an entry of a vhost that does not
+            exist is refused, too.
+        store_of: returns the store of a vhost; None if it has none.
     """
-    own, about = directory.number, _about(document)
+    about = _about(document)
     parts: dict[int, Document] = {}
-    for section in (_VHOSTS, *_IN_VHOSTS):
+    for section in (VHOSTS, *_IN_VHOSTS):
         entries = document.get(section)
         if entries is None:
             continue
         if not isinstance(entries, list):
             parts.setdefault(own, {**about})[section] = entries
             continue
-        name = "name" if section == _VHOSTS else "vhost"
+        name = "name" if section == VHOSTS else "vhost"
         for entry in entries:
             vhost = entry.get(name) if isinstance(entry, dict) else None
-            store = directory.store_of(vhost) if isinstance(vhost, str) else None
+            store = store_of(vhost) if isinstance(vhost, str) else None
             parts.setdefault(store or own, {**about}).setdefault(section, []).append(entry)
             yield
     return dict(sorted(parts.items()))

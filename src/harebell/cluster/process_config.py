@@ -53,6 +53,11 @@ def config_of(config: Config, number: int) -> Config:
     )
 
 
+def loads_definitions(config: Config) -> bool:
+    """Return whether the configuration names definitions that are loaded at the start."""
+    return config.load_definitions is not None or config.definitions_import_backend == "https"
+
+
 def _numbered(name: str | None, number: int) -> Any:
     """Return the name of a log file for the process of a store: "a.log" becomes "a-2.log"."""
     if name is None:
@@ -72,7 +77,7 @@ def check_stores(config: Config) -> None:
 
     if config.storage_stores == 1:
         return
-    if config.load_definitions is not None or config.definitions_import_backend == "https":
+    if config.storage and loads_definitions(config):
         raise StartError(
             "load_definitions imports into one store: leave it out, and import definitions over "
             "the HTTP API, or have one store"

@@ -122,7 +122,7 @@ class Supervisor:
             # Imported only if it is used: with PostgreSQL the stores are in a database.
             from harebell.cluster.workers.layout import Layout
 
-            self._layout = Layout(self._config.data_dir, self._config.storage_stores)
+            self._layout = Layout(self._config)
         try:
             self._handed = await self._bind()
         except StartError:
@@ -246,22 +246,35 @@ class Supervisor:
         environ[stores.VARIABLE] = str(process.number)
         environ[stores.PARENT] = str(os.getpid())
         self._handed.bequeath(environ)
+        definitions = self._definitions_of(process.number, environ)
         first = process.number == stores.FIRST_STORE
-        process.running = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *sys.orig_argv[1:],
-            env=environ,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE if first else asyncio.subprocess.DEVNULL,
-            pass_fds=self._handed.numbers,
-            # Ctrl-C on a terminal is for this process, which then ends the others.
-            start_new_session=True,
-        )
+        try:
+            process.running = await asyncio.create_subprocess_exec(
+                sys.executable,
+                *sys.orig_argv[1:],
+                env=environ,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE if first else asyncio.subprocess.DEVNULL,
+                pass_fds=[*self._handed.numbers, *definitions],
+                # Ctrl-C on a terminal is for this process, which then ends the others.
+                start_new_session=True,
+            )
+        finally:
+            for each in definitions:
+                os.close(each)
         if self._ending.is_set():
             process.signal(signal.SIGTERM)
         if process.running.stdout is not None:
             await self._pass_on(process.running.stdout)
         return await process.running.wait()
+
+    def _definitions_of(self, store: int, environ: dict[str, str]) -> list[int]:
+        """Return the file with the definitions that a process loads, at its first start only."""
+        if self._layout is None or store not in self._layout.definitions:
+            return []
+        from harebell.server.loaded_definitions import bequeathed
+
+        return [bequeathed(self._layout.definitions.pop(store), environ)]
 
     async def _pass_on(self, lines: asyncio.StreamReader) -> None:
         """Print what the process of store 1 prints; its last line when all stores are ready."""

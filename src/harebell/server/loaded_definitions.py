@@ -2,23 +2,29 @@
 
 Everything is read before anything is imported, and what is imported is written with the first
 commit, after the start: a source that fails ends the start and changes nothing.
+
+With several workers their supervisor reads the sources, and each worker gets the part of its store
+in a file in memory that it inherits: see `cluster/workers/definitions_parts.py`.
 """
 
 from __future__ import annotations
 
 import hashlib
 import http.client
+import os
 import ssl
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.error import HTTPError, URLError
 from urllib.parse import unquote, urlsplit
 from urllib.request import HTTPRedirectHandler, HTTPSHandler, Request, build_opener
 
+import msgspec
+
 from harebell.admin.definitions.entries import DefinitionsError, ImportTarget
-from harebell.admin.definitions.importer import import_definitions, parse
+from harebell.admin.definitions.importer import import_definitions, not_loaded, parse
 from harebell.server.limits import DEFINITIONS_BYTES, DEFINITIONS_SECONDS
 
 if TYPE_CHECKING:
@@ -26,6 +32,8 @@ if TYPE_CHECKING:
 
 HTTPS = "https"
 """The value of definitions_import_backend for a document by HTTPS."""
+VARIABLE = "_HAREBELL_DEFINITIONS"
+"""The variable with the descriptor of the file that a worker has inherited."""
 HASH_PARAMETER = "imported_definition_hash_value"
 """The global parameter with the hash of what was loaded, as in RabbitMQ."""
 
@@ -37,20 +45,74 @@ class _NoRedirect(HTTPRedirectHandler):
         """Return no request: the redirect is the error."""
 
 
+class Sources(NamedTuple):
+    """What is to be imported.
+
+    Args:
+        contents: the name of each source, and the document in it.
+        digest: the SHA-256 of all of them, in hexadecimal.
+    """
+
+    contents: list[tuple[str, bytes]]
+    digest: str
+
+
+def read_sources(config: Config) -> Sources:
+    """Return the definitions that the configuration names.
+
+    Args:
+        config: names a file, a directory whose files are imported by their names, or a URL.
+
+    Raises:
+        DefinitionsError: a source cannot be read.
+    """
+    contents = _contents(config)
+    return Sources(
+        contents, hashlib.sha256(b"\0".join(content for _, content in contents)).hexdigest()
+    )
+
+
+def bequeathed(sources: Sources, environ: MutableMapping[str, str]) -> int:
+    """Return a file in memory with sources for a process that inherits it; the caller closes it.
+
+    Args:
+        sources: the part of that process.
+        environ: gets the variable that names the file.
+
+    Raises:
+        OSError: there is no memory, or there are too many files.
+    """
+    handle = os.memfd_create("harebell-definitions", 0)
+    with os.fdopen(os.dup(handle), "wb") as file:
+        file.write(msgspec.json.encode(sources))
+    environ[VARIABLE] = str(handle)
+    return handle
+
+
+def inherited(environ: MutableMapping[str, str]) -> Sources:
+    """Return the part of this process; nothing if it has inherited none."""
+    number = environ.pop(VARIABLE, "")
+    if not number:
+        return Sources([], "")
+    with os.fdopen(int(number), "rb") as file:
+        file.seek(0)
+        return msgspec.json.decode(file.read(), type=Sources)
+
+
 def load_definitions(target: ImportTarget, config: Config, log: Callable[[str, str], None]) -> None:
     """Import what the configuration names; nothing if it names nothing.
 
     Args:
         target: the broker, before clients connect.
-        config: names a file, a directory whose files are imported by their names, or a URL.
+        config: names the sources.
         log: takes a level and a line about what was imported.
 
     Raises:
         DefinitionsError: a source cannot be read, or an entry is invalid.
     """
-    contents = _contents(config)
+    several = config.storage_stores > 1
+    contents, digest = inherited(os.environ) if several else read_sources(config)
     parameters = target.broker.global_parameters
-    digest = hashlib.sha256(b"\0".join(content for _, content in contents)).hexdigest()
     skips = config.definitions_skip_if_unchanged
     if skips and parameters.values.get(HASH_PARAMETER) == digest:
         names = ", ".join(name for name, _ in contents)
@@ -146,13 +208,22 @@ def _content(file: Path) -> bytes:
         ) from None
 
 
+def parsed(name: str, content: bytes) -> dict[str, Any]:
+    """Return the document of a source.
+
+    Raises:
+        DefinitionsError: it is none.
+    """
+    with not_loaded(name):
+        return parse(content)
+
+
 def _import(
     target: ImportTarget, name: str, content: bytes, log: Callable[[str, str], None]
 ) -> None:
-    try:
-        imported = import_definitions(target, parse(content))
-    except DefinitionsError as error:
-        raise DefinitionsError(f"the definitions {name} cannot be loaded: {error}") from None
+    document = parsed(name, content)
+    with not_loaded(name):
+        imported = import_definitions(target, document)
     log("info", f"definitions were loaded: {imported}")
     for sentence in imported.left_out:
         log("warning", f"left out: {sentence}")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from harebell.admin.accounts import load_users, make_default_user
 from harebell.auth.permissions import Permissions
+from harebell.cluster.process_config import loads_definitions
 from harebell.config import Config, default_password
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.new_vhosts import NewVHosts
@@ -85,7 +86,7 @@ def restore_users(
     # "/" is there before a new broker has any users.
     vhosts_before = set(broker.vhosts) if users.all() else set[str]()
     new_vhosts = NewVHosts(config, users, definitions)
-    if config.load_definitions is not None or config.definitions_import_backend == "https":
+    if loads_definitions(config):
         # Imported only if it is used: it loads the parser of RabbitMQ's JSON.
         from harebell.admin.definitions.entries import ImportTarget
         from harebell.server.loaded_definitions import load_definitions

@@ -18,6 +18,7 @@ from harebell.cluster.shared import CLUSTER_SCHEME
 from harebell.cluster.workers.layout import Layout, begin_as_one, stores_of
 from harebell.cluster.workers.shared_file import NAME, SharedFile
 from harebell.cluster.workers.worker import Worker
+from harebell.config import Config
 from harebell.server.disk.storage import decoded_table
 from harebell.store.definitions import open_definitions
 from harebell.wire.v09.fields import encode_table
@@ -27,7 +28,7 @@ from tests.patience import SECONDS, reached
 @pytest.fixture
 def layout(tmp_path: Path) -> Iterator[Path]:
     """A data directory of two stores, held by a supervisor."""
-    held = Layout(tmp_path, 2)
+    held = Layout(Config(data_dir=tmp_path, storage_stores=2))
     yield tmp_path
     held.close()
 
@@ -128,9 +129,9 @@ def test_a_later_process_of_a_store_is_told_apart(layout: Path) -> None:
 
 
 def test_a_damaged_file_is_made_anew(tmp_path: Path) -> None:
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     (tmp_path / "stores" / NAME).write_bytes(b"damaged" * 1000)
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     with SharedFile(tmp_path, 2).connect() as link:
         assert SharedFile(tmp_path, 2).vhosts(link) == {}
 
@@ -149,7 +150,7 @@ def _has_vhosts(directory: Path, *names: str) -> None:
 def test_a_start_knows_the_vhosts_of_stores_that_are_not_ready(
     tmp_path: Path, damaged: bool
 ) -> None:
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     shared = SharedFile(tmp_path, 2)
     with shared.connect() as link:
         shared.place(link, "a", 1)
@@ -158,7 +159,7 @@ def test_a_start_knows_the_vhosts_of_stores_that_are_not_ready(
     _has_vhosts(tmp_path / "stores" / "2", "a", "b")
     if damaged:
         (tmp_path / "stores" / NAME).write_bytes(b"damaged" * 1000)
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     with shared.connect() as link:
         assert shared.vhosts(link) == {"/": 1, "a": 2, "b": 2}
         # A command at store 1 that comes before store 2 is ready.
@@ -198,7 +199,7 @@ def test_a_store_waits_for_the_users_before_it_is_claimed(layout: Path) -> None:
 def test_each_run_has_another_secret(tmp_path: Path) -> None:
     seen = set()
     for _ in range(2):
-        Layout(tmp_path, 2).close()
+        Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
         shared = SharedFile(tmp_path, 2)
         with shared.connect() as link:
             seen.add(shared.secret(link))
@@ -207,7 +208,7 @@ def test_each_run_has_another_secret(tmp_path: Path) -> None:
 
 def test_one_supervisor_holds_a_directory(layout: Path) -> None:
     with pytest.raises(StoreError, match="another broker runs"):
-        Layout(layout, 2)
+        Layout(Config(data_dir=layout, storage_stores=2))
 
 
 @contextmanager
@@ -221,7 +222,7 @@ def _refused(*words: str) -> Iterator[None]:
 def test_a_directory_of_one_store_is_divided_first(tmp_path: Path) -> None:
     (tmp_path / "definitions.sqlite").touch()
     with _refused("has one store", "harebell store split"):
-        Layout(tmp_path, 2)
+        Layout(Config(data_dir=tmp_path, storage_stores=2))
     assert stores_of(tmp_path) == 1
 
 
@@ -232,26 +233,26 @@ def test_a_directory_of_several_stores_is_joined_first(layout: Path) -> None:
 
 
 def test_another_number_of_workers_is_refused(tmp_path: Path) -> None:
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     second = tmp_path / "stores" / "2"
     second.mkdir()
     (second / "definitions.sqlite").touch()
     with _refused("workers is 3", "has 2 stores"):
-        Layout(tmp_path, 3)
+        Layout(Config(data_dir=tmp_path, storage_stores=3))
     # The lock was given back.
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
 
 
 def test_a_directory_whose_first_start_has_failed_is_a_new_one(tmp_path: Path) -> None:
-    Layout(tmp_path, 2).close()
-    Layout(tmp_path, 3).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=3)).close()
     assert stores_of(tmp_path) == 3
     begin_as_one(tmp_path)
     assert stores_of(tmp_path) == 1
 
 
 def test_a_number_that_cannot_be_read_is_no_number(tmp_path: Path) -> None:
-    Layout(tmp_path, 2).close()
+    Layout(Config(data_dir=tmp_path, storage_stores=2)).close()
     (tmp_path / "stores" / "number").write_text("two")
     with _refused("has no number of stores"):
         stores_of(tmp_path)
@@ -259,4 +260,4 @@ def test_a_number_that_cannot_be_read_is_no_number(tmp_path: Path) -> None:
 
 def test_a_path_that_is_too_long_for_sockets_is_refused(tmp_path: Path) -> None:
     with _refused("choose a shorter directory"):
-        Layout(tmp_path / ("x" * 100), 2)
+        Layout(Config(data_dir=tmp_path / ("x" * 100), storage_stores=2))

@@ -8,7 +8,7 @@ existing queues, exchanges and bindings are not changed.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeVar
 
@@ -148,6 +148,40 @@ def try_in_slices(
     trial.broker.limit(ceilings.copy())
     trial.broker.ceilings.elsewhere = lambda: lacking
     yield from _Import(trial, given, vhost).run()
+
+
+def try_on_new(
+    documents: Iterable[tuple[str, dict[str, Any]]],
+    there: dict[str, Any],
+    default_queue_type: str,
+    complaint: Callable[[str, str], str],
+) -> None:
+    """Import documents into a new broker in memory, which is dropped.
+
+    Args:
+        documents: each with its name, for errors.
+        there: definitions that the broker has before.
+        default_queue_type: the type of queues that name none; "" for classic ones.
+        complaint: returns what is wrong with a new password of a user; "" if nothing is.
+
+    Raises:
+        DefinitionsError: an entry is invalid.
+    """
+    trial = _trial(default_queue_type)
+    at_once(_Import(trial, there, None).run())
+    trial.users.complaint = complaint
+    for name, document in documents:
+        with not_loaded(name):
+            at_once(_Import(trial, document, None).run())
+
+
+@contextmanager
+def not_loaded(name: str) -> Iterator[None]:
+    """Add the name of a source to errors."""
+    try:
+        yield
+    except DefinitionsError as error:
+        raise DefinitionsError(f"the definitions {name} cannot be loaded: {error}") from None
 
 
 def _trial(default_queue_type: str) -> ImportTarget:

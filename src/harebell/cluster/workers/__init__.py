@@ -9,10 +9,11 @@
             2/               store 2, a data directory like any other
             3/               ...
 
-    layout.py         how many stores a directory has, and whether that is what is configured
-    shared_file.py    what the stores share
-    worker.py         the process of a store, as the other processes know it
-    division.py       makes several stores of one, and one of several
+    layout.py               how many stores a directory has, and whether that is configured
+    shared_file.py          what the stores share
+    worker.py               the process of a store, as the other processes know it
+    division.py             makes several stores of one, and one of several
+    definitions_parts.py    the part of each store of the definitions that are loaded
 
 `docs/internals/workers.md` has the reasons.
 """

@@ -6,12 +6,18 @@ import os
 import sqlite3
 from contextlib import closing, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from harebell.base.errors import StoreError
+from harebell.base.errors import HarebellError, StoreError
+from harebell.cluster.process_config import loads_definitions
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
 from harebell.management.limits import CONTROL_PATH_BYTES
 from harebell.server.disk.lock import DirectoryLock
 from harebell.store.definitions import NAME as DEFINITIONS
+
+if TYPE_CHECKING:
+    from harebell.config import Config
+    from harebell.server.loaded_definitions import Sources
 
 NUMBER = "number"
 """The file in `stores` with the number of stores."""
@@ -119,13 +125,20 @@ def _vhosts_of(data_dir: Path, count: int) -> dict[str, int]:
     """Return the store of each vhost, as the stores themselves have them."""
     vhosts: dict[str, int] = {}
     for number, directory in enumerate(data_dirs(data_dir, count), start=FIRST_STORE):
-        # What cannot be read ends the process of its store, and with it all of them.
-        with suppress(sqlite3.Error):
-            uri = f"{(directory.absolute() / DEFINITIONS).as_uri()}?mode=ro"
-            with closing(sqlite3.connect(uri, uri=True)) as link:
-                for (name,) in link.execute("SELECT name FROM vhosts"):
-                    vhosts.setdefault(name, number)
+        for name in _names(directory, "vhosts"):
+            vhosts.setdefault(name, number)
     return vhosts
+
+
+def _names(directory: Path, table: str) -> list[str]:
+    """Return the names in a table of the definitions of a store; none if there are none yet."""
+    # What cannot be read ends the process of its store, and with it all of them.
+    with suppress(sqlite3.Error):
+        uri = f"{(directory.absolute() / DEFINITIONS).as_uri()}?mode=ro"
+        with closing(sqlite3.connect(uri, uri=True)) as link:
+            rows = link.execute(f"SELECT name FROM {table}")  # noqa: S608  # from here
+            return [name for (name,) in rows]
+    return []
 
 
 def begin_as_one(data_dir: Path) -> None:
@@ -149,14 +162,19 @@ class Layout:
     """The data directory of several stores, as the supervisor holds it.
 
     Args:
-        data_dir: of store 1.
-        workers: how many stores there have to be.
+        config: the data directory of store 1, how many stores there have to be, and the definitions
+            that are loaded.
+
+    Attributes:
+        definitions: the part of each store of what is loaded; empty if nothing is.
 
     Raises:
+        DefinitionsError: definitions that are to be loaded cannot be read.
         StoreError: the directory cannot be used, or has another number of stores.
     """
 
-    def __init__(self, data_dir: Path, workers: int) -> None:
+    def __init__(self, config: Config) -> None:
+        data_dir, workers = config.data_dir, config.storage_stores
         # Imported only if it is used: each start of a broker with one store imports this file.
         from harebell.cluster.workers.shared_file import SharedFile
 
@@ -172,15 +190,27 @@ class Layout:
         DirectoryLock(data_dir).release()
         self._lock = DirectoryLock(data_dir / DIRECTORY)
         try:
-            if check(data_dir, workers):
-                write_number(data_dir, workers)
-            self._shared.begin(_vhosts_of(data_dir, workers))
+            self._begin(config, is_new=check(data_dir, workers))
         except OSError as error:
             self.close()
             raise StoreError(f"cannot use {data_dir}: {error.strerror or error}") from None
-        except StoreError:
+        except HarebellError:
             self.close()
             raise
+
+    def _begin(self, config: Config, *, is_new: bool) -> None:
+        """Write down the vhosts of all stores, with those of the definitions that are loaded."""
+        data_dir, workers = config.data_dir, config.storage_stores
+        vhosts = _vhosts_of(data_dir, workers)
+        self.definitions: dict[int, Sources] = {}
+        if loads_definitions(config):
+            # Imported only if it is used, as above.
+            from harebell.cluster.workers.definitions_parts import read_parts
+
+            self.definitions = read_parts(config, vhosts, _names(data_dir, "users"))
+        if is_new:
+            write_number(data_dir, workers)
+        self._shared.begin(vhosts)
 
     def ended(self, store: int) -> None:
         """Note that the process of a store has ended, in any way."""
