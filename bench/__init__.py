@@ -13,7 +13,7 @@ Programs, each with `--help` or with its arguments at the top of the file:
 What they share:
 
     brokers.py, process.py         the brokers, and the CPU time and memory of their processes
-    load.py, load010.py            the two ends of a scenario, over peer.py and peer010.py
+    load.py, load010.py, load1.py  the two ends of a scenario, over peer.py, peer010.py, peer1.py
     frames.py, filling.py          encoded publishes, and queues filled with them
     disk.py, synthetic.py          the ceilings: a disk, and Spark with rows from memory
     parquet_loop.py                what people do without Spark

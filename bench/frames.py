@@ -51,6 +51,7 @@ class Frames:
         persistent: whether they are persistent.
         batch: no more than so many.
         contents: what is in their bodies; see `CONTENTS`.
+        headers: how many headers each has.
 
     Attributes:
         batch: how many there are.
@@ -65,7 +66,9 @@ class Frames:
         persistent: bool,
         batch: int,
         contents: str = "same",
+        headers: int = 0,
     ) -> None:
+        self._headers = {f"property-{each}": f"value {each}" for each in range(headers)}
         rest = size - STAMP_BYTES
         one = self.encoded(exchange, routing_key, _STAMP + b"x" * rest, persistent)
         self._step = len(one)
@@ -84,7 +87,8 @@ class Frames:
 
     def encoded(self, exchange: str, routing_key: str, body: bytes, persistent: bool) -> bytes:
         """One publish."""
-        raw = encode_properties(BasicProperties(delivery_mode=PERSISTENT if persistent else None))
+        mode = PERSISTENT if persistent else None
+        raw = encode_properties(BasicProperties(delivery_mode=mode, headers=self._headers or None))
         out = OutBuffer()
         out.publish(1, 0, Message(exchange, routing_key, Properties(raw), body), FRAME_MAX)
         return bytes(out.take())

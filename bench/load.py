@@ -76,13 +76,13 @@ class Consumer:
 
     def connect(self, port: int) -> Any:
         """Its connection."""
-        return Peer(port, self.delivered, self.scenario.version)
+        return Peer(port, self.delivered, self.scenario.received_in or self.scenario.version)
 
     def prepare(self) -> None:
         """Declare everything and start consuming."""
         scenario, peer = self.scenario, self.peer
         for name in scenario.queue_names:
-            if scenario.version == "0-9-1":
+            if scenario.version != "0-8":
                 # In AMQP 0-8 it is an error to delete what is not there.
                 peer.call(m.QueueDelete(name), m.QueueDeleteOk)
             arguments = scenario.queue_arguments
@@ -212,6 +212,7 @@ class Producer:
             persistent=scenario.durable,
             batch=batch,
             contents=scenario.contents,
+            headers=scenario.headers,
         )
         self.batch = self.frames.batch
 
@@ -255,6 +256,10 @@ class Producer:
             peer.read_if_any()
             while number + self.batch - peer.confirmed > scenario.confirms:
                 peer.read()
+        self._wait_for_consumer(number)
+
+    def _wait_for_consumer(self, number: int) -> None:
+        scenario = self.scenario
         until = time.monotonic() + 30
         while number + self.batch - struct.unpack("=Q", self.progress[:])[0] > scenario.ahead:
             if time.monotonic() > until:
@@ -265,11 +270,17 @@ class Producer:
 def main(role: str, raw: str) -> int:
     """Play one end; 1 when the run does not count."""
     job = msgspec.json.decode(raw, type=Job)
+    scenario = job.scenario
+    version = scenario.received_in or scenario.version if role == "consumer" else scenario.version
     consume, produce = Consumer, Producer
-    if job.scenario.version == "0-10":
+    if version == "0-10":
         from bench.load010 import Consumer010, Producer010
 
         consume, produce = Consumer010, Producer010
+    elif version == "1-0":
+        from bench.load1 import Consumer1, Producer1
+
+        consume, produce = Consumer1, Producer1
     try:
         if role == "consumer":
             consumer = consume(job)

@@ -27,6 +27,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
         rate: messages per second; 0 sends as fast as it goes.
         ahead: most messages sent and not received.
         version: the version of AMQP that both ends speak; others than Harebell only speak 0-9-1.
+        received_in: the version of the consumer, if it is another one.
+        headers: how many headers, or application properties, every message has.
         queue_type: `x-queue-type` of its queues; "" for the broker's default.
         contents: of the bodies: "same", "json", or "random", which cannot be compressed.
     """
@@ -46,6 +48,8 @@ class Scenario(Struct, frozen=True, kw_only=True):
     rate: int = 0
     ahead: int = 10_000
     version: str = "0-9-1"
+    received_in: str = ""
+    headers: int = 0
     queue_type: str = ""
     contents: str = "same"
 
@@ -176,6 +180,34 @@ SCENARIOS = {
         ),
         Scenario(name="o128", says="a128 in AMQP 0-8", version="0-8"),
         Scenario(name="t128", says="a128 in AMQP 0-10, without accepting", version="0-10"),
+        Scenario(name="v128", says="a128 in AMQP 1.0, settled when sent", version="1-0"),
+        Scenario(
+            name="v128b",
+            says="b128 in AMQP 1.0: accepted 50 at once, credit 200",
+            version="1-0",
+            prefetch=200,
+        ),
+        Scenario(
+            name="v128c",
+            says="c128 in AMQP 1.0: durable, at most 200 unsettled",
+            version="1-0",
+            prefetch=200,
+            durable=True,
+            confirms=200,
+        ),
+        Scenario(
+            name="v10to9",
+            says="a128 with 10 properties, from AMQP 1.0 to 0-9-1",
+            version="1-0",
+            received_in="0-9-1",
+            headers=10,
+        ),
+        Scenario(
+            name="v9to10",
+            says="a128 with 10 headers, from AMQP 0-9-1 to 1.0",
+            received_in="1-0",
+            headers=10,
+        ),
         Scenario(name="g5k", says="latency at 5,000 messages per second", rate=5_000),
     )
 }
