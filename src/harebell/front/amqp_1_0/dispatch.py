@@ -1,0 +1,284 @@
+"""Performatives: connection, sessions, links; what the scanner does not pass on by field."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.authority import Undecided
+from harebell.base.errors import FramingError
+from harebell.front.amqp_1_0 import attaching, handshake, settling
+from harebell.front.amqp_1_0.connection_states import ConnectionEvent
+from harebell.front.amqp_1_0.errors import (
+    FRAMING_ERROR,
+    ILLEGAL_STATE,
+    NOT_ALLOWED,
+    RESOURCE_LIMIT_EXCEEDED,
+    ConnectionFault,
+    framing,
+)
+from harebell.front.amqp_1_0.session import Session
+from harebell.front.common.admission import check_channel
+from harebell.front.common.decisions import decide
+from harebell.front.common.event_exchange import channel_created
+from harebell.base.errors import ProtocolError
+from harebell.wire.v1.composites import (
+    Attach,
+    Begin,
+    Close,
+    Detach,
+    Disposition,
+    End,
+    Flow,
+    Open,
+    Transfer,
+)
+from harebell.wire.v1.frames import AMQP, unexpected_type
+from harebell.wire.v1.performatives import decode_performative
+from harebell.wire.v09.states import ConnectionState
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.connection import Connection
+
+
+def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
+    """Serve a frame.
+
+    Raises:
+        ConditionError: it is malformed, or may not come now: the connection is closed.
+    """
+    if kind != AMQP:
+        raise unexpected_type(kind, AMQP)
+    if not body:
+        connection.moves(ConnectionEvent.EMPTY, ConnectionEvent.EMPTY.value)
+        return
+    if connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED) and not _is_close(body):
+        # Everything else was sent before the peer knew of the end.
+        return
+    performative, end = decode_performative(body)
+    payload = body[end:]
+    if payload and not isinstance(performative, Transfer):
+        raise FramingError(f"{performative.NAME} with a payload")
+    if isinstance(performative, Open):
+        if connection.moves(ConnectionEvent.OPEN, "open"):
+            _open(connection, channel, performative)
+    elif isinstance(performative, Close):
+        if connection.moves(ConnectionEvent.CLOSE, "close"):
+            handshake.close(connection, performative)
+    elif connection.moves(ConnectionEvent.SESSION_FRAME, performative.NAME):
+        _take_of_session(connection, channel, performative, payload)
+
+
+_CLOSES = (b"\0\x53\x18", b"\0\x80\0\0\0\0\0\0\0\x18", b"\0\xa3\x0famqp:close:list")
+
+
+def _is_close(body: bytes) -> bool:
+    return body.startswith(_CLOSES)
+
+
+def _open(connection: Connection, channel: int, asked: Open) -> None:
+    if channel != 0:
+        raise framing(f"open on channel {channel}")
+    try:
+        handshake.open_(connection, asked)
+    except Undecided as undecided:
+        # Nothing is done before the check.
+        decide(connection, undecided, partial(_again, connection, asked))
+
+
+def _again(connection: Connection, asked: Open) -> None:
+    """Repeat an open that a decision about a permission was needed for."""
+    try:
+        handshake.open_(connection, asked)
+    except Undecided:
+        raise
+    except Exception as error:
+        connection.caught(error)
+
+
+# --- sessions -----------------------------------------------------------------------------------
+
+
+def _take_of_session(
+    connection: Connection, channel: int, performative: Any, payload: bytes
+) -> None:
+    if isinstance(performative, Begin):
+        _begin(connection, channel, performative)
+        return
+    session = connection.channels.get(channel)
+    if session is None:
+        if isinstance(performative, End) and channel in connection.ending:
+            connection.ending.discard(channel)
+            return
+        check_session(connection, channel, performative.NAME)
+        return
+    try:
+        _HANDLERS[type(performative)](session, performative, payload)
+    except KeyError:
+        raise framing(f"{performative.NAME} is no performative") from None
+    except Undecided as undecided:
+        step = partial(_repeat, session, performative)
+        decide(connection, undecided, step)
+    except Exception as error:
+        session.caught(error)
+
+
+def _repeat(session: Session, performative: Any) -> None:
+    """Repeat a performative that a decision about a permission was needed for."""
+    if session.ended:
+        return
+    session.connection.broker.events.actor = session.user.name
+    try:
+        _HANDLERS[type(performative)](session, performative, b"")
+    except Undecided:
+        raise
+    except Exception as error:
+        session.caught(error)
+
+
+def check_session(connection: Connection, channel: int, shown: str) -> None:
+    """Handle a frame on a channel without a session.
+
+    Raises:
+        ConnectionFault: illegal-state, unless the frame crossed the end of the session.
+    """
+    if channel in connection.ending or connection.state is not ConnectionState.OPEN:
+        return
+    text = f"{shown} on channel {channel}, which has no session"
+    raise ConnectionFault(ILLEGAL_STATE, text)
+
+
+def _begin(connection: Connection, channel: int, asked: Begin) -> None:
+    """begin: make a session, on the same channel in both directions."""
+    highest = connection.channel_max - 1
+    if channel > highest:
+        text = f"channel number ({channel}) exceeds maximum channel number ({highest})"
+        raise ConnectionFault(FRAMING_ERROR, text)
+    if channel in connection.channels or channel in connection.ending:
+        raise ConnectionFault(NOT_ALLOWED, f"begin on channel {channel}, which has a session")
+    if asked.remote_channel is not None:
+        raise ConnectionFault(NOT_ALLOWED, "begin with a remote-channel: the broker begins none")
+    try:
+        check_channel(connection)
+    except ProtocolError as error:
+        raise ConnectionFault(RESOURCE_LIMIT_EXCEEDED, error.text) from None
+    connection.broker.events.actor = connection.user.name
+    session = Session(connection, channel, asked.next_outgoing_id, asked.incoming_window)
+    # A session that begins while memory is short begins with a closed window.
+    connection.registry.publishers.check(connection)
+    connection.channels[channel] = session
+    channel_created(session)
+    state = session.flow_of()
+    connection.send(
+        channel,
+        Begin(
+            remote_channel=channel,
+            next_outgoing_id=state.next_outgoing_id,
+            incoming_window=state.incoming_window,
+            outgoing_window=state.outgoing_window,
+            handle_max=min(handshake.handle_max(), asked.handle_max),
+        ),
+    )
+
+
+def _end(session: Session, asked: End, payload: bytes) -> None:
+    """end: everything of the session is released, then answered."""
+    connection = session.connection
+    if asked.error is not None:
+        connection.log("warning", f"{connection.peer}: the client ends a session: {asked.error}")
+    connection.channels.pop(session.number, None)
+    session.outcomes.close()
+    session.ended = True
+    session.close()
+
+    # After the slices of `close`: when the client reads end, its messages are ready again.
+    def answer() -> bool:
+        if connection.state is ConnectionState.OPEN:
+            connection.send(session.number, End())
+        return True
+
+    connection.perform(answer)
+
+
+# --- links --------------------------------------------------------------------------------------
+
+
+def _attach(session: Session, asked: Attach, payload: bytes) -> None:
+    attaching.attach(session, asked)
+
+
+def _detach(session: Session, asked: Detach, payload: bytes) -> None:
+    """detach: the link ends; what of it is not settled is requeued, closed or not."""
+    handle = asked.handle
+    if handle in session.detached:
+        # The answer to the broker's own.
+        session.detached.discard(handle)
+        return
+    link = session.link_of(handle, "detach")
+    connection = session.connection
+    if asked.error is not None:
+        connection.log("info", f"{connection.peer}: the client detaches a link: {asked.error}")
+    del session.links[handle]
+    session.drop_backlog(handle)
+    # The outcomes of the link leave before its end.
+    session.outcomes.tell()
+    link.end()
+    detach = Detach(handle, asked.closed)
+
+    # After the slices of `end`: when the client reads detach, its messages are ready again.
+    def answer() -> bool:
+        if not session.ended:
+            connection.send(session.number, detach)
+        return True
+
+    connection.perform(answer)
+
+
+def take_flow(session: Session, flow: Flow) -> None:
+    """flow: the windows of the session, and with a handle the state of a link."""
+    link = None
+    try:
+        session.take_windows(flow)
+        session.send_backlog()
+        if flow.handle is not None:
+            link = session.link_of(flow.handle, "flow")
+            if link is not None:
+                link.take_flow(flow)
+        elif flow.echo:
+            session.tell_window()
+    except Exception as error:
+        session.caught(error, link)
+        return
+    if session.starved and session.can_send():
+        session.starved = False
+        session.serve()
+
+
+def _flow(session: Session, flow: Flow, payload: bytes) -> None:
+    take_flow(session, flow)
+
+
+def _disposition(session: Session, asked: Disposition, payload: bytes) -> None:
+    settling.take(session, asked)
+
+
+def take_disposition(
+    session: Session, role: bool, first: int, last: int, settled: bool, outcome: int, state: bytes
+) -> None:
+    """disposition, as the scanner passes it on by field."""
+    settling.take_fields(session, role, first, last, settled, outcome, state)
+
+
+def _transfer(session: Session, asked: Transfer, payload: bytes) -> None:
+    """A transfer that the scanner could not read by field."""
+    session.connection.intake.transfer_of(session, asked, payload)
+
+
+_HANDLERS: dict[type, Any] = {
+    End: _end,
+    Attach: _attach,
+    Detach: _detach,
+    Flow: _flow,
+    Disposition: _disposition,
+    Transfer: _transfer,
+}

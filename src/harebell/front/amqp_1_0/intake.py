@@ -1,0 +1,315 @@
+"""The input of a connection: pass what the scanner has read to sessions and links.
+
+transfer, partial         ->  the link by which the broker receives
+disposition, flow         ->  the session
+frame                     ->  harebell.front.amqp_1_0.dispatch
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.authority import Undecided
+from harebell.base.c_types import Done, Py, i32, i64
+from harebell.base.errors import DecodeError
+from harebell.base.message import Properties
+from harebell.front.amqp_1_0 import dispatch
+from harebell.front.amqp_1_0.errors import (
+    DECODE_ERROR,
+    INVALID_FIELD,
+    NOT_IMPLEMENTED,
+    LinkError,
+)
+from harebell.front.amqp_1_0.partial import PartialDelivery
+from harebell.front.amqp_1_0.receiving import ReceivingLink
+from harebell.front.amqp_1_0.session import Session
+from harebell.front.common.decisions import decide
+from harebell.kernels.performatives import (
+    ABORTED,
+    DRAIN,
+    ECHO,
+    MORE,
+    SETTLED,
+    PerformativeSink,
+)
+from harebell.kernels.sections import parse_properties, split
+from harebell.wire.v1.composites import Flow
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.connection import Connection
+
+_SETTLED: i32 = SETTLED
+_ABORTED: i32 = ABORTED
+_MORE: i32 = MORE
+
+
+class Intake(PerformativeSink):
+    """Passes input from the scanner to the sessions.
+
+    Args:
+        connection: where the input comes from, and where errors end it.
+        sessions: the sessions by channel; the connection changes it.
+    """
+
+    def __init__(self, connection: Connection, sessions: dict[int, Any]) -> None:
+        self._connection: Py[Connection] = connection
+        self._sessions = sessions
+
+    def break_cycle(self) -> None:
+        """Break the reference cycle with the connection."""
+        self._connection = None  # type: ignore[assignment]
+        self._sessions = {}
+
+    def frame(self, channel: int, kind: int, body: bytes) -> Done:
+        """Take a frame that is not passed on by field."""
+        try:
+            dispatch.take(self._connection, channel, kind, body)
+        except Exception as error:
+            self._connection.caught(error)
+        return 0
+
+    # --- transfers ------------------------------------------------------------------------------
+
+    def transfer(
+        self,
+        channel: i32,
+        handle: i64,
+        delivery_id: i64,
+        tag: bytes | None,
+        message_format: i64,
+        flags: i32,
+        properties: Properties,
+        body: bytes,
+    ) -> Done:
+        """Take a transfer with a whole message."""
+        session: Session | None = self._sessions.get(channel)
+        if session is None:
+            self._no_session(channel, "transfer")
+            return 0
+        link: ReceivingLink | None = None
+        try:
+            session.count_incoming()
+            link = self._receiver(session, handle)
+            if link is None:
+                return 0
+            settled: bool = flags & _SETTLED != 0
+            _check_first(delivery_id)
+            link.begin_delivery()
+            link.check_settled(settled)
+            _check_format(message_format)
+            link.take(delivery_id, settled, tag or b"", properties, body)
+        except Undecided as undecided:
+            self._decide(undecided, session, link, delivery_id, flags, tag, properties, body)
+        except Exception as error:
+            session.caught(error, link)
+        return 0
+
+    def partial(
+        self,
+        channel: i32,
+        handle: i64,
+        delivery_id: i64,
+        tag: bytes | None,
+        message_format: i64,
+        flags: i32,
+        state: bytes,
+        payload: bytes,
+    ) -> Done:
+        """Take a transfer with a part of a message, a state, or a malformed message."""
+        session: Session | None = self._sessions.get(channel)
+        if session is None:
+            self._no_session(channel, "transfer")
+            return 0
+        link: Any = None
+        try:
+            session.count_incoming()
+            link = self._receiver(session, handle)
+            if link is not None:
+                self._partial(session, link, delivery_id, tag, message_format, flags, state, payload)
+        except Exception as error:
+            session.caught(error, link)
+        return 0
+
+    def _partial(
+        self,
+        session: Session,
+        link: Any,
+        delivery_id: int,
+        tag: bytes | None,
+        message_format: int,
+        flags: int,
+        state: bytes,
+        payload: bytes,
+    ) -> None:
+        connection = self._connection
+        delivery: PartialDelivery | None = link.partial
+        if delivery is None:
+            _check_first(delivery_id)
+            link.begin_delivery()
+            _check_format(message_format)
+            delivery = PartialDelivery(
+                delivery_id,
+                tag or b"",
+                max(message_format, 0),
+                state,
+                connection.registry.gauge,
+                connection.registry.work,
+            )
+            link.partial = delivery
+            connection.scanner.pending += 1
+        else:
+            delivery.check(delivery_id, tag, message_format)
+        if flags & _ABORTED:
+            # Dropped and settled, without an outcome (AMQP 1.0 2.7.5).
+            link.end()
+            return
+        delivery.settled = delivery.settled or flags & _SETTLED != 0
+        if delivery.size + len(payload) > link.message_max:
+            size = delivery.size + len(payload)
+            raise link.too_large(size)
+        delivery.add(payload)
+        # An unfinished message takes memory: the publisher may have to be stopped.
+        connection.published = True
+        if flags & _MORE:
+            return
+        link.partial = None
+        connection.scanner.pending -= 1
+        octets = delivery.take()
+        # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
+        link.check_settled(delivery.settled)
+        try:
+            raw, body, family = split(octets)
+            properties = parse_properties(raw, family)
+        except DecodeError as error:
+            raise LinkError(DECODE_ERROR, f"failed to parse message: {error.text}") from None
+        link.begin_state(delivery.state)
+        try:
+            link.take(delivery.number, delivery.settled, delivery.tag, properties, body)
+        except Undecided as undecided:
+            flags = _SETTLED if delivery.settled else 0
+            self._decide(
+                undecided, session, link, delivery.number, flags, delivery.tag, properties, body
+            )
+
+    def _receiver(self, session: Session, handle: int) -> Any:
+        """Return the link of a transfer; None if the broker has detached it."""
+        link = session.link_of(handle, "transfer")
+        if link is not None and not isinstance(link, ReceivingLink):
+            raise LinkError(INVALID_FIELD, "a transfer to a link by which the broker sends")
+        return link
+
+    def _decide(
+        self,
+        undecided: Undecided,
+        session: Session,
+        link: Any,
+        delivery_id: int,
+        flags: int,
+        tag: bytes | None,
+        properties: Properties,
+        body: bytes,
+    ) -> None:
+        """Ask for a decision about a permission, and take the delivery again."""
+
+        def again() -> None:
+            if session.ended or session.links.get(link.handle) is not link:
+                return
+            self._connection.broker.events.actor = session.user.name
+            try:
+                link.take(delivery_id, flags & _SETTLED != 0, tag or b"", properties, body)
+            except Undecided:
+                # A second permission is undecided: the connection asks for it too.
+                raise
+            except Exception as error:
+                session.caught(error, link)
+
+        decide(self._connection, undecided, again)
+
+    # --- dispositions and flows -----------------------------------------------------------------
+
+    def disposition(
+        self,
+        channel: i32,
+        role: bool,
+        first: i64,
+        last: i64,
+        settled: bool,
+        outcome: i32,
+        state: bytes,
+    ) -> Done:
+        """Take a disposition."""
+        session: Session | None = self._sessions.get(channel)
+        if session is None:
+            self._no_session(channel, "disposition")
+            return 0
+        try:
+            dispatch.take_disposition(session, role, first, last, settled, outcome, state)
+        except Exception as error:
+            session.caught(error)
+        return 0
+
+    def flow(
+        self,
+        channel: i32,
+        next_incoming_id: i64,
+        incoming_window: i64,
+        next_outgoing_id: i64,
+        outgoing_window: i64,
+        handle: i64,
+        delivery_count: i64,
+        link_credit: i64,
+        available: i64,
+        flags: i32,
+    ) -> Done:
+        """Take a flow without properties."""
+        session: Session | None = self._sessions.get(channel)
+        if session is None:
+            self._no_session(channel, "flow")
+            return 0
+        flow = Flow(
+            next_incoming_id=_given(next_incoming_id),
+            incoming_window=incoming_window,
+            next_outgoing_id=next_outgoing_id,
+            outgoing_window=outgoing_window,
+            handle=_given(handle),
+            delivery_count=_given(delivery_count),
+            link_credit=_given(link_credit),
+            available=_given(available),
+            drain=flags & DRAIN != 0,
+            echo=flags & ECHO != 0,
+        )
+        dispatch.take_flow(session, flow)
+        return 0
+
+    def _no_session(self, channel: int, shown: str) -> None:
+        """Handle a frame on a channel without a session."""
+        try:
+            dispatch.check_session(self._connection, channel, shown)
+        except Exception as error:
+            self._connection.caught(error)
+
+
+def _given(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _check_first(delivery_id: int) -> None:
+    """Refuse a first transfer without a number.
+
+    Raises:
+        LinkError: invalid-field.
+    """
+    if delivery_id < 0:
+        raise LinkError(INVALID_FIELD, "transfer: delivery-id is mandatory in a first transfer")
+
+
+def _check_format(message_format: int) -> None:
+    """Refuse a message that is not one of AMQP.
+
+    Raises:
+        LinkError: not-implemented.
+    """
+    if message_format > 0:
+        text = f"message-format {message_format:#x} is not known: only 0 is"
+        raise LinkError(NOT_IMPLEMENTED, text)

@@ -1,0 +1,374 @@
+"""A link by which the broker receives: a publisher.
+
+    target                      exchange             routing key
+    /queues/Q                   the default one      Q
+    /exchanges/X/K              X                    K
+    /queue, /exchange/X         the default one, X   subject of each message     (`BY_SUBJECT`)
+    null                        from `to` of each message                        (`BY_MESSAGE`)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.c_types import Done, Py, i32, i64, isize
+from harebell.base.message import Message, Properties
+from harebell.front.amqp_1_0.errors import (
+    INVALID_FIELD,
+    MESSAGE_SIZE_EXCEEDED,
+    NOT_ALLOWED,
+    NOT_IMPLEMENTED,
+    RESOURCE_DELETED,
+    RESOURCE_LIMIT_EXCEEDED,
+    TRANSFER_LIMIT_EXCEEDED,
+    AmqpError,
+    LinkError,
+    composite,
+    of_link,
+)
+from harebell.front.amqp_1_0.special import destination_of, intercepted, prepared, trace_publish
+from harebell.front.common.channel_details import details_of
+from harebell.front.limits import LINK_CREDIT
+from harebell.front.operations.publishing_channel import PublishingChannel
+from harebell.model.exchange.kind import Exchange
+from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
+from harebell.wire.v1.composites import Rejected, Released
+
+if TYPE_CHECKING:
+    from harebell.auth.users import User
+    from harebell.front.amqp_1_0.addresses import Address, Addressing
+    from harebell.front.amqp_1_0.connection import Connection
+    from harebell.front.amqp_1_0.partial import PartialDelivery
+    from harebell.front.amqp_1_0.session import Session
+
+FIXED: i32 = 0
+BY_SUBJECT: i32 = 1
+BY_MESSAGE: i32 = 2
+MODE_SETTLED: i32 = 1
+MODE_UNSETTLED: i32 = 0
+_PENDING: i32 = PENDING
+_REJECTED: i32 = REJECTED
+_CREDIT: i32 = LINK_CREDIT
+_RENEW: i32 = LINK_CREDIT // 2
+_NO_DELIVERY: i64 = -1
+RELEASED = Released()
+
+
+class ReceivingLink(PublishingChannel):
+    """A link by which messages arrive. It publishes as a channel of another version does.
+
+    Args:
+        session: the session it is attached to.
+        name: of the link.
+        handle: of both sides.
+        address: what its target names.
+
+    Attributes:
+        connection: of the session.
+        destination: where its messages go: FIXED, BY_SUBJECT or BY_MESSAGE.
+        exchange, key: of a fixed destination.
+        addressing: how addresses in messages are read.
+        mode: snd-settle-mode of the peer: whether deliveries come settled.
+        message_max: largest message, in bytes of its sections.
+        credit: deliveries that the peer may still send.
+        delivery_count: deliveries that it has sent.
+        unconfirmed: those that wait for their outcome.
+        partial: the delivery that has come in part; None without one.
+        owned: the name of the queue that was made for the link; "" for none.
+    """
+
+    def __init__(self, session: Session, name: str, handle: int, address: Address | None) -> None:
+        super().__init__(session.number, session.vhost)
+        # What the link counts is what its session counts.
+        self.counters = session.counters
+        self.details = details_of(session)
+        self.session = session
+        self.connection: Connection = session.connection
+        self.name = name
+        self.handle: i32 = handle
+        self.address = address
+        self.destination: i32 = FIXED
+        self.exchange = ""
+        self.key = ""
+        if address is None:
+            self.destination = BY_MESSAGE
+        elif address.queue:
+            self.key = address.queue
+        else:
+            self.exchange = address.exchange
+            self.key = address.key or ""
+            self.destination = FIXED if address.key is not None else BY_SUBJECT
+        self.addressing: Addressing = session.connection.addressing
+        self.mode: i32 = 2
+        self.message_max: isize = session.connection.message_max
+        self.credit: i32 = 0
+        self.delivery_count: i64 = 0
+        self.unconfirmed: i32 = 0
+        self.partial: Py[PartialDelivery | None] = None
+        self.owned = ""
+        self._current: i64 = _NO_DELIVERY
+        self._asked = False
+
+    @property
+    def user(self) -> User:
+        """The user whose permissions are checked."""
+        return self.session.user
+
+    # --- a delivery -----------------------------------------------------------------------------
+
+    def begin_delivery(self) -> Done:
+        """Count a delivery, of which the first transfer has arrived.
+
+        Raises:
+            LinkError: the peer has no credit.
+        """
+        if self.credit <= 0:
+            raise LinkError(TRANSFER_LIMIT_EXCEEDED, "a delivery without link-credit")
+        self.credit -= 1
+        self.delivery_count += 1
+        if self.credit <= _RENEW and not self._asked:
+            self._asked = True
+            self.session.renewing.append(self)
+        return 0
+
+    def check_settled(self, settled: bool) -> Done:
+        """Refuse a delivery that is settled otherwise than its sender has said.
+
+        Raises:
+            LinkError: invalid-field.
+        """
+        if settled:
+            if self.mode == MODE_UNSETTLED:
+                raise LinkError(INVALID_FIELD, "a settled transfer on a link that settles none")
+        elif self.mode == MODE_SETTLED:
+            raise LinkError(INVALID_FIELD, "an unsettled transfer on a link that settles all")
+        return 0
+
+    def begin_state(self, state: bytes) -> None:
+        """Note the state of the delivery that is taken next, if it has one.
+
+        Raises:
+            LinkError: not-implemented, it is part of a transaction.
+        """
+        if state:
+            raise LinkError(NOT_IMPLEMENTED, "Transactions not supported")
+
+    def take(
+        self, number: i64, settled: bool, tag: bytes, properties: Properties, body: bytes
+    ) -> Done:
+        """Take a whole delivery: publish its message, and note the outcome.
+
+        Args:
+            number: its delivery-id.
+            settled: whether its sender expects no outcome.
+            tag: its delivery-tag.
+            properties: the sections before the body.
+            body: see `harebell.base.message`.
+        """
+        size: isize = len(properties.raw) + len(body)
+        if size > self.message_max:
+            raise self.too_large(size)
+        self._current = _NO_DELIVERY if settled else number
+        if self.destination == FIXED:
+            self.route(
+                self.connection, 0, self.exchange, self.key, properties, body, not settled
+            )
+        else:
+            self._take_addressed(tag, properties, body)
+        return 0
+
+    def _take_addressed(self, tag: bytes, properties: Properties, body: bytes) -> None:
+        """Publish a message that says itself where it goes."""
+        answered = self._current != _NO_DELIVERY
+        try:
+            exchange, key = destination_of(self, properties)
+            self.route(self.connection, 0, exchange, key, properties, body, answered)
+        except Exception as error:
+            found = of_link(error)
+            if self.destination != BY_MESSAGE or not isinstance(found, LinkError):
+                raise
+            # A wrong address of a message is no error of an anonymous link.
+            if not answered:
+                raise LinkError(found.condition, found.text, {"delivery-tag": tag}) from None
+            self.refuse(Rejected(composite(found.condition, found.text, found.info)))
+
+    def refuse(self, outcome: Any) -> None:
+        """Note an outcome of the current delivery other than accepted, if one is expected."""
+        if self._current != _NO_DELIVERY:
+            self.unconfirmed += 1
+            self.session.outcomes.refused(self, self._current, outcome)
+            self.session.enlist()
+
+    def publish(
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties, body: bytes
+    ) -> i32:
+        """Publish a message that is no delivery of the link."""
+        self._current = _NO_DELIVERY
+        connection = self.connection
+        return self.route(connection, flags, exchange_name, routing_key, properties, body, False)
+
+    def routed(
+        self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties
+    ) -> Done:
+        """Publish a routed message, at once or in the transaction."""
+        if self.router.tracer is not None:
+            trace_publish(self, message, properties, queues)
+        self.forward(message, queues, flags)
+        return 0
+
+    def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
+        """Publish a routed message to its queues, and note the outcome; return the result bits."""
+        if not queues:
+            return self._unrouted(message)
+        result: i32 = 0
+        full: Queue | None = None
+        queue: Queue
+        for queue in queues:
+            answer: i32 = queue.publish(message)
+            if answer & _REJECTED:
+                full = queue
+            result |= answer
+        if self._current == _NO_DELIVERY:
+            return result
+        if full is not None:
+            self.refuse(_exceeded(full.name))
+            return result
+        self.unconfirmed += 1
+        self.session.outcomes.accepted(self, self._current, result & _PENDING != 0)
+        return result
+
+    def _unrouted(self, message: Message) -> i32:
+        """Note the outcome of a message without queues: released, and dropped if it is settled."""
+        result: i32 = unrouted(message)
+        if result & _PENDING:
+            # A duplicate: the message that it repeats may not be on disk yet.
+            if self._current != _NO_DELIVERY:
+                self.unconfirmed += 1
+                self.session.outcomes.accepted(self, self._current, True)
+            return result
+        if self._current == _NO_DELIVERY:
+            self.counters.drop_unroutable += 1
+            self.at_exchange.drop_unroutable += 1
+        else:
+            self.counters.return_unroutable += 1
+            self.at_exchange.return_unroutable += 1
+            self.refuse(RELEASED)
+        self._check_target()
+        return result
+
+    def _check_target(self) -> None:
+        """Detach the link if the queue that is its target was deleted.
+
+        Raises:
+            LinkError: resource-deleted.
+        """
+        address = self.address
+        if address is not None and address.queue and address.queue not in self.vhost.queues:
+            if address.queue in self.router.replies:
+                return
+            text = f"queue '{address.queue}' in vhost '{self.vhost.name}' was deleted"
+            raise LinkError(RESOURCE_DELETED, text)
+
+    # --- for `PublishingChannel` ----------------------------------------------------------------
+
+    def intercepted(self, properties: Properties) -> Properties:
+        """Add the configured annotations to a published message."""
+        return intercepted(self.connection, properties)
+
+    def prepared(
+        self, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    ) -> tuple[Message, tuple[Queue, ...]]:
+        """Check and route a message with fields that the broker processes."""
+        return prepared(self, exchange, routing_key, properties, body)
+
+    def internal_exchange(self, text: str) -> Exception:
+        """Make the error for an internal exchange."""
+        return LinkError(NOT_ALLOWED, text)
+
+    def too_large(self, size: int) -> Exception:
+        """Make the error for a message over the limit."""
+        return LinkError(
+            MESSAGE_SIZE_EXCEEDED,
+            f"message size ({size} bytes) > maximum message size ({self.message_max} bytes)",
+        )
+
+    # --- credit ---------------------------------------------------------------------------------
+
+    def confirmed(self, count: int, stored: bool) -> None:
+        """Note that deliveries have their outcome.
+
+        Args:
+            count: how many.
+            stored: whether they are accepted.
+        """
+        self.unconfirmed -= count
+        if stored:
+            self.counters.confirm += count
+            self.at_exchange.confirm += count
+        if self.credit <= _RENEW and not self.session.ended:
+            self.renew()
+
+    def renew(self) -> None:
+        """Give the peer credit, unless too many of its deliveries wait for their outcome."""
+        self._asked = False
+        session = self.session
+        if session.links.get(self.handle) is not self:
+            return
+        if self.credit <= _RENEW and self.unconfirmed < _CREDIT:
+            self.credit = _CREDIT
+            self.tell()
+
+    def tell(self) -> None:
+        """Send the state of the link."""
+        flow = self.session.flow_of(
+            handle=self.handle,
+            delivery_count=self.delivery_count % (1 << 32),
+            link_credit=self.credit,
+        )
+        self.connection.send(self.session.number, flow)
+
+    def take_flow(self, flow: Any) -> None:
+        """Take the state of the link from the peer, which decides about the delivery-count."""
+        from harebell.front.amqp_1_0.session import near
+
+        if flow.delivery_count is not None:
+            count = near(flow.delivery_count, self.delivery_count)
+            # It may pass over credit; deliveries that it counts twice do not exist.
+            self.credit = max(self.credit - max(count - self.delivery_count, 0), 0)
+            self.delivery_count = max(count, self.delivery_count)
+        if flow.echo:
+            self.tell()
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def serve(self) -> Done:
+        """Do nothing: this link has no deliveries."""
+        return 0
+
+    def fail(self, error: AmqpError) -> None:
+        """Detach the link because of an error."""
+        # The outcome is not due any more after a detach; it is what a sender waits for.
+        self.session.outcomes.tell()
+        self.session.detach(self, error)
+        self.end()
+
+    def check_again(self) -> None:
+        """Check the permission again with the next publish."""
+        self._exchange_epoch = -1
+
+    def end(self) -> None:
+        """Drop what has come in part: the link is detached, or its session ends."""
+        if self.partial is not None:
+            self.partial.drop()
+            self.partial = None
+            self.connection.scanner.pending -= 1
+
+    def close(self) -> None:
+        """End the link, as a channel is closed."""
+        self.end()
+
+
+def _exceeded(name: str) -> Rejected:
+    """Return the outcome of a message that a full queue has refused."""
+    text = f"queue '{name}' exceeded maximum length"
+    return Rejected(composite(RESOURCE_LIMIT_EXCEEDED, text, {"queue": name, "reason": "maxlen"}))

@@ -1,0 +1,248 @@
+"""A link by which the broker sends: a consumer of a queue (AMQP 1.0 2.6.7).
+
+    credit          deliveries that the peer still takes      rises and falls with its flows
+    delivery_count  deliveries that were sent                 also what a drain has passed over
+
+A delivery takes one of the credit and one of the window of its session for each of its frames. What
+the broker settles itself (snd-settle-mode settled) has no entry in `Session.unacked`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.authority import Undecided
+from harebell.auth.permissions import READ
+from harebell.base.c_types import C, Done, i32, i64
+from harebell.base.errors import Refusal
+from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
+from harebell.front.amqp_1_0.delivery import transfers_of
+from harebell.front.amqp_1_0.errors import (
+    MESSAGE_SIZE_EXCEEDED,
+    RESOURCE_DELETED,
+    AmqpError,
+    LinkError,
+    SessionError,
+    of_link,
+)
+from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.common.event_exchange import consumer_deleted
+from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.permission import QUEUE, check
+from harebell.front.convert import converted
+from harebell.model.consumer import Consumer
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.stream import StreamQueue
+from harebell.model.resource import rendered
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.session import Session
+    from harebell.wire.v1.composites import Flow
+
+_FAMILY: i32 = FAMILY_1_0
+_SECTIONS: i32 = FAMILY_1_0_SECTIONS
+
+
+class SendingLink(Consumer):
+    """Writes deliveries to its session.
+
+    Args:
+        session: the session it is attached to.
+        queue: the queue that it gets messages from.
+        name: of the link.
+        handle: of both sides.
+        tag: its consumer tag, unique in the session.
+        settles: whether deliveries are settled when they are sent.
+        **options: as for `Consumer`.
+
+    Attributes:
+        credit: deliveries that the peer still takes.
+        delivery_count: deliveries that were sent, or passed over by a drain.
+        drains: whether the peer has asked for what is there now, and waits for the answer.
+        message_max: largest message that the peer takes, in bytes of its sections; 0 for any.
+        owned: the name of the queue that was made for the link; "" for none.
+        ended: whether it gets no more deliveries.
+    """
+
+    def __init__(
+        self,
+        session: Session,
+        queue: Queue,
+        name: str,
+        handle: int,
+        tag: str,
+        *,
+        settles: bool,
+        **options: Any,
+    ) -> None:
+        # A stream keeps its messages: it has nothing that could count as acknowledged.
+        reads = isinstance(queue, StreamQueue)
+        super().__init__(queue, tag, no_ack=settles and not reads, **options)
+        self.session = session
+        self.connection = session.connection
+        self.name = name
+        self.handle: i32 = handle
+        self.settles = settles
+        self.credit: i64 = 0
+        self.delivery_count: i64 = 0
+        self.drains = False
+        self.message_max: i64 = 0
+        self.owned = ""
+        self.ended = False
+
+    # --- deliveries -----------------------------------------------------------------------------
+
+    def ready(self) -> C[bool]:
+        """True if there is credit, a window, and space in the connection's output."""
+        return self.credit > 0 and not self.ended and self.session.can_send()
+
+    def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
+        """Write the transfers of a message, and store the unsettled delivery."""
+        session = self.session
+        if message.family != _FAMILY and message.family != _SECTIONS:
+            message = converted(message, _FAMILY)
+        number: i64 = session.next_tag
+        session.next_tag = number + 1
+        self.credit -= 1
+        self.delivery_count += 1
+        transfers_of(self, number, message, redelivered)
+        if position >= 0:
+            if self.settles:
+                self.queue.settle(position)
+            else:
+                self.unacked += 1
+                session.unacked.deliver(self, position, number)
+        if session.router.tracer is not None:
+            delivered(session, message, self.queue.name, redelivered)
+        return 0
+
+    def again(self) -> i32:
+        """Request another turn for consumers that were not fully served."""
+        return self.session.connection.ask_for_turn()
+
+    def too_large(self, size: int) -> LinkError:
+        """Make the error for a message that the peer does not take."""
+        return LinkError(
+            MESSAGE_SIZE_EXCEEDED,
+            f"message size ({size} bytes) > maximum message size ({self.message_max} bytes)",
+        )
+
+    # --- credit ---------------------------------------------------------------------------------
+
+    def take_flow(self, flow: Flow) -> None:
+        """Take credit from the peer, then send what is there."""
+        if flow.link_credit is not None:
+            # A peer that does not know the count yet means the initial one.
+            count = 0 if flow.delivery_count is None else flow.delivery_count
+            limit = near(count, self.delivery_count) + flow.link_credit
+            self.credit = max(limit - self.delivery_count, 0)
+        self.drains = flow.drain
+        self.serve()
+        if flow.echo and not flow.drain:
+            self.tell(drain=False)
+
+    def serve(self) -> None:
+        """Deliver what is there, and answer a drain when nothing is left."""
+        queue = self.queue
+        if queue.deleted or self.ended:
+            return
+        before = self.delivery_count
+        if self.credit > 0:
+            queue.serve(self)
+        if not self.drains or self.ended:
+            return
+        if self._is_drained(before):
+            self.drains = False
+            self.delivery_count += self.credit
+            self.credit = 0
+            self.tell(drain=True)
+        else:
+            self.again()
+
+    def _is_drained(self, before: int) -> bool:
+        """True if the queue has nothing more for the link now.
+
+        Args:
+            before: what `delivery_count` was before the queue was served.
+        """
+        if self.credit <= 0:
+            return True
+        queue = self.queue
+        if isinstance(queue, StreamQueue):
+            reading = queue.reading_of(self)
+            return reading is None or reading[1] == 0
+        if not queue.ready_count():
+            return True
+        if not self.session.can_send():
+            # The rest is sent when the peer has room again.
+            return False
+        if self.delivery_count != before:
+            # The work of this turn is used up.
+            return False
+        # What is left is not for this link: another consumer is active, or its own messages wait.
+        # A large message is read from the disk first.
+        return not queue.fetch_next(self.again)
+
+    def tell(self, *, drain: bool) -> None:
+        """Send the state of the link."""
+        session = self.session
+        flow = session.flow_of(
+            handle=self.handle,
+            delivery_count=self.delivery_count % SERIALS,
+            link_credit=self.credit % SERIALS,
+            available=min(self._available(), SERIALS - 1),
+            drain=drain,
+        )
+        session.connection.send(session.number, flow)
+
+    def _available(self) -> int:
+        """Return how many messages wait for the link."""
+        queue = self.queue
+        if isinstance(queue, StreamQueue):
+            reading = queue.reading_of(self)
+            return 0 if reading is None else reading[1]
+        return int(queue.ready_count())
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def queue_deleted(self) -> None:
+        """Detach the link: its queue was deleted."""
+        if self.ended:
+            return
+        session = self.session
+        consumer_deleted(session, self)
+        name = rendered("queue", self.queue.name, session.vhost.name)
+        self.ended = True
+        session.consumers.pop(self.tag, None)
+        if not session.ended:
+            session.detach(self, LinkError(RESOURCE_DELETED, f"{name} was deleted"))
+
+    def fail(self, error: AmqpError) -> None:
+        """Detach the link because of an error."""
+        self.session.detach(self, error)
+        self.end()
+
+    def end(self) -> None:
+        """Stop: the consumer is removed, and its deliveries are requeued."""
+        if self.ended:
+            return
+        from harebell.front.amqp_1_0.closing import end_link
+
+        self.ended = True
+        end_link(self)
+
+    def close(self) -> None:
+        """Stop: the session ends, and removes its consumers itself."""
+        self.ended = True
+
+    def check_again(self) -> None:
+        """Detach the link if the user may not read its queue any more."""
+        session = self.session
+        try:
+            check(session, READ, QUEUE, self.queue.name)
+        except Undecided:
+            # The backend is asked when the user does something next.
+            return
+        except Refusal as refusal:
+            error = of_link(refusal)
+            session.fail(error if error is not None else SessionError("", ""))

@@ -1,0 +1,334 @@
+"""A session: its windows, its links, and the deliveries that its peer has not settled.
+
+    window         transfers that may still come     next id    outgoing_id, incoming_id
+    remote_window  transfers that the peer takes     (AMQP 1.0 2.5.6: both count frames)
+
+Numbers are kept as they grow, and travel modulo 2^32. Transfers for which the peer has no window
+wait in `backlog`; everything else goes past them.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.c_types import C, Cpdef, Done, Py, i32, i64, isize
+from harebell.base.counters import Counters
+from harebell.front.amqp_1_0.errors import (
+    ILLEGAL_STATE,
+    INTERNAL_ERROR,
+    UNATTACHED_HANDLE,
+    WINDOW_VIOLATION,
+    AmqpError,
+    ConnectionFault,
+    LinkError,
+    SessionError,
+    composite,
+    of_link,
+)
+from harebell.front.amqp_1_0.outcomes import Outcomes
+from harebell.front.common.channel_details import ChannelDetails
+from harebell.front.common.errors import describe
+from harebell.front.common.unacked import UnackedDeliveries
+from harebell.front.limits import INCOMING_WINDOW, OUTPUT_HIGH_BYTES
+from harebell.model.queue.contract import Queue
+from harebell.model.router import Router
+from harebell.wire.v1.composites import Detach, Disposition, End, Flow, Released
+
+if TYPE_CHECKING:
+    from harebell.auth.users import User
+    from harebell.front.amqp_1_0.connection import Connection
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.vhost import VHost
+
+SERIALS: i64 = 1 << 32
+_HALF: i64 = 1 << 31
+_WINDOW: i32 = INCOMING_WINDOW
+_RENEW: i32 = INCOMING_WINDOW // 2
+_OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
+_MAX_UINT = SERIALS - 1
+
+
+def near(serial: i64, number: i64) -> i64:
+    """Return the number next to another one that a serial stands for (RFC 1982)."""
+    return number + (serial - number + _HALF) % SERIALS - _HALF
+
+
+class Session:
+    """A session.
+
+    Args:
+        connection: the connection it belongs to.
+        number: its channel, for both directions.
+        incoming_id: next-outgoing-id of the peer.
+        remote_window: incoming-window of the peer.
+
+    Attributes:
+        vhost, router: of its connection.
+        counters: of its messages.
+        details: the counters by exchange and by queue.
+        links: the attached links, by the handle of the peer, which is that of the broker, too.
+        detached: the handles of links that the broker has detached, until the peer has.
+        consumers: those of the links that get messages from a queue, by their tags.
+        unacked: deliveries that are not settled, by delivery-id.
+        next_tag: the delivery-id of the next delivery.
+        outcomes: the outcomes of what the peer sends.
+        window: transfers that the peer may still send.
+        remote_window: transfers that it still takes.
+        incoming_id: the id of the peer's next transfer.
+        outgoing_id: the id of the next transfer to it.
+        backlog: the rest of a delivery for which the window was too small: handle and frame.
+        renewing: links that may be due for credit.
+        ended: whether it has ended.
+        transaction, confirms, prefetch, prefetch_global: for listings: 1.0 has links instead.
+    """
+
+    def __init__(
+        self, connection: Connection, number: i32, incoming_id: i64, remote_window: i64
+    ) -> None:
+        assert connection.vhost is not None, "sessions begin on open connections"
+        self.connection = connection
+        self.number = number
+        self.vhost: VHost = connection.vhost
+        self.router: Router = connection.vhost.router
+        self.counters = Counters()
+        self.details: ChannelDetails | None = ChannelDetails()
+        self.links: dict[int, Any] = {}
+        self.detached: Py[set[int]] = set()
+        self.consumers: dict[str, Any] = {}
+        self.unacked = UnackedDeliveries()
+        self.next_tag: i64 = 0
+        self.outcomes = Outcomes(connection, number)
+        self.window: i32 = 0
+        self.remote_window = remote_window
+        self.incoming_id = incoming_id
+        self.outgoing_id: i64 = 0
+        self.backlog: deque[tuple[int, bytes]] = deque()
+        self.renewing: list[Any] = []
+        self.ended = False
+        self._enlisted = False
+        self.transaction: Any = None
+        self.confirms: Any = None
+        self.prefetch = 0
+        self.prefetch_global = 0
+
+    @property
+    def user(self) -> User:
+        """The user whose permissions are checked."""
+        user: User = self.connection.user
+        return user
+
+    # --- the end of a turn ----------------------------------------------------------------------
+
+    def enlist(self) -> Done:
+        """Have outcomes, credit and windows sent at the end of the turn."""
+        if not self._enlisted:
+            self._enlisted = True
+            self.connection.telling.append(self)
+        return 0
+
+    def tell(self) -> None:
+        """Send outcomes, then credit, then the window."""
+        self._enlisted = False
+        if self.ended:
+            return
+        self.outcomes.tell()
+        if self.renewing:
+            links, self.renewing = self.renewing, []
+            for link in links:
+                link.renew()
+        if self.window <= _RENEW and not self.connection.blocked:
+            self.tell_window()
+
+    # --- the windows ----------------------------------------------------------------------------
+
+    def count_incoming(self) -> Done:
+        """Count a transfer of the peer.
+
+        Raises:
+            SessionError: window-violation, it was one too many.
+        """
+        self.incoming_id += 1
+        self.window -= 1
+        if self.window < 0:
+            raise SessionError(WINDOW_VIOLATION, "a transfer beyond the incoming-window")
+        return self.enlist()
+
+    def flow_of(self, **about_link: Any) -> Flow:
+        """Return a flow with the state of the session, and perhaps that of a link.
+
+        While memory is short the peer is told that its window is closed. What it has sent before
+        it knew that is taken, as far as the window was open.
+        """
+        shut = self.connection.blocked
+        if not shut:
+            self.window = _WINDOW
+        return Flow(
+            next_incoming_id=self.incoming_id % SERIALS,
+            incoming_window=0 if shut else self.window,
+            next_outgoing_id=self.outgoing_id % SERIALS,
+            outgoing_window=_MAX_UINT,
+            **about_link,
+        )
+
+    def tell_window(self) -> None:
+        """Send the state of the session."""
+        if not self.ended:
+            self.connection.send(self.number, self.flow_of())
+
+    def take_windows(self, flow: Flow) -> None:
+        """Take over the state of the session from a flow of the peer.
+
+        Raises:
+            SessionError: window-violation, it speaks of transfers that were not sent.
+        """
+        first = 0 if flow.next_incoming_id is None else near(flow.next_incoming_id, self.outgoing_id)
+        if first > self.outgoing_id:
+            text = (
+                f"next-incoming-id ({flow.next_incoming_id}) is ahead of next-outgoing-id "
+                f"({self.outgoing_id % SERIALS})"
+            )
+            raise SessionError(WINDOW_VIOLATION, text)
+        self.remote_window = max(first + flow.incoming_window - self.outgoing_id, 0)
+        self.incoming_id = near(flow.next_outgoing_id, self.incoming_id)
+
+    # --- deliveries -----------------------------------------------------------------------------
+
+    def can_send(self) -> C[bool]:
+        """True if the peer has a window, and the connection's output has space."""
+        if self.ended or self.remote_window <= 0 or self.backlog:
+            # A flow of the peer goes on with it.
+            return False
+        connection = self.connection
+        if connection.congested or connection.out.size >= _OUTPUT_HIGH:
+            connection.starved = True
+            return False
+        return True
+
+    def send_transfer(self, handle: i32, data: bytes) -> Done:
+        """Write a transfer now, or when the peer has a window for it."""
+        if self.remote_window <= 0 or self.backlog:
+            self.backlog.append((handle, data))
+            return 0
+        self.remote_window -= 1
+        self.outgoing_id += 1
+        self.connection.out.raw(data)
+        if not self.connection.dirty:
+            self.connection.touch()
+        return 0
+
+    def send_backlog(self) -> None:
+        """Write waiting transfers as far as the window of the peer reaches."""
+        while self.backlog and self.remote_window > 0:
+            self.remote_window -= 1
+            self.outgoing_id += 1
+            self.connection.out.raw(self.backlog.popleft()[1])
+            self.connection.touch()
+
+    def serve(self) -> Done:
+        """Serve the consumers; one that gets a message goes last the next time."""
+        consumers, out = self.consumers, self.connection.out
+        for tag, consumer in list(consumers.items()):
+            if consumer.queue.deleted:
+                continue
+            before = out.size
+            consumer.serve()
+            if out.size > before and consumers.get(tag) is consumer:
+                consumers[tag] = consumers.pop(tag)
+        return 0
+
+    # --- errors ---------------------------------------------------------------------------------
+
+    def link_of(self, handle: int, what: str) -> Any:
+        """Return the link of a handle; None if the broker has detached it.
+
+        Raises:
+            SessionError: unattached-handle, there is none.
+        """
+        link = self.links.get(handle)
+        if link is None and handle not in self.detached:
+            raise SessionError(UNATTACHED_HANDLE, f"{what} for the handle {handle}, which has no link")
+        return link
+
+    def caught(self, error: Exception, link: Any = None) -> None:
+        """Detach a link, end the session or close the connection because of an error.
+
+        Args:
+            error: what happened.
+            link: the link whose input it was; None for input of the session.
+        """
+        found = of_link(error)
+        if found is None:
+            self.connection.log("error", f"{self.connection.peer}: {describe(error)}")
+            found = SessionError(INTERNAL_ERROR, "internal error")
+        if isinstance(found, ConnectionFault):
+            self.connection.caught(found)
+        elif isinstance(found, LinkError) and link is not None:
+            link.fail(found)
+        else:
+            self.fail(found)
+
+    def fail(self, error: AmqpError) -> None:
+        """End the session because of an error: its input is dropped until the peer's end."""
+        if self.ended:
+            return
+        connection = self.connection
+        connection.log(
+            "error",
+            f"{connection.peer}: session {self.number} ended: {error.condition}: {error.text}",
+        )
+        self.outcomes.close()
+        self.ended = True
+        connection.send(self.number, End(composite(error.condition, error.text, error.info)))
+        connection.ending.add(self.number)
+        if connection.channels.get(self.number) is self:
+            del connection.channels[self.number]
+        self.close()
+
+    def detach(self, link: Any, error: AmqpError) -> None:
+        """Detach a link because of an error: its input is dropped until the peer detaches."""
+        self.links.pop(link.handle, None)
+        self.detached.add(link.handle)
+        self.drop_backlog(link.handle)
+        detach = Detach(link.handle, True, composite(error.condition, error.text, error.info))
+        self.connection.send(self.number, detach)
+
+    def drop_backlog(self, handle: int) -> None:
+        """Drop the waiting transfers of a link."""
+        if self.backlog:
+            self.backlog = deque([each for each in self.backlog if each[0] != handle])
+
+    def queue_lost(self, queue: Queue) -> None:
+        """Note that a queue of a link is gone: its deliveries cannot be settled any more."""
+
+    def overdue(self, entry: Unacked, text: str) -> None:
+        """Take back a delivery that is not settled for too long; the peer is told."""
+        late = self.unacked.take(entry.tag)
+        if late is None:
+            return
+        late.time_out()
+        number = entry.tag % SERIALS
+        self.connection.log("warning", f"{self.connection.peer}: {text}")
+        self.connection.send(
+            self.number, Disposition(False, number, settled=True, state=Released())
+        )
+        if not entry.queue.deleted:
+            entry.queue.drain()
+
+    def cancel_forbidden(self) -> None:
+        """Detach the links whose queues the user may not read any more."""
+        for link in list(self.links.values()):
+            link.check_again()
+
+    # --- end ------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """End: links are removed, deliveries are requeued. `ended` is set already."""
+        from harebell.front.amqp_1_0.closing import close_session
+
+        close_session(self)
+
+
+def errant(text: str) -> SessionError:
+    """Make the error for input that does not fit the state of the session."""
+    return SessionError(ILLEGAL_STATE, text)

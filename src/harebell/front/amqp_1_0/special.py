@@ -1,0 +1,163 @@
+"""Messages with fields that the broker processes, beyond routing.
+
+    header.ttl                       milliseconds after the arrival in which the message expires
+    properties.user-id               must be the publisher's own
+    properties.to, subject           where it goes, on links whose target does not say it
+    annotation x-cc                  further routing keys
+
+Other messages do not use this module.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from harebell.auth.permissions import WRITE
+from harebell.auth.users import IMPERSONATOR
+from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.front.amqp_1_0.addresses import message_to
+from harebell.front.amqp_1_0.errors import (
+    INVALID_FIELD,
+    NOT_FOUND,
+    PRECONDITION_FAILED,
+    UNAUTHORIZED_ACCESS,
+    LinkError,
+)
+from harebell.front.common.interceptors import NODE
+from harebell.front.common.permission import check_topic
+from harebell.kernels.sections import parse_properties
+from harebell.model.firehose import Actor
+from harebell.model.transaction import due_at_commit
+from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections, encode_sections
+from harebell.wire.v1.values import Symbol, Timestamp
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.connection import Connection
+    from harebell.front.amqp_1_0.receiving import ReceivingLink
+    from harebell.model.exchange.kind import Exchange
+    from harebell.model.queue.contract import Queue
+
+COPIES = Symbol("x-cc")
+_LONGEST_MS = 315_360_000_000_000
+"""Ten thousand years: longer times to live mean none."""
+
+
+def destination_of(link: ReceivingLink, properties: Properties) -> tuple[str, str]:
+    """Return the exchange and the routing key of a message that says itself where it goes.
+
+    Raises:
+        LinkError: it does not, or names nothing that exists.
+    """
+    fields = Sections(properties.raw).properties()
+    if link.address is not None:
+        return link.exchange, fields.subject or ""
+    if not fields.to:
+        text = "anonymous terminus requires 'to' address to be set"
+        raise LinkError(PRECONDITION_FAILED, text)
+    try:
+        found = message_to(fields.to, link.addressing)
+    except LinkError as error:
+        raise LinkError(PRECONDITION_FAILED, f"bad 'to' address string: {error.text}") from None
+    if found.either and found.queue not in link.vhost.queues:
+        return found.exchange, found.key if found.key is not None else fields.subject or ""
+    if found.queue:
+        return "", found.queue
+    if found.exchange and found.exchange not in link.vhost.exchanges:
+        text = f"no exchange '{found.exchange}' in vhost '{link.vhost.name}'"
+        raise LinkError(NOT_FOUND, text)
+    return found.exchange, found.key if found.key is not None else fields.subject or ""
+
+
+def prepared(
+    link: ReceivingLink, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+) -> tuple[Message, tuple[Queue, ...]]:
+    """Check a message with such fields, and route it.
+
+    Returns:
+        The message as its queues get it, and the queues.
+
+    Raises:
+        LinkError: a field is invalid or not allowed.
+    """
+    sections = Sections(properties.raw)
+    if PROPERTIES in sections:
+        _check_user_id(link, sections.properties().user_id)
+    keys = _further_keys(sections.message_annotations())
+    if link.topic is not None:
+        for key in (routing_key, *keys):
+            check_topic(link, WRITE, exchange.name, key)
+    message = new_message(exchange.name, routing_key, properties, body)
+    router = link.router
+    if keys:
+        # Routed together, a queue with several of the keys gets one message.
+        copies = [copy_message(message, exchange.name, key) for key in keys]
+        queues = router.route_all(exchange, (message, *copies))
+    else:
+        queues = router.route(exchange, message)
+    ttl = sections.header().ttl if HEADER in sections else None
+    if ttl is not None and ttl <= _LONGEST_MS:
+        if link.transaction is not None:
+            # The message enters its queues at the commit: its time begins then.
+            message.due = due_at_commit(ttl)
+        else:
+            message.due = link.connection.broker.clock.steady + ttl
+    return message, queues
+
+
+def _check_user_id(link: ReceivingLink, user_id: bytes | None) -> None:
+    """Refuse a user-id of another user."""
+    user = link.user
+    if not user_id or user_id == user.name.encode() or IMPERSONATOR in user.tags:
+        return
+    claimed = user_id.decode(errors="replace")
+    text = f"user_id property set to '{claimed}' but authenticated user was '{user.name}'"
+    raise LinkError(UNAUTHORIZED_ACCESS, text)
+
+
+def _further_keys(annotations: dict[Any, Any]) -> list[str]:
+    """Return the routing keys in the annotation x-cc."""
+    value = annotations.get(COPIES)
+    if value is None:
+        return []
+    if not isinstance(value, list) or not all(type(key) is str for key in value):
+        raise LinkError(INVALID_FIELD, f"bad value for 'x-cc' message-annotation: {value!r:.100}")
+    return value
+
+
+def intercepted(connection: Connection, properties: Properties) -> Properties:
+    """Add the configured annotations to a published message."""
+    settings = connection.settings
+    sections = Sections(properties.raw)
+    annotations = dict(sections.message_annotations())
+    if settings.stamp_time is not None and (
+        settings.stamp_time or _RECEIVED not in annotations
+    ):
+        annotations[_RECEIVED] = Timestamp(connection.broker.clock.ms)
+    if settings.stamp_node is not None and (settings.stamp_node or _ROUTED_BY not in annotations):
+        annotations[_ROUTED_BY] = connection.broker.events.node
+    raw = encode_sections(
+        sections.header() if HEADER in sections else None,
+        annotations,
+        sections.properties() if PROPERTIES in sections else None,
+        sections.application_properties(),
+    )
+    return parse_properties(raw, properties.family)
+
+
+_RECEIVED = Symbol("x-opt-rabbitmq-received-time")
+_ROUTED_BY = Symbol(NODE)
+
+
+def trace_publish(
+    link: ReceivingLink, message: Message, properties: Properties, queues: tuple[Queue, ...]
+) -> None:
+    """Send a copy of a published message to the firehose."""
+    firehose = link.router.tracer
+    if firehose is None:
+        return
+    keys = [message.routing_key]
+    if properties.suspect:
+        keys += _further_keys(Sections(properties.raw).message_annotations())
+    connection = link.connection
+    actor = Actor(connection.peer.connection_name, link.number, link.user.name)
+    firehose.published(message, keys, queues, actor)
