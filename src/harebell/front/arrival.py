@@ -3,6 +3,7 @@
 AMQP 0 0 9 1       0-9-1                  the first eight bytes, and what follows them:
 AMQP 1 1 0 9       0-9                    the connection of that version, which gets the
 AMQP 1 1 8 0, ...  0-8                    rest of the bytes
+AMQP 0 1 0 0, ...  1.0
 anything else      the header of the best version that is served, and the end (AMQP 0-9-1 4.2.2)
 """
 
@@ -18,7 +19,7 @@ from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.limits import ARRIVAL_UNITS
-from harebell.front.versions import OPENERS
+from harebell.front.versions import opener_of
 from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff
 
@@ -112,9 +113,9 @@ class Arrival(BaseConnection):
         sniffed = sniff(self._first, self.peer.dialect)
         if sniffed.incomplete:
             return
-        opener = OPENERS.get(sniffed.version)
+        opener = opener_of(sniffed)
         if opener is None:
-            self._refuse()
+            self._refuse(sniffed.answer or HEADER_0_9_1)
             return
         self._first = self._first[HEADER_BYTES:]
         # The successor counts the rest.
@@ -124,15 +125,15 @@ class Arrival(BaseConnection):
         now = self.now
         self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
 
-    def _refuse(self) -> None:
-        """Answer with the header of 0-9-1, and close (AMQP 0-9-1 4.2.2)."""
+    def _refuse(self, answer: bytes) -> None:
+        """Answer with a header that is served, and close (AMQP 0-9-1 4.2.2, 1.0 2.2)."""
         shown = "".join(
             chr(each) if 0x20 <= each < 0x7F else f"\\{each:03o}"
             for each in self._first[:HEADER_BYTES]
         )
         log_ended(self, "error", f'{{bad_header,<<"{shown}">>}}')
         self.remember_failure()
-        self.out.raw(HEADER_0_9_1)
+        self.out.raw(answer)
         self.cut()
 
     def _succeed(self, successor: BaseConnection) -> None:

@@ -175,3 +175,17 @@ COMPLETION_RANGES = 8_192
 """Most intervals in one execution.complete."""
 RECOVERED_XIDS = 28
 """Xids in one reply of a recovery scan: what fits into the smallest frame."""
+
+# --- AMQP 1.0 -------------------------------------------------------------------------------------
+SESSION_NUMBER_MAX = 65_535
+"""Highest channel of a session: its number has two octets."""
+LINKS_PER_SESSION = 256
+"""Most links of one session, as in RabbitMQ."""
+LINK_CREDIT = 1_024
+"""Deliveries that a publisher may send on one link before it gets credit again, and that may wait
+for their outcome: enough for a commit to gather the messages of several milliseconds."""
+INCOMING_WINDOW = 2_048
+"""Transfers that the peer of a session may send before it hears of another window; so many may
+still arrive after memory has become short."""
+IDLE_TIME_OUT_MIN_MS = 1_000
+"""Shortest time in which a peer may want to hear something, as in RabbitMQ."""

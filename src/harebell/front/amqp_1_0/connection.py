@@ -1,8 +1,8 @@
 """A connection of AMQP 1.0.
 
-    SASL layer      NegotiationScanner  ->  harebell.front.amqp_1_0.login
-    frames          PerformativeScanner ->  Intake -> session, link
-    end of a turn   sessions that have something to say: outcomes, credit, windows
+SASL layer      NegotiationScanner  ->  harebell.front.amqp_1_0.login
+frames          PerformativeScanner ->  Intake -> session, link
+end of a turn   sessions that have something to say: outcomes, credit, windows
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from harebell.auth.users import Users
 from harebell.base import limits
 from harebell.base.c_types import Done, Py
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_HEARTBEAT, BY_LOSS
+from harebell.front.amqp_1_0.addresses import Addressing
 from harebell.front.amqp_1_0.connection_states import (
     CONNECTION,
     ConditionFault,
@@ -42,10 +43,10 @@ from harebell.front.common.settings import Settings
 from harebell.front.limits import OUTPUT_STOP_BYTES
 from harebell.model.broker import Broker
 from harebell.wire import VERSION_1_0
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import Close
 from harebell.wire.v1.described_list import DescribedList
 from harebell.wire.v1.frames import EMPTY, MIN_MAX_FRAME_SIZE, encode_frame
-from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
@@ -92,6 +93,7 @@ class Connection(BaseConnection):
 
     Attributes:
         container: the container-id of the peer; "" before its open.
+        addressing: how addresses are read that are not of version 2.
         ending: the channels whose session the broker has ended, until the peer has ended it too.
         telling: sessions with outcomes, credit or windows to send at the end of the turn.
         exchange: the login in progress.
@@ -116,6 +118,7 @@ class Connection(BaseConnection):
         intake = handlers.intake(self, self.channels)
         self.intake: Py[PerformativeIntake] = intake
         self.container = ""
+        self.addressing = Addressing.RABBITMQ
         self.ending: set[int] = set()
         self.telling: list[Any] = []
         self.exchange: Exchange | None = None

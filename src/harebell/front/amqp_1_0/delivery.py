@@ -1,9 +1,9 @@
 """The transfers of a delivery: performative, new header, annotations, and the bare message.
 
-    sections      header      message annotations         properties ... footer
-    published     dropped     kept                        kept, octet for octet
-    by the broker durable, priority, ttl,                 x-exchange, x-routing-key, and where they
-                  first-acquirer, delivery-count          apply x-stream-offset, x-delivery-count
+sections      header      message annotations         properties ... footer
+published     dropped     kept                        kept, octet for octet
+by the broker durable, priority, ttl,                 x-exchange, x-routing-key, and where they
+first-acquirer, delivery-count          apply x-stream-offset, x-delivery-count
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ def transfers_of(link: SendingLink, number: int, message: Message, redelivered: 
         part = payload[at : at + size]
         if at + size >= len(payload):
             performative = last
-        session.send_transfer(
-            link.handle, encode_frame(performative + part, session.number)
-        )
+        session.send_transfer(link.handle, encode_frame(performative + part, session.number))
         at += size
         performative = between
 

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
-from harebell.base.errors import FramingError
+from harebell.base.errors import FramingError, ProtocolError
 from harebell.front.amqp_1_0 import attaching, handshake, settling
 from harebell.front.amqp_1_0.connection_states import ConnectionEvent
 from harebell.front.amqp_1_0.errors import (
@@ -21,7 +21,8 @@ from harebell.front.amqp_1_0.session import Session
 from harebell.front.common.admission import check_channel
 from harebell.front.common.decisions import decide
 from harebell.front.common.event_exchange import channel_created
-from harebell.base.errors import ProtocolError
+from harebell.kernels.performatives import ABORTED, MORE, RESUME, SETTLED
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import (
     Attach,
     Begin,
@@ -33,9 +34,9 @@ from harebell.wire.v1.composites import (
     Open,
     Transfer,
 )
+from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.frames import AMQP, unexpected_type
 from harebell.wire.v1.performatives import decode_performative
-from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
@@ -52,7 +53,7 @@ def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
     if not body:
         connection.moves(ConnectionEvent.EMPTY, ConnectionEvent.EMPTY.value)
         return
-    if connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED) and not _is_close(body):
+    if connection.state in _ENDING and not body.startswith(_CLOSES):
         # Everything else was sent before the peer knew of the end.
         return
     performative, end = decode_performative(body)
@@ -71,9 +72,8 @@ def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
 
 _CLOSES = (b"\0\x53\x18", b"\0\x80\0\0\0\0\0\0\0\x18", b"\0\xa3\x0famqp:close:list")
 
-
-def _is_close(body: bytes) -> bool:
-    return body.startswith(_CLOSES)
+"""How a close begins, whose descriptor has three forms."""
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
 def _open(connection: Connection, channel: int, asked: Open) -> None:
@@ -237,6 +237,7 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
 def take_flow(session: Session, flow: Flow) -> None:
     """flow: the windows of the session, and with a handle the state of a link."""
     link = None
+    shut = session.remote_window <= 0 or bool(session.backlog)
     try:
         session.take_windows(flow)
         session.send_backlog()
@@ -249,8 +250,7 @@ def take_flow(session: Session, flow: Flow) -> None:
     except Exception as error:
         session.caught(error, link)
         return
-    if session.starved and session.can_send():
-        session.starved = False
+    if shut and session.remote_window > 0 and not session.backlog:
         session.serve()
 
 
@@ -271,7 +271,24 @@ def take_disposition(
 
 def _transfer(session: Session, asked: Transfer, payload: bytes) -> None:
     """A transfer that the scanner could not read by field."""
-    session.connection.intake.transfer_of(session, asked, payload)
+    flags = 0
+    for flag, given in (
+        (SETTLED, asked.settled),
+        (MORE, asked.more),
+        (RESUME, asked.resume),
+        (ABORTED, asked.aborted),
+    ):
+        flags |= flag if given else 0
+    session.connection.intake.partial(
+        session.number,
+        asked.handle,
+        -1 if asked.delivery_id is None else asked.delivery_id,
+        asked.delivery_tag,
+        -1 if asked.message_format is None else asked.message_format,
+        flags,
+        b"" if asked.state is None else encode(asked.state),
+        payload,
+    )
 
 
 _HANDLERS: dict[type, Any] = {

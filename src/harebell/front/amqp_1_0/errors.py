@@ -1,7 +1,7 @@
 """The errors of AMQP 1.0: a condition, a description, and what ends because of it.
 
-    LinkError         detach of a link            SessionError      end of a session
-    ConnectionFault   close of the connection     Refusal           of the model: by its kind
+LinkError         detach of a link            SessionError      end of a session
+ConnectionFault   close of the connection     Refusal           of the model: by its kind
 """
 
 from __future__ import annotations

@@ -25,10 +25,10 @@ from harebell.front.common.handing_over import hand_over
 from harebell.front.common.login import note_client
 from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSION
 from harebell.front.limits import IDLE_TIME_OUT_MIN_MS, LINKS_PER_SESSION, SESSION_NUMBER_MAX
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import Close, Open
 from harebell.wire.v1.frames import MIN_MAX_FRAME_SIZE
 from harebell.wire.v1.values import Symbol
-from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
@@ -139,9 +139,7 @@ def _note_idle_time_out(connection: Connection, idle_ms: int | None) -> None:
     """
     settings = connection.settings
     if idle_ms and idle_ms < IDLE_TIME_OUT_MIN_MS:
-        text = (
-            f"idle-time-out ({idle_ms} ms) < minimum idle-time-out ({IDLE_TIME_OUT_MIN_MS} ms)"
-        )
+        text = f"idle-time-out ({idle_ms} ms) < minimum idle-time-out ({IDLE_TIME_OUT_MIN_MS} ms)"
         raise ConnectionFault(NOT_ALLOWED, text)
     if idle_ms:
         # A third: it is looked at about twice a second only.

@@ -7,7 +7,6 @@ frame                     ->  harebell.front.amqp_1_0.dispatch
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
@@ -21,7 +20,7 @@ from harebell.front.amqp_1_0.errors import (
     NOT_IMPLEMENTED,
     LinkError,
 )
-from harebell.front.amqp_1_0.partial import PartialDelivery
+from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.session import Session
 from harebell.front.common.decisions import decide
@@ -122,11 +121,12 @@ class Intake(PerformativeSink):
             self._no_session(channel, "transfer")
             return 0
         link: Any = None
+        about = (delivery_id, tag, message_format, flags, state, payload)
         try:
             session.count_incoming()
             link = self._receiver(session, handle)
             if link is not None:
-                self._partial(session, link, delivery_id, tag, message_format, flags, state, payload)
+                self._partial(session, link, *about)
         except Exception as error:
             session.caught(error, link)
         return 0

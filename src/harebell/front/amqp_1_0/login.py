@@ -25,6 +25,7 @@ from harebell.front.common.login import (
     when_clear,
 )
 from harebell.wire import HEADER_1_0, HEADER_1_0_SASL
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import (
     SaslChallenge,
     SaslInit,
@@ -35,7 +36,6 @@ from harebell.wire.v1.composites import (
 from harebell.wire.v1.frames import SASL, PerformativeScanner, encode_frame
 from harebell.wire.v1.performatives import decode_performative
 from harebell.wire.v1.values import Symbol
-from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange

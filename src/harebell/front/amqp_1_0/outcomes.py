@@ -1,4 +1,4 @@
-"""The outcomes of what a session receives: which deliveries are settled, and when the peer hears it.
+"""The outcomes of what a session receives, and when the peer hears of them.
 
 A delivery that is stored in a durable queue is accepted when its commit is on disk, every other one
 at the end of its turn. Deliveries in a row of one link that wait for the same commit are one run,

@@ -1,10 +1,10 @@
 """A link by which the broker receives: a publisher.
 
-    target                      exchange             routing key
-    /queues/Q                   the default one      Q
-    /exchanges/X/K              X                    K
-    /queue, /exchange/X         the default one, X   subject of each message     (`BY_SUBJECT`)
-    null                        from `to` of each message                        (`BY_MESSAGE`)
+target                      exchange             routing key
+/queues/Q                   the default one      Q
+/exchanges/X/K              X                    K
+/queue, /exchange/X         the default one, X   subject of each message     (`BY_SUBJECT`)
+null                        from `to` of each message                        (`BY_MESSAGE`)
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.front.amqp_1_0.addresses import Address, Addressing
     from harebell.front.amqp_1_0.connection import Connection
-    from harebell.front.amqp_1_0.partial import PartialDelivery
+    from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
     from harebell.front.amqp_1_0.session import Session
 
 FIXED: i32 = 0
@@ -170,9 +170,7 @@ class ReceivingLink(PublishingChannel):
             raise self.too_large(size)
         self._current = _NO_DELIVERY if settled else number
         if self.destination == FIXED:
-            self.route(
-                self.connection, 0, self.exchange, self.key, properties, body, not settled
-            )
+            self.route(self.connection, 0, self.exchange, self.key, properties, body, not settled)
         else:
             self._take_addressed(tag, properties, body)
         return 0
@@ -307,6 +305,10 @@ class ReceivingLink(PublishingChannel):
             self.at_exchange.confirm += count
         if self.credit <= _RENEW and not self.session.ended:
             self.renew()
+
+    def attached(self) -> None:
+        """Give the first credit."""
+        self.renew()
 
     def renew(self) -> None:
         """Give the peer credit, unless too many of its deliveries wait for their outcome."""

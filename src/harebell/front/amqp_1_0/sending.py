@@ -30,6 +30,7 @@ from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.convert import converted
+from harebell.front.limits import REPLIES_UNSENT_BYTES
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.stream import StreamQueue
@@ -119,6 +120,9 @@ class SendingLink(Consumer):
     def again(self) -> i32:
         """Request another turn for consumers that were not fully served."""
         return self.session.connection.ask_for_turn()
+
+    def attached(self) -> None:
+        """Do nothing: the peer gives credit first."""
 
     def too_large(self, size: int) -> LinkError:
         """Make the error for a message that the peer does not take."""
@@ -246,3 +250,16 @@ class SendingLink(Consumer):
         except Refusal as refusal:
             error = of_link(refusal)
             session.fail(error if error is not None else SessionError("", ""))
+
+
+class ReplyLink(SendingLink):
+    """A link for direct replies: what the peer has no credit for is dropped."""
+
+    def ready(self) -> bool:
+        """True if the peer has credit, and the unsent replies are below their limit."""
+        session = self.session
+        if self.ended or self.credit <= 0 or session.remote_window <= 0 or session.backlog:
+            return False
+        # No queue keeps replies, so more output is accepted than for other links.
+        size: int = session.connection.out.size
+        return size < REPLIES_UNSENT_BYTES

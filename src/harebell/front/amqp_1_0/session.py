@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.c_types import C, Cpdef, Done, Py, i32, i64, isize
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.counters import Counters
 from harebell.front.amqp_1_0.errors import (
     ILLEGAL_STATE,
@@ -182,7 +182,8 @@ class Session:
         Raises:
             SessionError: window-violation, it speaks of transfers that were not sent.
         """
-        first = 0 if flow.next_incoming_id is None else near(flow.next_incoming_id, self.outgoing_id)
+        told = flow.next_incoming_id
+        first = 0 if told is None else near(told, self.outgoing_id)
         if first > self.outgoing_id:
             text = (
                 f"next-incoming-id ({flow.next_incoming_id}) is ahead of next-outgoing-id "
@@ -247,7 +248,8 @@ class Session:
         """
         link = self.links.get(handle)
         if link is None and handle not in self.detached:
-            raise SessionError(UNATTACHED_HANDLE, f"{what} for the handle {handle}, which has no link")
+            text = f"{what} for the handle {handle}, which has no link"
+            raise SessionError(UNATTACHED_HANDLE, text)
         return link
 
     def caught(self, error: Exception, link: Any = None) -> None:

@@ -129,9 +129,7 @@ def intercepted(connection: Connection, properties: Properties) -> Properties:
     settings = connection.settings
     sections = Sections(properties.raw)
     annotations = dict(sections.message_annotations())
-    if settings.stamp_time is not None and (
-        settings.stamp_time or _RECEIVED not in annotations
-    ):
+    if settings.stamp_time is not None and (settings.stamp_time or _RECEIVED not in annotations):
         annotations[_RECEIVED] = Timestamp(connection.broker.clock.ms)
     if settings.stamp_node is not None and (settings.stamp_node or _ROUTED_BY not in annotations):
         annotations[_ROUTED_BY] = connection.broker.events.node

@@ -73,7 +73,7 @@ class PartialDelivery:
             LinkError: invalid-field.
         """
         if number not in (-1, self.number):
-            text = f"delivery-id ({number}) of a transfer is not that of its delivery ({self.number})"
+            text = f"delivery-id ({number}) of a transfer is not its delivery's ({self.number})"
             raise LinkError(INVALID_FIELD, text)
         if tag is not None and tag != self.tag:
             text = "delivery-tag of a transfer is not that of its delivery"

@@ -1,0 +1,16 @@
+"""AMQP 1.0: connections, sessions and links."""
+
+from __future__ import annotations
+
+from functools import partial
+
+# The compiled session needs the layout of the connection, so the connection is imported first.
+from harebell.front.amqp_1_0.connection import Connection, Handlers
+from harebell.front.amqp_1_0.handshake import own_open
+from harebell.front.amqp_1_0.intake import Intake
+from harebell.front.amqp_1_0.login import begin, refuse
+
+_HANDLERS = Handlers(begin, refuse, own_open, Intake)
+
+open_connection = partial(Connection, handlers=_HANDLERS)
+"""Makes a connection; `harebell.front.versions` has the arguments."""

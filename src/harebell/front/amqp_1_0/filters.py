@@ -1,0 +1,78 @@
+"""Filters of a source: those that its queue has are in force, and listed in the answer.
+
+    key, or descriptor                  value
+    rabbitmq:stream-offset-spec         where to begin: first, last, next, 1h, an offset, a time
+    rabbitmq:stream-filter              filter values, a string or several
+    rabbitmq:stream-match-unfiltered    whether messages without a filter value come too
+
+A filter that is not known, or not for this kind of queue, is left out of the answer: the client has
+to look (AMQP 1.0 3.5.1). RabbitMQ before 4.3 takes values without a descriptor, too.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from harebell.model.queue.contract import Queue
+from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET
+from harebell.model.queue.stream import StreamQueue
+from harebell.wire.v1.values import Described, Symbol, Timestamp
+
+_OFFSET = "rabbitmq:stream-offset-spec"
+_FILTER = "rabbitmq:stream-filter"
+_UNFILTERED = "rabbitmq:stream-match-unfiltered"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def arguments_of(
+    queue: Queue, filters: dict[Any, Any] | None
+) -> tuple[dict[str, Any], dict[Any, Any]]:
+    """Return the arguments of the consumer of a source, and the filters that are in force.
+
+    Args:
+        queue: of the source.
+        filters: by key; None for none.
+    """
+    arguments: dict[str, Any] = {}
+    in_force: dict[Any, Any] = {}
+    for key, given in (filters or {}).items():
+        value = given.value if type(given) is Described else given
+        name = str(given.descriptor) if type(given) is Described else str(key)
+        argument = _argument(name, value)
+        if argument is None:
+            continue
+        # An offset is harmless for any other kind of queue, and is echoed, as by RabbitMQ.
+        if isinstance(queue, StreamQueue):
+            arguments[argument[0]] = argument[1]
+        elif name != _OFFSET:
+            continue
+        in_force[Symbol(key)] = given
+    return arguments, in_force
+
+
+def _argument(name: str, value: Any) -> tuple[str, Any] | None:
+    """Return the argument of a consumer that a filter means; None if it is not known."""
+    if name == _OFFSET:
+        if type(value) is Timestamp:
+            return OFFSET, _moment(value)
+        if isinstance(value, str):
+            return OFFSET, str(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return OFFSET, int(value)
+    elif name == _FILTER:
+        if isinstance(value, str):
+            return FILTER, str(value)
+        if isinstance(value, list):
+            return FILTER, [str(each) for each in value if isinstance(each, str)]
+    elif name == _UNFILTERED and isinstance(value, bool):
+        return MATCH_UNFILTERED, value
+    return None
+
+
+def _moment(ms: int) -> Any:
+    """Return a time in milliseconds as the model has it; a number if it is too far away."""
+    try:
+        return _EPOCH + timedelta(milliseconds=ms)
+    except OverflowError:
+        return float(ms)

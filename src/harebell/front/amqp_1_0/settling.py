@@ -1,0 +1,212 @@
+"""Dispositions of the peer: what happens to the deliveries of a range (AMQP 1.0 2.7.6 and 3.4).
+
+    accepted                    removed for good
+    rejected                    dead-lettered
+    released                    back in its place, without a failed delivery
+    modified                    as released; with delivery-failed it counts as failed, and with
+                                undeliverable-here it is dead-lettered, as in RabbitMQ
+    settled without an outcome  the default outcome of every source here: released
+
+The work is bounded by what is not settled, however long the range is, and is done in slices.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.slices import Slices, at_once, stepped
+from harebell.front.amqp_1_0.errors import INVALID_FIELD, NOT_IMPLEMENTED, SessionError
+from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
+from harebell.kernels.performatives import ACCEPTED, MODIFIED, REJECTED, RELEASED
+from harebell.wire.v1.composites import (
+    Accepted,
+    Disposition,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    TransactionalState,
+)
+from harebell.wire.v1.performatives import decode_performative
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.session import Session
+    from harebell.front.common.unacked import Unacked
+    from harebell.model.queue.contract import Queue
+
+_STATES: dict[int, Any] = {
+    ACCEPTED: Accepted(),
+    REJECTED: Rejected(),
+    RELEASED: Released(),
+    MODIFIED: Modified(),
+}
+_PER_STEP = REFUSED_AT_ONCE
+
+
+def take(session: Session, asked: Disposition) -> None:
+    """Take a disposition."""
+    last = asked.first if asked.last is None else asked.last
+    settle(session, asked.role, asked.first, last, asked.settled, asked.state)
+
+
+def take_fields(
+    session: Session, role: bool, first: int, last: int, settled: bool, outcome: int, state: bytes
+) -> None:
+    """Take a disposition, as the scanner reads it.
+
+    Args:
+        session: the session of the deliveries.
+        role: whether a receiver speaks.
+        first: the first of the deliveries.
+        last: the last one.
+        settled: whether the peer has forgotten them.
+        outcome: the code of the state; 0 without one.
+        state: the encoded state, if it has fields; else b"".
+    """
+    found: Any = None
+    if state:
+        found = decode_performative(state)[0]
+    elif outcome:
+        found = _STATES.get(outcome)
+        if found is None:
+            raise _unrecognised(f"{outcome:#x}")
+    settle(session, role, first, last, settled, found)
+
+
+def settle(session: Session, role: bool, first: int, last: int, settled: bool, state: Any) -> None:
+    """Give the deliveries of a range their outcome.
+
+    Args:
+        session: the session of the deliveries.
+        role: whether a receiver speaks: of what the broker has sent.
+        first: the first of the deliveries.
+        last: the last one.
+        settled: whether the peer has forgotten them.
+        state: their outcome; None for none.
+
+    Raises:
+        SessionError: invalid-field, there is no such outcome.
+    """
+    if not role:
+        # The peer speaks of what it has sent: here that is settled with its outcome.
+        return
+    if state is None or type(state) is Received:
+        if not settled:
+            # No outcome yet.
+            return
+        state = _STATES[RELEASED]
+    low = near(first, session.next_tag)
+    high = low + (last - first) % SERIALS
+    low, high = max(low, session.unacked.first()), min(high, session.next_tag - 1)
+    if low <= high:
+        _settle(session, low, high, state)
+    if not settled:
+        # The peer keeps the deliveries until it knows that the broker has their outcome.
+        answer = Disposition(
+            role=False,
+            first=first,
+            last=None if last == first else last,
+            settled=True,
+            state=state,
+        )
+        session.connection.send(session.number, answer)
+
+
+def _settle(session: Session, low: int, high: int, state: Any) -> None:
+    if type(state) is Accepted:
+        _perform(session, _accepting(session, low, high), high - low + 1, SETTLED_AT_ONCE)
+        return
+    act = _act_of(state)
+    _perform(session, _acting(session, low, high, act), high - low + 1, _PER_STEP)
+
+
+def _accepting(session: Session, low: int, high: int) -> Slices[None]:
+    """Settle deliveries run by run: their number is not the work."""
+    unacked = session.unacked
+    queues: dict[Queue, None] = {}
+    number = unacked.next_from(low)
+    while number <= high and unacked.count:
+        member = unacked.member(number)
+        if member is None:
+            number = unacked.next_from(number)
+            continue
+        count = unacked.take_run(number, min(high, number + SETTLED_AT_ONCE - 1))
+        session.counters.ack += count
+        member.settle_some(number, count)
+        queues[member.queue] = None
+        number += count
+        yield
+    _drain(queues)
+
+
+def _acting(
+    session: Session, low: int, high: int, act: Callable[[Unacked], object]
+) -> Slices[None]:
+    """Do something with each of some deliveries, then serve their queues."""
+    unacked = session.unacked
+    queues: dict[Queue, None] = {}
+    number = unacked.next_from(low)
+    while number <= high and unacked.count:
+        # Between two slices a delivery may time out, or be settled by the end of its session.
+        entry = unacked.take(number)
+        if entry is not None:
+            act(entry)
+            queues[entry.queue] = None
+            yield
+        number = unacked.next_from(number + 1)
+    _drain(queues)
+
+
+def _drain(queues: dict[Queue, None]) -> None:
+    # Only now: a queue that was served earlier would deliver messages out of order.
+    for queue in queues:
+        if not queue.deleted:
+            queue.drain()
+
+
+def _perform(session: Session, slices: Slices[None], count: int, few: int) -> None:
+    """Do the work at once if it is little, and in slices otherwise."""
+    connection = session.connection
+    if min(count, session.unacked.count) <= few:
+        at_once(slices)
+        return
+    connection.perform(stepped(slices, connection.registry.work, 1, bool))
+
+
+def _act_of(state: Any) -> Callable[[Unacked], object]:
+    """Return what an outcome other than accepted does to a delivery.
+
+    Raises:
+        SessionError: invalid-field, there is no such outcome.
+    """
+    if type(state) is Rejected:
+        return _reject
+    if type(state) is Released:
+        return _release
+    if type(state) is Modified:
+        if state.undeliverable_here:
+            return _reject
+        return _fail if state.delivery_failed else _release
+    if type(state) is TransactionalState:
+        raise SessionError(NOT_IMPLEMENTED, "Transactions not supported")
+    raise _unrecognised(repr(state))
+
+
+def _reject(entry: Unacked) -> None:
+    entry.reject()
+
+
+def _fail(entry: Unacked) -> None:
+    entry.requeue()
+
+
+def _release(entry: Unacked) -> None:
+    if entry.consumer is not None:
+        entry.consumer.released()
+    entry.queue.requeue_uncounted(entry.position, True)
+
+
+def _unrecognised(shown: str) -> SessionError:
+    return SessionError(INVALID_FIELD, f"Unrecognised state: {shown:.100} in DISPOSITION")

@@ -1,0 +1,1 @@
+"""Conformance tests of AMQP 1.0."""
