@@ -7,7 +7,7 @@ from harebell.wire.v1.sections import data_section
 from tests.conformance.v1.raw import Peer1
 
 
-def test_a_message_goes_from_one_link_to_another(peer1: Peer1, queue: str) -> None:
+def test_a_message_goes_from_one_link_to_another(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}")
     number = peer1.transfer(0, b"hello")
     peer1.expect(c.Disposition, role=True, first=number, settled=True, state=c.Accepted())

@@ -179,7 +179,7 @@ def _receive(session: Session, asked: Attach) -> Attach:
         changes = nodes.dynamic_answer(terminus, queue)
         where = Address(queue=queue.name)
     elif terminus.address:
-        where = target(terminus.address, session.connection.addressing)
+        where = target(str(terminus.address), session.connection.addressing)
         where = _writable(session, where, durable=terminus.durable > 0)
     link = ReceivingLink(session, asked.name, asked.handle, where)
     link.owned = owned
@@ -249,7 +249,7 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     else:
         if not terminus.address:
             raise LinkError(INVALID_FIELD, "{bad_address,undefined}")
-        where = source(terminus.address, session.connection.addressing)
+        where = source(str(terminus.address), session.connection.addressing)
         queue = _readable(session, where, durable=terminus.durable > 0)
         if not where.queue or queue.name != where.queue:
             owned = queue.name

@@ -95,7 +95,7 @@ def _take(connection: Connection, body: bytes) -> None:
         raise FramingError(f"{composite.NAME} with a payload")
     if isinstance(composite, SaslInit):
         connection.moves(ConnectionEvent.SASL_INIT, composite.NAME)
-        _begin_exchange(connection, composite.mechanism, composite.initial_response or b"")
+        _begin_exchange(connection, str(composite.mechanism), composite.initial_response or b"")
     elif isinstance(composite, SaslResponse):
         connection.moves(ConnectionEvent.SASL_RESPONSE, composite.NAME)
         _step(connection, composite.response)

@@ -14,16 +14,14 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.c_types import Done, i64
+from harebell.base.c_types import Done, i32, i64
 from harebell.base.ports import Commit
 from harebell.wire.v1.composites import Accepted, Disposition
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
-    from harebell.wire.v1.described_list import DescribedList
 
 _AT_ONCE = 0
-_MASK: i64 = (1 << 32) - 1
 ACCEPTED = Accepted()
 
 
@@ -40,7 +38,7 @@ class Outcomes:
 
     def __init__(self, connection: Connection, number: int) -> None:
         self._connection = connection
-        self._number = number
+        self._number: i32 = number
         self._commit: Commit = connection.commit
         # The newest run: its link, first and last delivery, and the commit that it waits for.
         self._link: Any = None
@@ -72,10 +70,11 @@ class Outcomes:
             self._connection.registry.waiting[self] = None
         return 0
 
-    def refused(self, link: Any, number: i64, outcome: DescribedList) -> None:
-        """Note the outcome of a delivery that no queue has taken."""
+    def refused(self, link: Any, number: i64, outcome: Any) -> Done:
+        """Note the outcome of a delivery that no queue has taken, a composite."""
         self._push()
         self._marks.append((_AT_ONCE, link, number, number, outcome))
+        return 0
 
     def _push(self) -> Done:
         """Put the newest run behind the others."""

@@ -3,8 +3,8 @@
 target                      exchange             routing key
 /queues/Q                   the default one      Q
 /exchanges/X/K              X                    K
-/queue, /exchange/X         the default one, X   subject of each message     (`BY_SUBJECT`)
-null                        from `to` of each message                        (`BY_MESSAGE`)
+/queue, /exchange/X         the default one, X   subject of each message     (by subject)
+null                        from `to` of each message                        (by message)
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
+from harebell.front.amqp_1_0.session import SERIALS, near
 from harebell.front.amqp_1_0.special import destination_of, intercepted, prepared, trace_publish
 from harebell.front.common.channel_details import details_of
 from harebell.front.limits import LINK_CREDIT
@@ -41,11 +42,11 @@ if TYPE_CHECKING:
     from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
     from harebell.front.amqp_1_0.session import Session
 
-FIXED: i32 = 0
-BY_SUBJECT: i32 = 1
-BY_MESSAGE: i32 = 2
-MODE_SETTLED: i32 = 1
-MODE_UNSETTLED: i32 = 0
+_FIXED: i32 = 0
+_BY_SUBJECT: i32 = 1
+_BY_MESSAGE: i32 = 2
+_MODE_SETTLED: i32 = 1
+_MODE_UNSETTLED: i32 = 0
 _PENDING: i32 = PENDING
 _REJECTED: i32 = REJECTED
 _CREDIT: i32 = LINK_CREDIT
@@ -65,7 +66,7 @@ class ReceivingLink(PublishingChannel):
 
     Attributes:
         connection: of the session.
-        destination: where its messages go: FIXED, BY_SUBJECT or BY_MESSAGE.
+        destination: where its messages go: to one place, by subject, or by `to`.
         exchange, key: of a fixed destination.
         addressing: how addresses in messages are read.
         mode: snd-settle-mode of the peer: whether deliveries come settled.
@@ -87,17 +88,17 @@ class ReceivingLink(PublishingChannel):
         self.name = name
         self.handle: i32 = handle
         self.address = address
-        self.destination: i32 = FIXED
+        self.destination: i32 = _FIXED
         self.exchange = ""
         self.key = ""
         if address is None:
-            self.destination = BY_MESSAGE
+            self.destination = _BY_MESSAGE
         elif address.queue:
             self.key = address.queue
         else:
             self.exchange = address.exchange
             self.key = address.key or ""
-            self.destination = FIXED if address.key is not None else BY_SUBJECT
+            self.destination = _FIXED if address.key is not None else _BY_SUBJECT
         self.addressing: Addressing = session.connection.addressing
         self.mode: i32 = 2
         self.message_max: isize = session.connection.message_max
@@ -138,9 +139,9 @@ class ReceivingLink(PublishingChannel):
             LinkError: invalid-field.
         """
         if settled:
-            if self.mode == MODE_UNSETTLED:
+            if self.mode == _MODE_UNSETTLED:
                 raise LinkError(INVALID_FIELD, "a settled transfer on a link that settles none")
-        elif self.mode == MODE_SETTLED:
+        elif self.mode == _MODE_SETTLED:
             raise LinkError(INVALID_FIELD, "an unsettled transfer on a link that settles all")
         return 0
 
@@ -169,7 +170,7 @@ class ReceivingLink(PublishingChannel):
         if size > self.message_max:
             raise self.too_large(size)
         self._current = _NO_DELIVERY if settled else number
-        if self.destination == FIXED:
+        if self.destination == _FIXED:
             self.route(self.connection, 0, self.exchange, self.key, properties, body, not settled)
         else:
             self._take_addressed(tag, properties, body)
@@ -183,7 +184,7 @@ class ReceivingLink(PublishingChannel):
             self.route(self.connection, 0, exchange, key, properties, body, answered)
         except Exception as error:
             found = of_link(error)
-            if self.destination != BY_MESSAGE or not isinstance(found, LinkError):
+            if self.destination != _BY_MESSAGE or not isinstance(found, LinkError):
                 raise
             # A wrong address of a message is no error of an anonymous link.
             if not answered:
@@ -324,15 +325,13 @@ class ReceivingLink(PublishingChannel):
         """Send the state of the link."""
         flow = self.session.flow_of(
             handle=self.handle,
-            delivery_count=self.delivery_count % (1 << 32),
+            delivery_count=self.delivery_count % SERIALS,
             link_credit=self.credit,
         )
         self.connection.send(self.session.number, flow)
 
     def take_flow(self, flow: Any) -> None:
         """Take the state of the link from the peer, which decides about the delivery-count."""
-        from harebell.front.amqp_1_0.session import near
-
         if flow.delivery_count is not None:
             count = near(flow.delivery_count, self.delivery_count)
             # It may pass over credit; deliveries that it counts twice do not exist.

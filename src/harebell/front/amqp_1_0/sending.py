@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
-from harebell.base.c_types import C, Done, i32, i64
+from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
 from harebell.front.amqp_1_0.delivery import transfers_of
@@ -37,11 +37,13 @@ from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.connection import Connection
     from harebell.front.amqp_1_0.session import Session
     from harebell.wire.v1.composites import Flow
 
 _FAMILY: i32 = FAMILY_1_0
 _SECTIONS: i32 = FAMILY_1_0_SECTIONS
+_REPLIES: isize = REPLIES_UNSENT_BYTES
 
 
 class SendingLink(Consumer):
@@ -80,7 +82,7 @@ class SendingLink(Consumer):
         reads = isinstance(queue, StreamQueue)
         super().__init__(queue, tag, no_ack=settles and not reads, **options)
         self.session = session
-        self.connection = session.connection
+        self.connection: Connection = session.connection
         self.name = name
         self.handle: i32 = handle
         self.settles = settles
@@ -255,11 +257,10 @@ class SendingLink(Consumer):
 class ReplyLink(SendingLink):
     """A link for direct replies: what the peer has no credit for is dropped."""
 
-    def ready(self) -> bool:
+    def ready(self) -> C[bool]:
         """True if the peer has credit, and the unsent replies are below their limit."""
         session = self.session
         if self.ended or self.credit <= 0 or session.remote_window <= 0 or session.backlog:
             return False
         # No queue keeps replies, so more output is accepted than for other links.
-        size: int = session.connection.out.size
-        return size < REPLIES_UNSENT_BYTES
+        return session.connection.out.size < _REPLIES

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.c_types import C, Done, Py, i32, i64, isize
+from harebell.base.c_types import C, Done, Py, i32, i64, i64_or_minus_1, isize
 from harebell.base.counters import Counters
 from harebell.front.amqp_1_0.errors import (
     ILLEGAL_STATE,
@@ -41,7 +41,9 @@ if TYPE_CHECKING:
     from harebell.front.common.unacked import Unacked
     from harebell.model.vhost import VHost
 
-SERIALS: i64 = 1 << 32
+SERIALS = 1 << 32
+"""The serial numbers of 1.0 are numbers modulo this."""
+_MASK: i64 = SERIALS - 1
 _HALF: i64 = 1 << 31
 _WINDOW: i32 = INCOMING_WINDOW
 _RENEW: i32 = INCOMING_WINDOW // 2
@@ -49,9 +51,9 @@ _OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
 _MAX_UINT = SERIALS - 1
 
 
-def near(serial: i64, number: i64) -> i64:
+def near(serial: i64, number: i64) -> i64_or_minus_1:
     """Return the number next to another one that a serial stands for (RFC 1982)."""
-    return number + (serial - number + _HALF) % SERIALS - _HALF
+    return number + ((serial - number + _HALF) & _MASK) - _HALF
 
 
 class Session:
@@ -109,8 +111,8 @@ class Session:
         self._enlisted = False
         self.transaction: Any = None
         self.confirms: Any = None
-        self.prefetch = 0
-        self.prefetch_global = 0
+        self.prefetch: i32 = 0
+        self.prefetch_global: i32 = 0
 
     @property
     def user(self) -> User:
