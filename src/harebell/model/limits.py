@@ -201,3 +201,15 @@ STAGE_LEFT_LOW_SECONDS = 30
 AHEAD_MESSAGES = 4_096
 """Ready messages of a queue with consumers from which a publisher may be slowed down for them: more
 than they take in a few turns, and so few that the caches of the processor hold them."""
+RUN_CONSUMERS = 32
+"""Consumers from which a busy queue gives each a run of messages: the sockets of fewer are written
+once for many messages anyway."""
+RUN_MS = 25
+"""Time in which a consumer took as many messages as it gets in a run, in milliseconds: the longest
+that a message waits for those before it in its run."""
+RUN_MESSAGES = 32
+"""Most messages of a run: more would save nothing that counts."""
+RUN_AFTER = 16
+"""Messages of a millisecond that go to one consumer each, before any runs."""
+RUN_LOOK_MS = 100
+"""Time after which the length of runs is measured again, in milliseconds."""

@@ -23,7 +23,7 @@ from harebell.base.ports import Commit
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
-from harebell.model.limits import AHEAD_MESSAGES
+from harebell.model.limits import AHEAD_MESSAGES, RUN_CONSUMERS
 from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.contract import REJECTED as FULL
@@ -31,6 +31,7 @@ from harebell.model.queue.features.alternate_exchange import ALTERNATE, Alternat
 from harebell.model.queue.features.browse import Browsing, ready_messages
 from harebell.model.queue.features.consumers import Consumers, dismiss
 from harebell.model.queue.features.deduplication import QueueDeduplication
+from harebell.model.queue.features.delivery_runs import DeliveryRuns
 from harebell.model.queue.features.expiry import FOR_EVER, Expiry
 from harebell.model.queue.features.failure_counts import FailureCounts
 from harebell.model.queue.features.head_expiry import check_head, expire_heads, kept_until
@@ -65,6 +66,7 @@ _FULL: i32 = FULL
 _PERSISTENT: i32 = PERSISTENT
 _FILE: i32 = FAMILY_FILE
 _AHEAD: i64 = AHEAD_MESSAGES
+_RUN_CONSUMERS: isize = RUN_CONSUMERS
 _MS = 1000
 
 
@@ -99,6 +101,7 @@ class MessageQueue(QueueInternals):
         self.failures = None if commit is None else FailureCounts(order)
         # In a quorum queue a consumer of higher priority takes over from the single active one.
         self.consumers = Consumers(self.single, commit is not None)
+        self._runs: DeliveryRuns | None = None
         self._dispatch = None if self.keyed is None else KeyDispatch(self, self.keyed)
         self._browsing: Browsing | None = None
         self._batch: OpenBatch | None = None
@@ -201,8 +204,14 @@ class MessageQueue(QueueInternals):
             return self._publish_local(message)
         # Behind ready messages it has to wait (AMQP 0-9-1 4.7). With ordering keys `deal` chooses
         # the consumer: another one may hold the key.
-        if order.count == 0 and self.consumers.count and self.keyed is None:
-            consumer: Consumer | None = self.consumers.pick()
+        consumers = self.consumers
+        if order.count == 0 and consumers.count and self.keyed is None:
+            run: i32 = 1
+            if consumers.count >= _RUN_CONSUMERS:
+                if self._runs is None:
+                    self._runs = DeliveryRuns(self.counters)
+                run = self._runs.next(self.clock.steady, consumers.count)
+            consumer: Consumer | None = consumers.pick(run)
             if consumer is not None:
                 if consumer.no_ack:
                     # The delivery settles it, so it is never written, and is confirmed at once.
@@ -356,7 +365,7 @@ class MessageQueue(QueueInternals):
             consumer: Consumer | None = self._credited
             if consumer is None or not consumer.ready():
                 self._credited = None
-                consumer = self.consumers.pick()
+                consumer = self.consumers.pick(1)
             if consumer is None:
                 break
             self._deliver_next(consumer)

@@ -81,6 +81,8 @@ class Consumers:
         self._preempts = preempts
         self._active: Consumer | None = None
         self._ranks: list[Rank] = []
+        # How many messages of its run the next consumer has got.
+        self._of_run: i32 = 0
 
     def __len__(self) -> int:
         return self.count
@@ -173,8 +175,12 @@ class Consumers:
 
     # --- whose turn it is -----------------------------------------------------------------------
 
-    def pick(self) -> C[Consumer | None]:
-        """Return the next ready consumer, and advance the round robin of its rank."""
+    def pick(self, run: i32 = 1) -> C[Consumer | None]:
+        """Return the next ready consumer, and advance the round robin of its rank.
+
+        Args:
+            run: how many times a consumer is picked before the next one.
+        """
         if self._single:
             return self.active()
         rank: Rank
@@ -185,7 +191,12 @@ class Consumers:
                     break
                 if consumer.ready():
                     # Consumers that are not ready keep their turn only until another one is served.
-                    rank.head = consumer.after
+                    self._of_run += 1
+                    if self._of_run < run:
+                        rank.head = consumer
+                    else:
+                        rank.head = consumer.after
+                        self._of_run = 0
                     return consumer
                 consumer = consumer.after
         return None
