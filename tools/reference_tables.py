@@ -23,6 +23,8 @@ from harebell.config.setting import Setting
 from harebell.config.settings import SETTINGS
 from harebell.management.http.routes import routes_of
 from harebell.management.metrics import families
+from harebell.management.metrics.merging import ANSWERED
+from harebell.management.metrics.section import HAREBELL
 from harebell.management.metrics.text import Metric
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -147,6 +149,7 @@ def every_metric() -> dict[str, Described]:
     for family, sections in families.FAMILIES.items():
         for section in sections:
             add(section.prefix, section.metrics, section.labels, family)
+    add(HAREBELL, (ANSWERED,), ("store",))
     return metrics
 
 

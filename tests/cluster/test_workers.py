@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import threading
@@ -21,10 +22,12 @@ from harebell.cluster import stores
 from harebell.management.control.client import ControlError, ask_overview
 from tests.cluster.certificates import make_certificate
 from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
+from tests.interop.prometheus import complaints, fetched
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
 from tests.running import DidNotStart, RunningBroker, asked, command, environment
 from tests.unit.management.http.asking import Api
+from tests.unit.management.metrics.parsing import Parsed, parse
 
 
 @pytest.fixture(scope="module")
@@ -180,6 +183,64 @@ def test_clients_of_tls_reach_both(tmp_path: Path) -> None:
                     channel.publish(b"body" * 50_000, routing_key="secret", delivery_mode=2)
         rows = found.ask("queues.list", vhost="far")
         assert [(row["name"], row["messages"]) for row in rows] == [("secret", 4)]
+
+
+# --- metrics --------------------------------------------------------------------------------------
+
+
+def _metrics(port: int, path: str = "/metrics") -> Parsed:
+    status, _, text = fetched(f"http://127.0.0.1:{port}{path}")
+    assert status == 200
+    assert complaints(text) == []
+    return parse(text)
+
+
+def test_one_port_has_the_metrics_of_both() -> None:
+    port = free_port()
+    with workers(metrics_port=port) as found:
+        publish(found.amqp(), b"here", queue="near")
+        publish(found.amqp("far"), b"there", b"too", queue="distant")
+        # Either process may answer.
+        for _ in range(6):
+            sums = _metrics(port)
+            assert sums.one("rabbitmq_queue_messages_ready", store="1") == 1
+            assert sums.one("rabbitmq_queue_messages_ready", store="2") == 2
+            assert len(sums.values("rabbitmq_identity_info")) == 1
+            assert len(sums.values("rabbitmq_build_info")) == 1
+            assert sums.values("harebell_store_answered") == [1, 1]
+            single = _metrics(port, "/metrics/per-object")
+            for queue, vhost, store in (("near", "/", "1"), ("distant", "far", "2")):
+                labels = {"queue": queue, "vhost": vhost, "store": store}
+                assert single.one("rabbitmq_queue_messages_published_total", **labels) > 0
+            family = _metrics(port, "/metrics/detailed?family=queue_coarse_metrics&vhost=far")
+            name = "rabbitmq_detailed_queue_messages_ready"
+            assert family.values(name) == [2] == family.values(name, store="2")
+            memory = _metrics(port, "/metrics/memory-breakdown")
+            assert all(
+                memory.values("rabbitmq_process_resident_memory_bytes", store=each) for each in "12"
+            )
+
+
+def test_metrics_say_which_worker_is_away() -> None:
+    port = free_port()
+    with workers(metrics_port=port) as found:
+        publish(found.amqp(), b"here")
+        os.kill(found.pid(2), signal.SIGSTOP)
+        # It does not answer, and nobody knows whether it ever will.
+        assert eventually(lambda: _metrics(port).values("harebell_store_answered") == [1, 0])
+        assert _metrics(port).values("rabbitmq_queues", store="2") == []
+        assert _metrics(port).one("rabbitmq_queues", store="1") == 1
+        os.kill(_process_of(2, found.broker.data_dir), signal.SIGKILL)
+        assert eventually(lambda: _metrics(port).values("harebell_store_answered") == [1, 1])
+
+
+def test_a_port_for_metrics_that_is_taken_is_named() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        with pytest.raises(DidNotStart, match=f"metrics_port: 127.0.0.1:{port} is in use already"):
+            RunningBroker("--workers", "2", metrics_port=port)
 
 
 # --- ends -----------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@ from harebell.cluster.lines import LineService
 from harebell.cluster.link import ClusterListener, LinkTls, Service
 from harebell.cluster.local_handover import NAME as CLIENTS_SOCKET
 from harebell.cluster.local_handover import LocalHandover, give
+from harebell.cluster.metrics import SERVICE as METRICS
+from harebell.cluster.metrics import MetricsElsewhere, MetricsService
 from harebell.cluster.postgresql.addresses import reachable
 from harebell.cluster.shared import CLUSTER_SCHEME, Member
 from harebell.cluster.stores import FIRST_STORE
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
     from harebell.front.common.settings import Settings
     from harebell.management.control.dispatcher import Dispatcher
     from harebell.management.http.listening import HttpListener
+    from harebell.management.metrics.merging import Others
     from harebell.model.vhost import VHost
     from harebell.server.logs.published_log import PublishedLog
     from harebell.server.net.elsewhere import Elsewhere
@@ -77,6 +80,7 @@ class Cluster:
 
     Attributes:
         directory: who owns the stores, and where the vhosts are.
+        other_metrics: the metrics of the other workers; None in a cluster with PostgreSQL.
     """
 
     def __init__(
@@ -96,6 +100,7 @@ class Cluster:
         self.directory = ClusterDirectory(member.shared(), member.number, context.log)
         self.directory.changed = self._changed
         self._copy = UsersCopy(context.users, self.directory.write_users)
+        self.other_metrics: Others | None = None
         self._listener: ClusterListener | None = None
         self._ends: list[Callable[[], None]] = [
             self.directory.close,
@@ -160,6 +165,11 @@ class Cluster:
             COMMANDS: self._commands(),
             USAGE: UsageService(broker, app.registry, self._context.users, report),
         }
+        if self._member.socket is not None:
+            # Processes of one data directory, which have one port for the metrics of all.
+            service = MetricsService(report)
+            lines[METRICS] = service
+            self.other_metrics = MetricsElsewhere(self.directory, service)
         if self.directory.number == FIRST_STORE:
             lines[EVENTS] = EventService(broker.events, broker.log, app.flush_soon, report)
         self._ends += [service.close for service in lines.values()]

@@ -52,6 +52,9 @@ CLUSTER_USAGE_PER_TURN = 1_000
 """Connections that are counted in one turn of the event loop, and users in one record."""
 CLUSTER_USAGE_BYTES = 4_194_304
 """Longest record: names have at most 255 bytes, which JSON makes at most six times as long."""
+CLUSTER_METRICS_SECONDS = 4.0
+"""How long a document of metrics waits for the next part of another worker: less than the 10 s that
+Prometheus waits for the whole."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

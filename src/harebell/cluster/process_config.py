@@ -37,15 +37,20 @@ def config_of(config: Config, number: int) -> Config:
     config = replace(config, memory_high_watermark=type(high)(high / config.storage_stores))
     if number == FIRST_STORE:
         return config
-    from harebell.management.metrics.serving import port_of
+    after = number - FIRST_STORE
+    if config.storage:
+        # Some of the processes stand by, and answer for themselves alone.
+        from harebell.management.metrics.serving import port_of
 
-    port, after = port_of(config), number - FIRST_STORE
-    tls_port = config.metrics_tls_port
+        port, tls_port = port_of(config), config.metrics_tls_port
+        config = replace(
+            config,
+            metrics_port=port + after if port else 0,
+            metrics_tls_port=tls_port + after if tls_port else tls_port,
+        )
     return replace(
         config,
         data_dir=data_dir_of(config.data_dir, FIRST_STORE, number),
-        metrics_port=port + after if port else 0,
-        metrics_tls_port=tls_port + after if tls_port else tls_port,
         storage_cluster_port=config.storage_cluster_port and config.storage_cluster_port + after,
         log_dir=config.log_dir and config.log_dir / f"store-{number}",
         log_file=_numbered(config.log_file, number),

@@ -33,6 +33,7 @@ from harebell.cluster.limits import (
 from harebell.cluster.process_config import check_stores
 from harebell.management.http.listening import bound_for
 from harebell.management.http.serving import http_addresses
+from harebell.management.metrics.serving import metrics_addresses
 from harebell.server.background_tasks import BackgroundTasks
 from harebell.server.net.acceptor import bound
 from harebell.server.net.handed_sockets import HandedSockets
@@ -181,6 +182,9 @@ class Supervisor:
                     if given:
                         raise
                     self._report("warning", f"no HTTP API: {error}")
+            # With PostgreSQL the processes of a machine have a port each, as some stand by.
+            for asked, key, _ in [] if config.storage else metrics_addresses(config):
+                listening.append((asked, await bound_for(asked.host, asked.port, key)))
         except StartError:
             HandedSockets(listening).close()
             raise

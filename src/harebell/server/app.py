@@ -355,6 +355,8 @@ class App:
             lambda: self._metrics_source(context.login_attempts),
             self._trouble,
             self._http_connections("metrics"),
+            handed,
+            None if self.cluster is None else self.cluster.other_metrics,
         )
         self.memory.measure()
         self.look_at_alarms()

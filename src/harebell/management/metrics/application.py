@@ -11,7 +11,8 @@ is sent while it is made; between two slices the event loop does other things.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator
+from contextlib import aclosing
 from typing import Any, Protocol
 from urllib.parse import parse_qs
 from weakref import WeakValueDictionary
@@ -19,6 +20,7 @@ from weakref import WeakValueDictionary
 from harebell.base.patterns import PatternRefused, PatternTooSlow, Search, linear_search_for
 from harebell.management.http.routes import with_path
 from harebell.management.limits import METRICS_PART_BYTES, METRICS_SCRAPES
+from harebell.management.metrics.merging import Others, merged
 
 Scope = dict[str, Any]
 Receive = Callable[[], Awaitable[dict[str, Any]]]
@@ -54,10 +56,12 @@ class SharedDocument:
     """Makes one document for all who ask for it while the one before is being made.
 
     Args:
-        begin: begins a document.
+        begin: begins a document, given what waits between two slices.
     """
 
-    def __init__(self, begin: Callable[[], Iterator[bytes]]) -> None:
+    def __init__(
+        self, begin: Callable[[Callable[[], Awaitable[None]]], AsyncGenerator[bytes]]
+    ) -> None:
         self._begin = begin
         self._lock = asyncio.Lock()
         self._next: asyncio.Task[bytes] | None = None
@@ -75,12 +79,8 @@ class SharedDocument:
     async def _make(self, turn: Callable[[], Awaitable[None]]) -> bytes:
         async with self._lock:
             self._next = None
-            pieces = []
-            for piece in self._begin():
-                if piece:
-                    pieces.append(piece)
-                await turn()
-            return b"".join(pieces)
+            async with aclosing(self._begin(turn)) as pieces:
+                return b"".join([piece async for piece in pieces])
 
 
 class BadQuery(Exception):
@@ -94,15 +94,24 @@ class MetricsApplication:
         scraper: writes the documents.
         trouble: returns why the broker cannot serve clients; "" if it can.
         per_object: whether `/metrics` has a sample per object.
+        others: the other workers, whose samples are in each document; None if there are none.
     """
 
     def __init__(
-        self, scraper: Documents, trouble: Callable[[], str], *, per_object: bool = False
+        self,
+        scraper: Documents,
+        trouble: Callable[[], str],
+        *,
+        per_object: bool = False,
+        others: Others | None = None,
     ) -> None:
         self.per_object = per_object
         self._scraper = scraper
         self._trouble = trouble
-        self._sums = SharedDocument(scraper.aggregated)
+        self._others = others
+        self._sums = SharedDocument(
+            lambda turn: self._pieces("/metrics", "", scraper.aggregated(), turn)
+        )
         # Each keeps the samples of a family until its client has read them.
         self._shares: WeakValueDictionary[str, asyncio.Semaphore] = WeakValueDictionary()
         self._documents: dict[str, Callable[[dict[str, list[str]]], Iterator[bytes]]] = {
@@ -140,23 +149,29 @@ class MetricsApplication:
         send: Send,
         begin: Callable[[dict[str, list[str]]], Iterator[bytes]],
     ) -> None:
-        query = parse_qs(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True)
+        query = scope.get("query_string", b"").decode("latin-1")
         try:
-            steps = begin(query)
+            steps = begin(parse_qs(query, keep_blank_values=True))
         except BadQuery as error:
             await _answer(scope, send, 400, "bad_request", str(error))
             return
         address = (scope.get("client") or ("",))[0]
         async with self._shares.setdefault(address, asyncio.Semaphore(METRICS_SCRAPES)):
-            await self._write(scope, send, steps if scope["method"] == "GET" else iter(()))
+            if scope["method"] == "GET":
+                path = with_path(scope)["path"].rstrip("/")
+                async with aclosing(self._pieces(path, query, steps, turn_of(scope))) as pieces:
+                    await self._write(scope, send, pieces)
+            else:
+                await send(_start(200, CONTENT_TYPE))
+                await send(_body(b""))
 
-    async def _write(self, scope: Scope, send: Send, steps: Iterator[bytes]) -> None:
+    async def _write(self, scope: Scope, send: Send, pieces: AsyncIterator[bytes]) -> None:
         """Send a document while it is made, as long as its client is there."""
-        connection, turn = scope["state"]["connection"], turn_of(scope)
+        connection = scope["state"]["connection"]
         await send(_start(200, CONTENT_TYPE))
         waiting: list[bytes] = []
         size = 0
-        for piece in steps:
+        async for piece in pieces:
             if connection.gone:
                 return
             if piece:
@@ -166,8 +181,47 @@ class MetricsApplication:
                 await send(_body(b"".join(waiting), more=True))
                 waiting.clear()
                 size = 0
-            await turn()
         await send(_body(b"".join(waiting)))
+
+    async def _pieces(
+        self, path: str, query: str, steps: Iterator[bytes], turn: Callable[[], Awaitable[None]]
+    ) -> AsyncGenerator[bytes]:
+        """Yield a document, with the samples of the other workers.
+
+        Args:
+            path: of the document.
+            query: its parameters, as in a URL.
+            steps: the document of this process.
+            turn: waits between two slices.
+        """
+        own = _in_turns(steps, turn)
+        if self._others is None:
+            async for piece in own:
+                yield piece
+            return
+        if path == "/metrics" and self.per_object:
+            # The others may not have taken over a change of the configuration yet.
+            path = "/metrics/per-object"
+        documents = await self._others.begin(path, query)
+        try:
+            async for piece in merged(self._others.store, own, documents):
+                yield piece
+        finally:
+            for each in documents:
+                each.close()
+
+    def part(self, path: str, query: str) -> Iterator[bytes] | None:
+        """Return the document of this process for another worker; None if there is no such one.
+
+        Args:
+            path: as in a request.
+            query: as in a request.
+
+        Raises:
+            BadQuery: a parameter is not valid.
+        """
+        begin = self._documents.get(path)
+        return None if begin is None else begin(parse_qs(query, keep_blank_values=True))
 
     def _detailed(self, query: dict[str, list[str]]) -> Iterator[bytes]:
         """Return the chosen families.
@@ -186,6 +240,15 @@ class MetricsApplication:
                 )
                 raise BadQuery(text) from None
         return self._scraper.detailed(query.get("family", ()), query.get("vhost"), named)
+
+
+async def _in_turns(
+    steps: Iterator[bytes], turn: Callable[[], Awaitable[None]]
+) -> AsyncIterator[bytes]:
+    """Yield the slices of a document, some without text, and wait for a turn after each one."""
+    for piece in steps:
+        yield piece
+        await turn()
 
 
 def turn_of(scope: Scope) -> Callable[[], Awaitable[None]]:

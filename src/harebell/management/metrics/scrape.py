@@ -9,7 +9,7 @@ A step returns text, or nothing yet; the caller may do other things between two 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harebell.management.metrics import families
@@ -17,7 +17,15 @@ from harebell.management.metrics.ages import Ages, Heads
 from harebell.management.metrics.counted import Totals
 from harebell.management.metrics.groups import connections, queues, totals
 from harebell.management.metrics.section import HAREBELL, RABBITMQ, Section, Selection
-from harebell.management.metrics.text import NOT_YET, Row, Value, summed, written
+from harebell.management.metrics.text import (
+    NOT_YET,
+    Metric,
+    Row,
+    Value,
+    labelled,
+    summed,
+    written,
+)
 
 if TYPE_CHECKING:
     from harebell.management.metrics.source import Source
@@ -38,13 +46,27 @@ class Scraper:
     Args:
         source: the broker.
         version: the version that clients of RabbitMQ are shown.
+        store: the number that is put into a label `store` of each sample, for one of several
+            workers; 0 for a broker that has no other ones. All documents of workers have the same
+            metrics in the same order, whether they have samples or not.
     """
 
-    def __init__(self, source: Source, version: str) -> None:
+    def __init__(self, source: Source, version: str, store: int = 0) -> None:
         self._source = source
         self._version = version
+        self._store = store
+        self._label = f'store="{store}"' if store else ""
+        self._identity = True
         self._heads: Heads = {}
         self._largest: dict[str, tuple[int, ...]] = {}
+
+    def part(self) -> Scraper:
+        """Return what writes the same without the identity of the broker, for another worker."""
+        part = Scraper(self._source, self._version, self._store)
+        part._identity = False
+        # Counters that never fall do not do so in whichever of both documents.
+        part._largest = self._largest
+        return part
 
     def _selection(
         self,
@@ -67,29 +89,30 @@ class Scraper:
     def aggregated(self) -> Iterator[bytes]:
         """Yield the document with sums."""
         chosen = self._selection(AGGREGATED)
-        yield from _written(families.IDENTITY, chosen)
+        yield from self._identified(chosen)
         yield from _gathered(chosen)
         yield from self._queue_sums(chosen)
         for section in (connections.channels, connections.channel_state):
             sums = summed(section.rows(chosen), len(section.metrics))
-            yield from written(RABBITMQ, section.metrics, sums)
+            yield from self._written(RABBITMQ, section.metrics, sums)
         for metrics, row in totals.sums(chosen):
-            yield from written(RABBITMQ, metrics, [row])
-        yield from _written((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
+            yield from self._written(RABBITMQ, metrics, [row])
+        yield from self._sections((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
 
     def per_object(self) -> Iterator[bytes]:
         """Yield the document with a sample per object."""
         chosen = self._selection(BY_OBJECT)
-        yield from _written(families.IDENTITY, chosen)
+        yield from self._identified(chosen)
         yield from _gathered(chosen)
-        yield from _written(families.PER_OBJECT, chosen)
+        yield from self._sections(families.PER_OBJECT, chosen)
         self._heads = chosen.ages.heads
-        yield from _written((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
+        yield from self._sections((*families.OF_THE_BROKER, *families.OF_THE_NODE), chosen)
 
     def memory(self) -> Iterator[bytes]:
         """Yield the document of memory and disk."""
         chosen = self._selection(MEMORY)
-        yield from _written((*families.IDENTITY, *families.MEMORY_BREAKDOWN), chosen)
+        yield from self._identified(chosen)
+        yield from self._sections(families.MEMORY_BREAKDOWN, chosen)
 
     def detailed(
         self,
@@ -105,7 +128,7 @@ class Scraper:
             named: true for the queues that are written, by name; None for all.
         """
         chosen = self._selection(DETAILED, vhosts, named)
-        yield from _written(families.IDENTITY, chosen)
+        yield from self._identified(chosen)
         sections: dict[Section, None] = {}
         for name in dict.fromkeys(names):
             family = families.FAMILIES.get(name)
@@ -117,9 +140,28 @@ class Scraper:
                 yield f"# unknown family {name!a}\n".encode()
         for section in sections:
             prefix = _MORE.get(section.prefix, section.prefix)
-            yield from written(prefix, section.metrics, section.rows(chosen))
+            yield from self._written(prefix, section.metrics, section.rows(chosen))
         if chosen.ages.heads:
             self._heads = chosen.ages.heads
+
+    def _identified(self, chosen: Selection) -> Iterator[bytes]:
+        """Yield what every document begins with; it has no label, as all workers have it."""
+        for section in families.IDENTITY:
+            rows = section.rows(chosen) if self._identity else ()
+            yield from written(section.prefix, section.metrics, rows, all_heads=not self._identity)
+
+    def _sections(self, sections: Iterable[Section], chosen: Selection) -> Iterator[bytes]:
+        """Yield the text of sections."""
+        for section in sections:
+            yield from self._written(section.prefix, section.metrics, section.rows(chosen))
+
+    def _written(
+        self, prefix: str, metrics: Sequence[Metric], rows: Iterable[Row | None]
+    ) -> Iterator[bytes]:
+        """Yield the text of metrics."""
+        if self._label:
+            rows = labelled(rows, self._label)
+        return written(prefix, metrics, rows, all_heads=bool(self._label))
 
     def _queue_sums(self, chosen: Selection) -> Iterator[bytes]:
         """Yield sums over all queues, and the largest ages; all in one pass."""
@@ -139,13 +181,7 @@ class Scraper:
             # The sum of nothing is 0; an age of no message stays absent.
             if section is not queues.ages:
                 values = tuple([0 if value is None else value for value in values])
-            yield from written(section.prefix, section.metrics, [("", values)])
-
-
-def _written(sections: Iterable[Section], chosen: Selection) -> Iterator[bytes]:
-    """Yield the text of sections."""
-    for section in sections:
-        yield from written(section.prefix, section.metrics, section.rows(chosen))
+            yield from self._written(section.prefix, section.metrics, [("", values)])
 
 
 def _gathered(chosen: Selection) -> Iterator[bytes]:

@@ -26,6 +26,8 @@ from harebell.base.histogram import Histogram
 from harebell.management.limits import METRICS_LINES_PER_SLICE, METRICS_SAMPLES_PER_SLICE
 
 HISTOGRAM = "histogram"
+HEAD = "# TYPE "
+"""What the first piece of a metric begins with, and no other one."""
 
 Value = int | float | Histogram | None
 """The value of a sample; a sample without a value is left out."""
@@ -67,13 +69,31 @@ def labels(**values: str) -> str:
     return "{" + ",".join([f'{name}="{escaped(text)}"' for name, text in values.items()]) + "}"
 
 
-def written(prefix: str, metrics: Sequence[Metric], rows: Iterable[Row | None]) -> Iterator[bytes]:
+def labelled(rows: Iterable[Row | None], label: str) -> Iterator[Row | None]:
+    """Yield rows with one more label, which is the first one.
+
+    Args:
+        rows: the objects; None ends a slice.
+        label: its name and value, as in a text: `store="2"`.
+    """
+    for row in rows:
+        if row is None:
+            yield None
+            continue
+        text, values = row
+        yield f"{{{label},{text[1:]}" if text else f"{{{label}}}", values
+
+
+def written(
+    prefix: str, metrics: Sequence[Metric], rows: Iterable[Row | None], *, all_heads: bool = False
+) -> Iterator[bytes]:
     """Yield the text of some metrics; each step is one slice of work.
 
     Args:
         prefix: put before each name: `rabbitmq_`.
         metrics: the names, types and texts of the families.
         rows: the objects with a value for each metric; None ends a slice.
+        all_heads: whether a metric without samples has its two lines all the same.
     """
     columns: list[list[str]] = [[] for _ in metrics]
     outputs = [
@@ -106,15 +126,16 @@ def written(prefix: str, metrics: Sequence[Metric], rows: Iterable[Row | None]) 
             samples = 0
             yield NOT_YET
     for metric, column in zip(metrics, columns, strict=True):
-        yield from _column(prefix, metric, column)
+        if column or all_heads:
+            yield from _column(prefix, metric, column)
 
 
 def _column(prefix: str, metric: Metric, lines: list[str]) -> Iterator[bytes]:
-    """Yield a metric with its samples; nothing if it has none."""
-    if not lines:
-        return
+    """Yield a metric with its samples; its first two lines begin a piece."""
     name = prefix + metric.name
-    head = f"# TYPE {name} {metric.kind}\n# HELP {name} {metric.help}\n"
+    head = f"{HEAD}{name} {metric.kind}\n# HELP {name} {metric.help}\n"
+    if not lines:
+        yield head.encode("utf-8", "replace")
     for start in range(0, len(lines), METRICS_LINES_PER_SLICE):
         text = "".join(lines[start : start + METRICS_LINES_PER_SLICE])
         yield (head + text).encode("utf-8", "replace")

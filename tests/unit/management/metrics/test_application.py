@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 from urllib.parse import quote
@@ -27,8 +27,9 @@ HOSTILE = ['a"b', "back\\slash", "line\nfeed", "\u202eleft", "a/b%2F..", "ö" * 
 def test_a_document_is_made_once_for_all_who_have_asked_before_it_was_begun() -> None:
     begun = []
 
-    def begin() -> Iterator[bytes]:
+    async def begin(turn: Callable[[], Awaitable[None]]) -> AsyncGenerator[bytes]:
         begun.append(None)
+        await turn()
         yield b"%d" % len(begun)
 
     async def ask() -> list[bytes]:
