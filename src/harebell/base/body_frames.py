@@ -7,6 +7,10 @@ AMQP 0-8, 0-9 and 0-9-1:
 AMQP 0-10, where flags mark the first and the last frame of the segment:
 
     flags | 03 | size(2) | 00 | 01 | channel(2) | 00000000 | bytes ...
+
+AMQP 1.0, where a transfer without delivery-id goes on with the delivery of its link:
+
+    size(4) | 02 | 00 | channel(2) | 00 53 14 C0 0B 06 70 handle(4) 40 40 40 40 more(1) | bytes ...
 """
 
 from __future__ import annotations
@@ -18,6 +22,8 @@ _BODY = b"\x03"
 _END = b"\xce"
 _OVERHEAD = 8
 _SEGMENT_OVERHEAD = 12
+_TRANSFER = b"\x00\x53\x14\xc0\x0b\x06\x70"
+_TRANSFER_OVERHEAD = 24
 _LAST_SEGMENT, _FIRST_FRAME, _LAST_FRAME = 4, 2, 1
 
 
@@ -120,6 +126,43 @@ class SegmentFrames(BodyFrames):
         flags |= _LAST_FRAME if self._at + len(part) == len(self._body) else 0
         size = (len(part) + _SEGMENT_OVERHEAD).to_bytes(2)
         parts += (bytes((flags,)) + _BODY + size + b"\0\1" + self._channel + bytes(4), part)
+
+
+class TransferFrames(BodyFrames):
+    """As `BodyFrames`, for AMQP 1.0, where the body is the rest of a delivery.
+
+    Args:
+        channel: the channel number.
+        handle: of the link.
+        body: the whole body.
+        limit: most bytes of it in one frame.
+    """
+
+    OVERHEAD = _TRANSFER_OVERHEAD
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, channel: int, handle: int, body: bytes | memoryview, limit: int) -> None:
+        super().__init__(channel, body, limit)
+        self._handle = handle.to_bytes(4)
+
+    def _append(self, parts: list[bytes | memoryview], part: memoryview) -> None:
+        more = self._at + len(part) < len(self._body)
+        parts += (transfer_head(self._channel, self._handle, len(part), more), part)
+
+
+def transfer_head(channel: bytes, handle: bytes, size: int, more: bool) -> bytes:
+    """Return what is before the payload in a frame that goes on with a delivery of AMQP 1.0.
+
+    Args:
+        channel: the channel number, in two bytes.
+        handle: of the link, in four bytes.
+        size: bytes of the payload.
+        more: whether it is not the last frame.
+    """
+    last = b"\x40\x40\x40\x40" + (b"\x41" if more else b"\x42")
+    head = (size + _TRANSFER_OVERHEAD).to_bytes(4) + b"\2\0" + channel
+    return head + _TRANSFER + handle + last
 
 
 def encoded(parts: Iterable[bytes | BodyFrames]) -> bytes:

@@ -18,6 +18,9 @@ another form, goes through `PerformativeSink.frame`, whose reader finds and name
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 from harebell.base.errors import DecodeError, FramingError
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
 from harebell.base.message import Properties
@@ -267,17 +270,28 @@ class PerformativeScanner:
         """Pass a performative on; return whether it is one that is passed on by field."""
         if len(body) < 4 or body[0] or body[1] != _SMALL_ULONG:
             return False
+        # Only the reading may fail: what the sink raises is for the caller of `feed`.
         try:
-            fields = _Fields(body, 3)
-            if body[2] == _TRANSFER:
-                return self._transfer(channel, body, fields)
-            if body[2] == _DISPOSITION:
-                return self._disposition(channel, fields)
-            return body[2] == _FLOW and self._flow(channel, fields)
+            call = self._call(channel, body)
         except (_UnreadableError, DecodeError):
             return False
+        if call is None:
+            return False
+        call()
+        return True
 
-    def _transfer(self, channel: int, body: bytes, fields: _Fields) -> bool:
+    def _call(self, channel: int, body: bytes) -> Callable[[], int] | None:
+        """Return the call of the sink for a performative; None if it is none of those by field."""
+        if body[2] == _TRANSFER:
+            return self._transfer(channel, body)
+        if body[2] == _DISPOSITION:
+            return self._disposition(channel, _Fields(body, 3))
+        if body[2] == _FLOW:
+            return self._flow(channel, _Fields(body, 3))
+        return None
+
+    def _transfer(self, channel: int, body: bytes) -> Callable[[], int]:
+        fields = _Fields(body, 3)
         handle = fields.uint(mandatory=True)
         delivery_id = fields.uint()
         tag = fields.binary()
@@ -289,7 +303,7 @@ class PerformativeScanner:
         flags |= MORE if fields.boolean() == 1 else 0
         mode = fields.ubyte()
         if mode > 1:
-            return False
+            raise _UnreadableError
         if mode >= 0:
             flags |= SECOND_GIVEN | (SECOND if mode else 0)
         state = fields.any()
@@ -297,20 +311,17 @@ class PerformativeScanner:
             flags |= flag if fields.boolean() == 1 else 0
         fields.close()
         payload = body[fields.end :]
+        known = (channel, handle, delivery_id, tag, message_format, flags)
         if self.pending == 0 and not state and not flags & _MODIFYING:
             try:
                 raw, content, family = split(payload)
                 properties = self._properties(raw, family)
             except DecodeError:
-                # `partial` tells the sink, which finds and names the fault.
+                # The sink gets it as a part of a message, and names the fault.
                 pass
             else:
-                self._sink.transfer(
-                    channel, handle, delivery_id, tag, message_format, flags, properties, content
-                )
-                return True
-        self._sink.partial(channel, handle, delivery_id, tag, message_format, flags, state, payload)
-        return True
+                return partial(self._sink.transfer, *known, properties, content)
+        return partial(self._sink.partial, *known, state, payload)
 
     def _properties(self, raw: bytes, family: int) -> Properties:
         """Return the properties of the sections; equal ones in a row are one object."""
@@ -319,7 +330,7 @@ class PerformativeScanner:
             self._last_properties = parse_properties(raw, family)
         return self._last_properties
 
-    def _disposition(self, channel: int, fields: _Fields) -> bool:
+    def _disposition(self, channel: int, fields: _Fields) -> Callable[[], int]:
         role = fields.boolean()
         first = fields.uint(mandatory=True)
         last = fields.uint()
@@ -329,46 +340,29 @@ class PerformativeScanner:
         fields.close()
         outcome = 0
         if role < 0:
-            return False
+            raise _UnreadableError
         if state:
             # Another form of descriptor is decoded by the reader of `frame`.
             if state[:2] != b"\0\x53" or len(state) < 4:
-                return False
+                raise _UnreadableError
             outcome = state[2]
             if _is_empty(state[3:]):
                 state = b""
-        self._sink.disposition(
-            channel, role == 1, first, first if last < 0 else last, settled, outcome, state
+        last = first if last < 0 else last
+        return partial(
+            self._sink.disposition, channel, role == 1, first, last, settled, outcome, state
         )
-        return True
 
-    def _flow(self, channel: int, fields: _Fields) -> bool:
-        next_incoming_id = fields.uint()
-        incoming_window = fields.uint(mandatory=True)
-        next_outgoing_id = fields.uint(mandatory=True)
-        outgoing_window = fields.uint(mandatory=True)
-        handle = fields.uint()
-        delivery_count = fields.uint()
-        link_credit = fields.uint()
-        available = fields.uint()
+    def _flow(self, channel: int, fields: _Fields) -> Callable[[], int]:
+        # Incoming window, next outgoing id and outgoing window are mandatory.
+        numbers = [fields.uint(mandatory=1 <= number <= 3) for number in range(8)]
         flags = DRAIN if fields.boolean() == 1 else 0
         flags |= ECHO if fields.boolean() == 1 else 0
+        # Properties are rare: the reader of `frame` decodes them.
         if fields.any():
-            return False
+            raise _UnreadableError
         fields.close()
-        self._sink.flow(
-            channel,
-            next_incoming_id,
-            incoming_window,
-            next_outgoing_id,
-            outgoing_window,
-            handle,
-            delivery_count,
-            link_credit,
-            available,
-            flags,
-        )
-        return True
+        return partial(self._sink.flow, channel, *numbers, flags)
 
 
 class _UnreadableError(Exception):

@@ -372,6 +372,8 @@ def parse_properties(raw: bytes, family: int = FAMILY_1_0) -> Properties:
     at = 0
     while at < len(raw):
         code, value, after = section(raw, at, len(raw))
+        if code >= DATA:
+            raise DecodeError(f"message: {_NAMES[code]} before the body")
         try:
             if code in (HEADER, PROPERTIES):
                 fields = _HEADER_FIELDS if code == HEADER else _PROPERTIES_FIELDS

@@ -140,10 +140,14 @@ class Array(list[Any]):
         self.descriptors = descriptors
 
     def __eq__(self, other: object) -> bool:
+        # A list does not know types: left to it, an array of strings would equal one of symbols.
         if not isinstance(other, Array):
-            return NotImplemented
+            return False
         same = self.code == other.code and self.descriptors == other.descriptors
         return same and list(self) == list(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     __hash__ = None
 

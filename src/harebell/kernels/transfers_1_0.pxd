@@ -1,0 +1,22 @@
+from harebell.base.message cimport Message
+from harebell.kernels.output cimport OutBuffer
+
+cdef class TransferBuffer(OutBuffer):
+    cpdef int performative(self, int channel, bytes body) except -1
+    cpdef Py_ssize_t transfer(self, int channel, unsigned int handle, unsigned int delivery_id,
+                              bytes tag, bint settled, bint first_acquirer,
+                              unsigned int delivery_count, long long ttl, Message message,
+                              Py_ssize_t frame_max, Py_ssize_t window) except -1
+    cpdef int disposition(self, int channel, bint role, unsigned int first, unsigned int last,
+                          bint settled, bytes state) except -1
+    cpdef int flow(self, int channel, long long next_incoming_id, long long incoming_window,
+                   long long next_outgoing_id, long long outgoing_window, long long handle,
+                   long long delivery_count, long long link_credit, long long available,
+                   bint drain, bint echo) except -1
+    cdef int _in_frames(self, int channel, unsigned int handle, const unsigned char* head,
+                        Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
+                        const unsigned char* body, Py_ssize_t n_body, Py_ssize_t frame_max,
+                        bint later) except -1
+    cdef int _spread(self, int channel, unsigned int handle, const unsigned char* head,
+                     Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
+                     Message message, Py_ssize_t frame_max, bint later) except -1
