@@ -354,14 +354,17 @@ class PerformativeScanner:
         )
 
     def _flow(self, channel: int, fields: _Fields) -> Callable[[], int]:
+        next_incoming_id = fields.uint()
         # Incoming window, next outgoing id and outgoing window are mandatory.
-        numbers = [fields.uint(mandatory=1 <= number <= 3) for number in range(8)]
+        session = [fields.uint(mandatory=True) for _ in range(3)]
+        link = [fields.uint() for _ in range(4)]
         flags = DRAIN if fields.boolean() == 1 else 0
         flags |= ECHO if fields.boolean() == 1 else 0
         # Properties are rare: the reader of `frame` decodes them.
         if fields.any():
             raise _UnreadableError
         fields.close()
+        numbers = (next_incoming_id, *session, *link)
         return partial(self._sink.flow, channel, *numbers, flags)
 
 

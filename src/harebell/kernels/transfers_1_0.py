@@ -139,8 +139,8 @@ class TransferBuffer(OutBuffer):
         echo: bool,
     ) -> int:
         """Append a flow; numbers of -1 are left out, which is null."""
-        numbers = (next_incoming_id, incoming_window, next_outgoing_id, outgoing_window)
-        numbers += (handle, delivery_count, link_credit, available)
+        session = (next_incoming_id, incoming_window, next_outgoing_id, outgoing_window)
+        numbers = (*session, handle, delivery_count, link_credit, available)
         fields = b"".join(b"\x40" if number < 0 else _uint(number) for number in numbers)
         fields += (b"\x41" if drain else b"\x42") + (b"\x41" if echo else b"\x42")
         self.performative(channel, b"\x00\x53\x13" + _list(10, fields))
