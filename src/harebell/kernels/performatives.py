@@ -364,8 +364,8 @@ class PerformativeScanner:
         if fields.any():
             raise _UnreadableError
         fields.close()
-        numbers = (next_incoming_id, *session, *link)
-        return partial(self._sink.flow, channel, *numbers, flags)
+        numbers = [next_incoming_id, *session, *link]
+        return lambda: self._sink.flow(channel, *numbers, flags)
 
 
 class _UnreadableError(Exception):
