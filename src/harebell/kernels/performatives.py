@@ -356,16 +356,29 @@ class PerformativeScanner:
     def _flow(self, channel: int, fields: _Fields) -> Callable[[], int]:
         next_incoming_id = fields.uint()
         # Incoming window, next outgoing id and outgoing window are mandatory.
-        session = [fields.uint(mandatory=True) for _ in range(3)]
-        link = [fields.uint() for _ in range(4)]
+        incoming_window = fields.uint(mandatory=True)
+        next_outgoing_id = fields.uint(mandatory=True)
+        outgoing_window = fields.uint(mandatory=True)
+        handle, delivery_count, link_credit, available = (fields.uint() for _ in range(4))
         flags = DRAIN if fields.boolean() == 1 else 0
         flags |= ECHO if fields.boolean() == 1 else 0
         # Properties are rare: the reader of `frame` decodes them.
         if fields.any():
             raise _UnreadableError
         fields.close()
-        numbers = [next_incoming_id, *session, *link]
-        return lambda: self._sink.flow(channel, *numbers, flags)
+        return partial(
+            self._sink.flow,
+            channel,
+            next_incoming_id,
+            incoming_window,
+            next_outgoing_id,
+            outgoing_window,
+            handle,
+            delivery_count,
+            link_credit,
+            available,
+            flags,
+        )
 
 
 class _UnreadableError(Exception):

@@ -60,7 +60,7 @@ class Intake(PerformativeSink):
         self._connection = None  # type: ignore[assignment]
         self._sessions = {}
 
-    def frame(self, channel: int, kind: int, body: bytes) -> Done:
+    def frame(self, channel: i32, kind: i32, body: bytes) -> Done:
         """Take a frame that is not passed on by field."""
         try:
             dispatch.take(self._connection, channel, kind, body)
