@@ -18,6 +18,7 @@ from harebell.wire.v09.methods import BulkRead, BulkSpan
 from tests.fuzz.batches import batch_seeds
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.messages010t import messages010t_seeds
+from tests.fuzz.performatives import performative_seeds
 from tests.fuzz.row_batches import row_seeds
 from tests.fuzz.segments import composite_seeds, segment_seeds
 from tests.fuzz.transfers import reference_seeds, transfer_seeds
@@ -98,6 +99,8 @@ def seeds(target: str) -> list[bytes]:
         return list(connection010t_seeds())
     if target == "row_batches":
         return row_seeds()
+    if target in ("performatives", "values1", "composites1", "messages1"):
+        return performative_seeds(target)
     if target == "composites":
         return composite_seeds()
     if target in ("contents", "staged", "connection08"):

@@ -24,6 +24,7 @@ from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.batches import TARGETS as BATCHES
 from tests.fuzz.contents import TARGETS as CONTENTS
 from tests.fuzz.messages010t import messages010t
+from tests.fuzz.performatives import TARGETS as PERFORMATIVES
 from tests.fuzz.row_batches import row_batches
 from tests.fuzz.segments import composites, connection010, segments
 from tests.fuzz.splits import anyhow, singly
@@ -230,6 +231,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         connection010t,
         *CONTENTS,
         *BATCHES,
+        *PERFORMATIVES,
         row_batches,
         canary,
     )

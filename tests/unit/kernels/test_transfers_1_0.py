@@ -207,7 +207,7 @@ def test_a_tag_of_more_than_32_octets_is_refused(module: Any) -> None:
 @pytest.mark.parametrize(
     "state", [b"", b"\0\x53\x24\x45", b"\0\x53\x77\xb0\0\0\1\x2c" + b"x" * 300]
 )
-def test_a_disposition(module: Any, state: bytes) -> None:
+def test_a_disposition_is_one_frame(module: Any, state: bytes) -> None:
     buffer = module.TransferBuffer()
     buffer.disposition(5, True, 0, 2**32 - 1, True, state)
     buffer.disposition(6, False, 5, 5, False, state)
@@ -219,7 +219,7 @@ def test_a_disposition(module: Any, state: bytes) -> None:
 
 
 @BOTH
-def test_a_flow(module: Any) -> None:
+def test_a_flow_leaves_out_what_is_unknown(module: Any) -> None:
     buffer = module.TransferBuffer()
     buffer.flow(5, 1, 2, 3, 4, 5, 2**32 - 1, 300, 0, True, True)
     buffer.flow(5, -1, 2, 3, 4, -1, -1, -1, -1, False, False)
