@@ -13,6 +13,7 @@ from harebell.base.message import (
     FAMILY_010,
     FAMILY_010T,
     FAMILY_09,
+    FAMILY_1_0,
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
@@ -30,11 +31,13 @@ from harebell.wire.v09.content import (
 )
 from harebell.wire.v09.property_list import FILE, STREAM
 from harebell.wire.v09.transfer import decode_transfer
+from harebell.wire.v1.sections import Sections
 from tests.docs.markdown import ROOT, read, rows
 
 FAMILIES = {
     "Final 0-10": FAMILY_010,
     "Transitional 0-10": FAMILY_010T,
+    "AMQP 1.0": FAMILY_1_0,
     "Files": FAMILY_FILE,
     "Streams": FAMILY_STREAM,
 }
@@ -64,6 +67,24 @@ SAMPLES: dict[str, Any] = {
     "headers.x-amqp-transaction-id": "tx",
     "headers.x-amqp-security-token": b"token",
     "headers.x-amqp-filename": "f.txt",
+    "headers.x-a": "annotation",
+    "headers.list": [1, "two"],
+    "headers.CC": ["k"],
+    "headers.x-death": [
+        {
+            "count": 1,
+            "reason": "expired",
+            "queue": "q",
+            "time": MOMENT,
+            "exchange": "x",
+            "routing-keys": ["k"],
+        }
+    ],
+    "headers.x-amqp-message-id": "m" * 300,
+    "headers.x-amqp-to": "/queues/q",
+    "headers.x-amqp-subject": "s",
+    "headers.x-amqp-group-sequence": 3,
+    "headers.x-amqp-reply-to-group-id": "g",
 }
 COMPANIONS: dict[str, dict[str, Any]] = {"headers.x-amqp-reply-exchange": {"reply-to": "k"}}
 """What has to be there for a row to mean anything."""
@@ -113,12 +134,30 @@ def _of_list(decode: Callable[[bytes], Any]) -> Callable[[Message], dict[str, An
     return lambda message: _flat("", msgspec.structs.asdict(decode(message.raw)))
 
 
+def _of_sections(message: Message) -> dict[str, Any]:
+    sections = Sections(message.raw)
+    parts = {
+        "header": msgspec.structs.asdict(sections.header()),
+        "properties": msgspec.structs.asdict(sections.properties()),
+        "message-annotations": sections.message_annotations(),
+        "application-properties": sections.application_properties(),
+    }
+    # As texts, in which false is there as well.
+    return {
+        f"{part}.{name.replace('_', '-')}": str(value)
+        for part, values in parts.items()
+        for name, value in values.items()
+        if value is not None
+    }
+
+
 SEEN: dict[int, Callable[[Message], dict[str, Any]]] = {
     FAMILY_09: _of_list(decode_properties),
     FAMILY_010: _of_final,
     FAMILY_010T: _of_list(decode_transfer),
     FAMILY_FILE: _of_list(FILE.decode),
     FAMILY_STREAM: _of_list(STREAM.decode),
+    FAMILY_1_0: _of_sections,
 }
 """What a consumer of a family finds, by the names in the document."""
 

@@ -34,6 +34,7 @@ def message_row(editor: Editor, message: Message, encoding: str, truncate: int) 
         encoding: "auto" for a body as text if it is UTF-8, "base64" for base64 always.
         truncate: octets of the body to show.
     """
+    message = editor.basic_of(message)
     payload, as_text = payload_of(message.body, encoding, truncate)
     return {**_about(editor, message, as_text), "payload": payload}
 
@@ -42,6 +43,7 @@ def long_message_row(
     editor: Editor, message: Message, encoding: str, truncate: int
 ) -> Slices[dict[str, Any]]:
     """Return the row as `message_row`; it is a `LongRow` if the payload is long."""
+    message = editor.basic_of(message)
     body = message.body
     shown = memoryview(body)[:truncate]
     if len(shown) <= HTTP_CHUNK_BYTES:

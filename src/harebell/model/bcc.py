@@ -53,7 +53,9 @@ def _of_family(message: Message, family: int) -> Message:
 
 
 def hidden(message: Message) -> Message:
-    """Return a message of class basic that hides its blind keys."""
+    """Return a message that hides its blind keys; the same one if it is not of class basic."""
+    if message.family != FAMILY_09:
+        return message
     return _of_family(message, FAMILY_09_BCC)
 
 

@@ -180,7 +180,7 @@ class DeadLetters:
             keys = [self.routing_key]
             if "CC" in headers:
                 changes["CC"] = None
-        letter = self._editor.forwarded(message, self.exchange, keys[0], changes)
+        letter = self._editor.forwarded(message, self.exchange, keys[0], changes, self._now())
         if blind:
             letter = hidden(letter)
         targets = self._targets(exchange, letter, keys)
@@ -241,7 +241,10 @@ class DeadLetters:
         event["count"] = Long(1)
         event["reason"] = reason
         event["queue"] = self._queue
-        event["time"] = datetime.fromtimestamp(self._clock.ms // _MS, UTC)
+        event["time"] = self._now()
         event["exchange"] = message.exchange
         event["routing-keys"] = keys
         return event
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock.ms // _MS, UTC)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from harebell.base.message import Message, Properties, copy_message
@@ -18,13 +19,21 @@ def _no_property(message: Message, name: str) -> Any:
 
 
 def _as_it_is(
-    message: Message, exchange: str, routing_key: str, headers: Mapping[str, Any]
+    message: Message,
+    exchange: str,
+    routing_key: str,
+    headers: Mapping[str, Any],
+    died: datetime | None = None,
 ) -> Message:
     return copy_message(message, exchange, routing_key)
 
 
 def _same_headers(message: Message, headers: Mapping[str, Any]) -> Message:
     return copy_message(message, message.exchange, message.routing_key)
+
+
+def _same_message(message: Message) -> Message:
+    return message
 
 
 def _no_properties(message: Message) -> dict[str, Any]:
@@ -45,17 +54,22 @@ class Editor:
         headers_of: decodes the headers.
         expiration_of: return the property `expiration`, or None.
         forwarded: return a copy without expiration, with another exchange and routing key, and with
-            some headers set, or removed if the value is None. If None, copies keep their headers.
+            some headers set, or removed if the value is None. The last argument is the time of the
+            last event in the history that the headers have, or None.
         property_of: return a property by its name (`message_id`), or None.
         properties_of: return all properties of a message by name, for headers of another message.
         with_headers: return a copy with some headers set, or removed if the value is None.
+        basic_of: return a message with properties and body as class basic has them.
         composed: make a message of exchange, routing key, body and properties by name.
     """
 
     headers_of: Callable[[Message], Mapping[str, Any]]
     expiration_of: Callable[[Message], str | None] = _no_expiration
-    forwarded: Callable[[Message, str, str, Mapping[str, Any]], Message] = _as_it_is
+    forwarded: Callable[[Message, str, str, Mapping[str, Any], datetime | None], Message] = (
+        _as_it_is
+    )
     property_of: Callable[[Message, str], Any] = _no_property
     properties_of: Callable[[Message], dict[str, Any]] = _no_properties
     composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties
     with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers
+    basic_of: Callable[[Message], Message] = _same_message

@@ -116,6 +116,7 @@ class Firehose:
             # All properties are decoded below: not for every message of a vhost without a reader.
             return
         key = _cut(key)
+        message = self._editor.basic_of(message)
         properties = self._editor.properties_of(message)
         headers: dict[str, Any] = {
             "exchange_name": message.exchange,

@@ -35,7 +35,14 @@ from typing import Any, NamedTuple, Protocol
 
 from harebell.base.errors import ErrorKind, HarebellError, Refusal
 from harebell.base.failures import described
-from harebell.base.message import FAMILY_FILE, PERSISTENT, Message, Properties, copy_message
+from harebell.base.message import (
+    FAMILY_FILE,
+    FAMILY_STREAM,
+    PERSISTENT,
+    Message,
+    Properties,
+    copy_message,
+)
 from harebell.base.ports import JOB_LOG, Log, Store
 from harebell.base.share import FairCache, Shares
 from harebell.base.timers import Timers
@@ -722,7 +729,7 @@ class _Run:
         message.origin = 0
         message.deliveries = 0
         message.due = 0
-        if message.family < FAMILY_FILE:
+        if message.family not in (FAMILY_FILE, FAMILY_STREAM):
             lifetime = lifetime_ms(self._jobs.editor.expiration_of(message))
             if lifetime is not None:
                 message.due = self._jobs.clock.steady + lifetime

@@ -482,8 +482,10 @@ def _dump(survey: Survey, holding: Holding) -> None:
     from harebell.base.message import Properties
     from harebell.cli.show import as_json
     from harebell.client.message import Delivered
+    from harebell.front.convert import basic_of
 
-    for position, message, seen in survey.messages(holding):
+    for position, stored, seen in survey.messages(holding):
+        message = basic_of(stored)
         properties = Properties(message.raw)
         shown = as_json(
             Delivered(message.body, message.exchange, message.routing_key, properties, 0, seen)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.message import Message, Properties
+from harebell.base.message import Message, Properties, new_message
+from harebell.front.convert.editor import headers_of
 from harebell.model.firehose import Actor, further_keys
-from harebell.wire.v09.content import decode_properties
 
 if TYPE_CHECKING:
     from harebell.front.common.channel_like import ChannelLike
@@ -38,7 +38,7 @@ def published_by(
     keys = [message.routing_key]
     # CC and BCC are routing keys, too, and the message has lost its BCC already.
     if properties.has_headers:
-        keys += further_keys(decode_properties(properties.raw).headers or {})
+        keys += further_keys(headers_of(new_message("", "", properties, b"")))
     firehose = router.tracer
     if firehose is not None:
         firehose.published(message, keys, queues, publisher)

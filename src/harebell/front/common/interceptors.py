@@ -4,6 +4,9 @@
                     set_header_routing_node  header x-routed-by: the name of the broker
     as it goes out: timestamp                header x-opt-rabbitmq-sent-time
 
+In 1.0 they are annotations, and the first is x-opt-rabbitmq-received-time: the properties belong to
+the publisher.
+
 A publisher's own value is replaced only if overwriting is configured (RabbitMQ's
 `message_interceptors`). Without interceptors none of this is called.
 """
@@ -12,9 +15,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.base.message import FAMILY_09, Message, Properties, new_message
+from harebell.base.message import Message, Properties, new_message
 from harebell.base.values import Long
-from harebell.front.convert.dispatch import converted
+from harebell.front.convert.dispatch import FAMILIES_1_0
+from harebell.front.convert.editor import headers_of, with_headers
 from harebell.wire.v09.content import (
     decode_properties,
     parse_properties,
@@ -28,6 +32,7 @@ if TYPE_CHECKING:
 TIMESTAMP = "timestamp_in_ms"
 NODE = "x-routed-by"
 SENT = "x-opt-rabbitmq-sent-time"
+RECEIVED = "x-opt-rabbitmq-received-time"
 _MS = 1000
 
 
@@ -45,6 +50,8 @@ class Door(Protocol):
 
 def intercepted(connection: Door, properties: Properties) -> Properties:
     """Add the configured headers and properties to a published message."""
+    if properties.family in FAMILIES_1_0:
+        return _annotated(connection, properties)
     settings = connection.settings
     decoded = decode_properties(properties.raw)
     headers = decoded.headers or {}
@@ -62,12 +69,22 @@ def intercepted(connection: Door, properties: Properties) -> Properties:
     return parse_properties(edited(raw, changes) if changes else raw)
 
 
+def _annotated(connection: Door, properties: Properties) -> Properties:
+    """Add the configured annotations to a published message of 1.0."""
+    from harebell.front.convert.amqp_1_0 import Milliseconds, edited_properties
+
+    settings = connection.settings
+    headers = headers_of(new_message("", "", properties, b""))
+    changes: dict[str, Any] = {}
+    if settings.stamp_time is not None and (settings.stamp_time or RECEIVED not in headers):
+        changes[RECEIVED] = Milliseconds(connection.broker.clock.ms)
+    if settings.stamp_node is not None and (settings.stamp_node or NODE not in headers):
+        changes[NODE] = connection.broker.events.node
+    return edited_properties(properties, changes) if changes else properties
+
+
 def stamped_as_sent(connection: Door, message: Message) -> Message:
     """Copy a message with the time at which it is sent to this client."""
-    # Only properties in the encoding of 0-9-1 can be edited.
-    if message.family != FAMILY_09:
-        message = converted(message, FAMILY_09)
-    raw = edited(message.raw, {SENT: Long(connection.broker.clock.ms)})
-    copy = new_message(message.exchange, message.routing_key, parse_properties(raw), message.body)
+    copy = with_headers(message, {SENT: Long(connection.broker.clock.ms)})
     copy.offset, copy.deliveries = message.offset, message.deliveries
     return copy

@@ -8,6 +8,7 @@ converts once.
                |                            other pairs are converted via basic
                +--- 0-10
                +--- transitional 0-10
+               +--- 1.0
 
 docs/protocols/conversion.md has the table of all properties.
 """
@@ -17,6 +18,7 @@ from __future__ import annotations
 from harebell.front.convert.dispatch import MODULES, Pair, converted, pair
 from harebell.front.convert.editor import (
     EDITOR,
+    basic_of,
     composed,
     expiration_of,
     forwarded,
@@ -30,6 +32,7 @@ __all__ = [
     "EDITOR",
     "MODULES",
     "Pair",
+    "basic_of",
     "composed",
     "converted",
     "expiration_of",

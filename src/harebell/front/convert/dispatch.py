@@ -5,10 +5,14 @@ The modules are imported at first use, see `MODULES`. Each has two functions.
     to_basic(message) -> Message      its family -> FAMILY_09
     from_basic(message) -> Message    FAMILY_09 -> its family
 
-They convert property lists. The body is the same in every family, so they are given a message
-without one, and exchange and routing key do not change. Results are cached by the bytes of the
-original list: a message is converted once for all its consumers, and consecutive messages with
+They convert property lists. The body is the same in every family but one, so they are given a
+message without one, and exchange and routing key do not change. Results are cached by the bytes of
+the original list: a message is converted once for all its consumers, and consecutive messages with
 equal properties once.
+
+Some messages of 1.0 have a body of sections (`FAMILY_1_0_SECTIONS`): `to_basic` of its module gets
+the body as well. And `from_basic` there may return that family, which says that the body has to be
+looked at: `whole_from_basic` converts such a message. Neither is cached.
 
 `FAMILY_09_BCC` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
 """
@@ -27,6 +31,8 @@ from harebell.base.message import (
     FAMILY_010T,
     FAMILY_09,
     FAMILY_09_BCC,
+    FAMILY_1_0,
+    FAMILY_1_0_SECTIONS,
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
@@ -43,8 +49,12 @@ MODULES = {
     FAMILY_STREAM: "harebell.front.convert.stream",
     FAMILY_010: "harebell.front.convert.final",
     FAMILY_010T: "harebell.front.convert.transitional",
+    FAMILY_1_0: "harebell.front.convert.amqp_1_0",
 }
 """The modules of the families other than basic."""
+
+FAMILIES_1_0 = (FAMILY_1_0, FAMILY_1_0_SECTIONS)
+"""Messages of 1.0: which of the two a message is of depends on its body."""
 
 
 class Pair(Struct, frozen=True):
@@ -82,18 +92,47 @@ def converted(message: Message, family: int) -> Message:
 
     Args:
         message: any message.
-        family: `FAMILY_09` or another of its kind, see `harebell.base.message`.
+        family: `FAMILY_09` or another of its kind, see `harebell.base.message`. For `FAMILY_1_0`
+            the result may be of `FAMILY_1_0_SECTIONS`.
 
     Raises:
         Refusal: its own family is not known here.
     """
     if message.family == family:
         return message
+    if message.family == FAMILY_1_0_SECTIONS:
+        if family == FAMILY_1_0:
+            return message
+        basic = _like(message, pair(FAMILY_1_0).to_basic(message))
+        return converted(basic, family)
+    properties = _described(message, family)
+    if properties.family == FAMILY_1_0_SECTIONS:
+        from harebell.front.convert.amqp_1_0 import whole_from_basic
+
+        return _like(message, whole_from_basic(converted(message, FAMILY_09)))
+    result = new_message(message.exchange, message.routing_key, properties, message.body)
+    return _like(message, result)
+
+
+def described(message: Message) -> Message:
+    """Convert the properties of a message to class basic, and not its body; cached as above.
+
+    Raises:
+        Refusal: its family is not known here.
+    """
+    if message.family == FAMILY_09:
+        return message
+    properties = _described(message, FAMILY_09)
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _described(message: Message, family: int) -> Properties:
     # Large lists are not cached: a few of them would take the memory of the whole cache.
     convert = _cached_properties if len(message.raw) <= CONVERSIONS_KEPT_BYTES else _properties
-    properties = convert(
+    before = FAMILY_1_0 if message.family == FAMILY_1_0_SECTIONS else message.family
+    properties: Properties = convert(
         family,
-        message.family,
+        before,
         message.raw,
         message.delivery_mode,
         message.priority,
@@ -101,8 +140,11 @@ def converted(message: Message, family: int) -> Message:
         message.exchange,
         message.routing_key,
     )
-    result = new_message(message.exchange, message.routing_key, properties, message.body)
-    # These belong to the message and its delivery, not to its properties.
+    return properties
+
+
+def _like(message: Message, result: Message) -> Message:
+    """Copy what belongs to a message and its delivery, and not to its properties."""
     result.timestamp = message.timestamp
     result.offset = message.offset
     result.origin = message.origin
@@ -132,7 +174,11 @@ def _properties(
     if family != FAMILY_09:
         message = pair(family).from_basic(message)
     return Properties(
-        message.raw, message.delivery_mode, message.priority, message.has_headers, family=family
+        message.raw,
+        message.delivery_mode,
+        message.priority,
+        message.has_headers,
+        family=message.family,
     )
 
 

@@ -3,18 +3,19 @@
 The model reads properties of class basic from messages of every family: one of another family is
 converted first, once. A message that is forwarded with other headers is forwarded as basic; the
 headers `x-amqp-...` of docs/protocols/conversion.md restore the properties that basic does not have
-when it is converted back.
+when it is converted back. One of 1.0 stays of 1.0: only its header and annotations change.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 import msgspec
 
 from harebell.base.message import FAMILY_09, Message
-from harebell.front.convert.dispatch import converted
+from harebell.front.convert.dispatch import FAMILIES_1_0, converted, described
 from harebell.model.editor import Editor
 from harebell.wire.v09.content import (
     BasicProperties,
@@ -26,27 +27,32 @@ from harebell.wire.v09.edit import edited, header_octets
 from harebell.wire.v09.fields import EncodedTable
 
 
-def _basic(message: Message) -> Message:
-    return message if message.family == FAMILY_09 else converted(message, FAMILY_09)
+def basic_of(message: Message) -> Message:
+    """Return a message as class basic has it, with its body; the same object if it is one."""
+    return converted(message, FAMILY_09)
 
 
 def headers_of(message: Message) -> Mapping[str, Any]:
     """Return the decoded header table; empty if there is none."""
-    return decode_properties(_basic(message).raw).headers or {}
+    return decode_properties(described(message).raw).headers or {}
 
 
 def expiration_of(message: Message) -> str | None:
     """Return the property expiration; None if there is none."""
-    return decode_properties(_basic(message).raw).expiration
+    return decode_properties(described(message).raw).expiration
 
 
 def property_of(message: Message, name: str) -> Any:
     """Return a property by its name in Python; None if there is none."""
-    return getattr(decode_properties(_basic(message).raw), name)
+    return getattr(decode_properties(described(message).raw), name)
 
 
 def forwarded(
-    message: Message, exchange: str, routing_key: str, headers: Mapping[str, Any]
+    message: Message,
+    exchange: str,
+    routing_key: str,
+    headers: Mapping[str, Any],
+    died: datetime | None = None,
 ) -> Message:
     """Make the copy of a message that goes to another exchange: the same body, without expiration.
 
@@ -55,22 +61,31 @@ def forwarded(
         exchange: its new exchange.
         routing_key: its new routing key.
         headers: headers and their new values; None removes a header.
+        died: the time of the last event in its new history, which only 1.0 has a place for.
     """
-    basic = _basic(message)
+    if message.family in FAMILIES_1_0:
+        from harebell.front.convert.amqp_1_0 import edited_message
+
+        return edited_message(message, exchange, routing_key, headers, keep_ttl=False, died=died)
+    basic = basic_of(message)
     raw = edited(basic.raw, headers, keep_expiration=False)
     return Message(exchange, routing_key, parse_properties(raw), basic.body)
 
 
 def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
     """Copy a message with other headers; None removes one."""
-    basic = _basic(message)
+    if message.family in FAMILIES_1_0:
+        from harebell.front.convert.amqp_1_0 import edited_message
+
+        return edited_message(message, message.exchange, message.routing_key, headers)
+    basic = basic_of(message)
     properties = parse_properties(edited(basic.raw, headers))
     return Message(message.exchange, message.routing_key, properties, basic.body)
 
 
 def properties_of(message: Message) -> dict[str, Any]:
     """Return the properties of a message by their names in Python, with encoded headers."""
-    raw = _basic(message).raw
+    raw = described(message).raw
     decoded = msgspec.structs.asdict(decode_properties(raw))
     properties = {name: value for name, value in decoded.items() if value is not None}
     if "headers" in properties:
@@ -104,6 +119,13 @@ def composed(
 
 
 EDITOR = Editor(
-    headers_of, expiration_of, forwarded, property_of, properties_of, composed, with_headers
+    headers_of,
+    expiration_of,
+    forwarded,
+    property_of,
+    properties_of,
+    composed,
+    with_headers,
+    basic_of,
 )
 """The functions of this module, as the model gets them."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.histogram import Histogram
-from harebell.base.message import FAMILY_FILE, PERSISTENT, Message
+from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, PERSISTENT, Message
 from harebell.base.ports import Commit
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
@@ -65,6 +65,7 @@ _PENDING: i32 = PENDING
 _FULL: i32 = FULL
 _PERSISTENT: i32 = PERSISTENT
 _FILE: i32 = FAMILY_FILE
+_STREAM: i32 = FAMILY_STREAM
 _AHEAD: i64 = AHEAD_MESSAGES
 _RUN_CONSUMERS: isize = RUN_CONSUMERS
 _MS = 1000
@@ -232,7 +233,7 @@ class MessageQueue(QueueInternals):
         if order.count > _AHEAD and self.consumers.count:
             self.work.ahead = self
         if limits is not None:
-            self.spares = self.spares or message.family >= _FILE
+            self.spares = self.spares or _FILE <= message.family <= _STREAM
             limits.byte_count += len(message.body)
             # With x-max-length 0 this drops the message itself, as in RabbitMQ.
             check_limits(self)

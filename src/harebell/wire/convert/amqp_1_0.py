@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+from harebell.base.errors import DecodeError
 from harebell.base.message import (
     FAMILY_1_0,
     FAMILY_1_0_SECTIONS,
@@ -18,68 +19,41 @@ from harebell.base.message import (
     Properties,
     new_message,
 )
+from harebell.kernels.sections import DATA, FOOTER, section, split
 from harebell.wire.convert import names_1_0 as names
-from harebell.wire.convert.basic_parts import BasicParts
-from harebell.wire.convert.from_1_0 import FromSections, entry
-from harebell.wire.convert.section_parts import (
-    DATA,
-    FOOTER,
-    VALUE,
-    section_code,
-    section_value,
-)
+from harebell.wire.convert.from_1_0 import FromSections
 from harebell.wire.convert.to_1_0 import ToSections
-from harebell.wire.convert.values_1_0 import MalformedValue, put_sized, value_end
+from harebell.wire.convert.values_1_0 import put_sized
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.fields import encode_entry, read_value
 
-_BINARY8, _BINARY32 = 0xA0, 0xB0
+_BINARY8 = 0xA0
 _DATA_HEAD = b"\0\x53\x75"
 
 
 def to_basic(message: Message) -> Message:
     """Convert a message of 1.0 to class basic."""
     converter = FromSections()
+    converter.read(message.raw)
     body = message.body
-    sections = message.family == FAMILY_1_0_SECTIONS
-    try:
-        converter.read(message.raw)
-    except MalformedValue:
-        converter = _unreadable(message)
-    if sections:
+    if message.family == FAMILY_1_0_SECTIONS:
         body = _read_body(converter, body)
     properties = parse_properties(converter.encode())
     return new_message(message.exchange, message.routing_key, properties, body)
 
 
-def _unreadable(message: Message) -> FromSections:
-    """Return the conversion of malformed sections: a header that peers need not parse has them."""
-    converter = FromSections()
-    basic = BasicParts()
-    basic.delivery_mode = message.delivery_mode or -1
-    basic.priority = message.priority
-    converter.basic = basic
-    converter.header(entry(names.UNREADABLE, ord("x"), message.raw))
-    return converter
-
-
 def _read_body(converter: FromSections, body: bytes) -> bytes:
     """Return the body of basic; note in the properties what it is."""
-    try:
-        found = _sections(body)
-    except MalformedValue:
-        converter.retype()
-        return body
+    found = _sections(body)
     end = len(body)
-    if found and found[-1][0] == FOOTER:
-        end = found[-1][1]
+    if found[-1][0] == FOOTER:
+        end = found.pop()[1]
         converter.footer = body[end:]
-        found.pop()
-    if any(code != DATA for code, _, _ in found):
+    if found[0][0] != DATA:
         converter.retype()
         return body[:end]
     contents = [_content(body, begin, after) for _, begin, after in found]
-    if len(contents) != 1:
+    if len(contents) > 1:
         sizes = [len(each) for each in contents]
         converter.header(encode_entry(names.DATA_SECTIONS.decode(), sizes))
     return b"".join(contents)
@@ -89,28 +63,20 @@ def _sections(body: bytes) -> list[tuple[int, int, int]]:
     """Return code, begin and end of each section of a body.
 
     Raises:
-        MalformedValue: the octets are not what follows the properties of a message.
+        DecodeError: a section is malformed.
     """
     found: list[tuple[int, int, int]] = []
     offset = 0
     while offset < len(body):
-        code = section_code(body, offset)
-        begin = section_value(body, offset)
-        after = value_end(body, begin, len(body), 0)
-        last = found[-1][0] if found else code
-        # One kind of body, and at most one value and one footer, at the end.
-        if code < DATA or last == FOOTER or (code != last and code != FOOTER):
-            raise MalformedValue("the sections of the body are in a wrong order")
-        if (code == VALUE and found) or (code == DATA and body[begin] & 0xEF != _BINARY8):
-            raise MalformedValue("a section of the body has the wrong type")
+        code, _, after = section(body, offset, len(body))
         found.append((code, offset, after))
         offset = after
     return found
 
 
-def _content(body: bytes, offset: int, after: int) -> bytes:
+def _content(body: bytes, offset: int, end: int) -> bytes:
     """Return the content of a data section."""
-    begin = section_value(body, offset)
+    _, begin, after = section(body, offset, end)
     return body[begin + (2 if body[begin] == _BINARY8 else 5) : after]
 
 
@@ -155,11 +121,7 @@ def _properties(converter: ToSections, message: Message, family: int) -> Propert
 def _written_body(converter: ToSections, body: bytes) -> bytes | None:
     """Return the encoded sections of a body; None if it is the content of one data section."""
     if converter.encoded:
-        try:
-            found = _sections(body)
-        except MalformedValue:
-            found = []
-        if found and found[-1][0] != FOOTER:
+        if _is_sections(body):
             return body + converter.footer
         # The type is one of the application.
         converter.keep_type()
@@ -176,6 +138,15 @@ def _written_body(converter: ToSections, body: bytes) -> bytes | None:
         _put_data(out, body)
         return bytes(out) + converter.footer
     return None
+
+
+def _is_sections(body: bytes) -> bool:
+    """True if a body is sections without a footer, and with nothing before the body."""
+    try:
+        before, _, _ = split(body)
+    except DecodeError:
+        return False
+    return not before and _sections(body)[-1][0] != FOOTER
 
 
 def _put_data(out: bytearray, content: bytes) -> None:

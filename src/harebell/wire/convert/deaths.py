@@ -18,7 +18,7 @@ from typing import Any
 
 from harebell.base.values import Long
 from harebell.wire.convert.names_1_0 import X_DEATH
-from harebell.wire.convert.values_1_0 import FieldMaker, put_sized, put_uint
+from harebell.wire.convert.values_1_0 import FieldMaker, LongName, put_sized, put_uint
 from harebell.wire.v09.fields import encode_entry, read_value
 
 LAST_TIME = "last-time"
@@ -42,12 +42,12 @@ def to_header(data: bytes, offset: int, after: int) -> tuple[bytes, bool] | None
 
     Returns:
         The entry, and whether the way back gives the same octets; None if the value is no history.
-
-    Raises:
-        MalformedValue: the octets are no value of 1.0.
     """
     table = bytearray()
-    FieldMaker().put(table, data, offset, after, 1)
+    try:
+        FieldMaker().put(table, data, offset, after)
+    except LongName:
+        return None
     events, _ = read_value(bytes(table), 0, len(table), 1)
     if not isinstance(events, list):
         return None

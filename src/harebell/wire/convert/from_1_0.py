@@ -33,41 +33,36 @@ from uuid import UUID
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import NAME_BYTES
+from harebell.kernels.sections import (
+    APPLICATION_PROPERTIES,
+    FOOTER,
+    HEADER,
+    MESSAGE_ANNOTATIONS,
+    PROPERTIES,
+    section,
+    skip,
+)
 from harebell.wire.convert import deaths
 from harebell.wire.convert import names_1_0 as names
 from harebell.wire.convert.basic_parts import BasicParts
-from harebell.wire.convert.section_parts import (
-    ANNOTATIONS,
-    APPLICATION,
-    FIELDS,
-    FOOTER,
-    HEADER,
-    PROPERTIES,
-    SectionParts,
-    compound_begin,
-    compound_count,
-    section_code,
-    section_value,
-)
+from harebell.wire.convert.section_parts import SectionParts, compound_begin
 from harebell.wire.convert.values_1_0 import (
     FieldMaker,
     LongName,
-    MalformedValue,
     is_utf8,
     put_sized,
     text_of,
-    value_end,
 )
 from harebell.wire.v09.content import parse_properties
+from harebell.wire.v09.fields import entries
 
 _SHORT: i32 = NAME_BYTES
-_DECIMAL = 10
 _MS = 1000
 _UINT_MAX: i64 = (1 << 32) - 1
+_ARRAY = 0x41
 _QUEUES = b"/queues/"
 _EXCHANGES = b"/exchanges/"
-_UNRESERVED = ""
-_MAPS = (ANNOTATIONS, APPLICATION)
+_MAPS = (MESSAGE_ANNOTATIONS, APPLICATION_PROPERTIES)
 URN = b"urn:uuid:"
 
 
@@ -88,7 +83,7 @@ class Inexact:
         index: int,
         octets: bytes,
         attribute: str,
-        made: bytes | int | None,
+        made: bytes | None,
     ) -> None:
         self.section = section
         self.index = index
@@ -116,17 +111,11 @@ class FromSections:
         self._expiration: bytes | None = None
 
     def read(self, raw: bytes) -> Done:
-        """Convert sections.
-
-        Raises:
-            MalformedValue: they are malformed.
-        """
+        """Convert well-formed sections."""
         offset: isize = 0
         n: isize = len(raw)
         while offset < n:
-            code: i32 = section_code(raw, offset)
-            begin: isize = section_value(raw, offset)
-            after: isize = value_end(raw, begin, n, 0)
+            code, begin, after = section(raw, offset, n)
             if code == HEADER:
                 self._header(raw, begin, after)
             elif code in _MAPS:
@@ -151,7 +140,7 @@ class FromSections:
             octets = bytearray()
             put_sized(octets, 0xA3, names.TYPE)
             put_sized(octets, 0xA1, before)
-            self._lose(ANNOTATIONS, bytes(octets), "", None)
+            self._lose(MESSAGE_ANNOTATIONS, bytes(octets), "", None)
         self.basic.type = names.AMQP_1_0
         return 0
 
@@ -165,28 +154,21 @@ class FromSections:
         return self.basic.encode()
 
     def _header(self, raw: bytes, begin: isize, after: isize) -> Done:
-        count: i64 = compound_count(raw, begin, after, 0xC0)
         offset: isize = compound_begin(raw, begin)
-        for index in range(min(count, 3)):
-            end: isize = value_end(raw, offset, after, 1)
+        index: i32 = 0
+        while offset < after and index < 3:
+            end: isize = skip(raw, offset, after)
             code: i32 = raw[offset]
-            if code == 0x40:
-                pass
-            elif index == 0:
-                if code == 0x56:
-                    code = 0x41 if raw[offset + 1] else 0x42
-                if code != 0x41 and code != 0x42:
-                    raise MalformedValue("durable is no boolean")
-                self.basic.delivery_mode = 2 if code == 0x41 else 1
-            elif index == 1:
-                if code != 0x50:
-                    raise MalformedValue("priority is no ubyte")
-                self.basic.priority = raw[offset + 1]
-            else:
-                self._ttl = _uint(raw, offset, end)
-                if self._ttl < 0:
-                    raise MalformedValue("ttl is no uint")
+            if code != 0x40:
+                if index == 0:
+                    true: bool = code == 0x41 or (code == 0x56 and raw[offset + 1] != 0)
+                    self.basic.delivery_mode = 2 if true else 1
+                elif index == 1:
+                    self.basic.priority = raw[offset + 1]
+                else:
+                    self._ttl = int.from_bytes(raw[offset + 1 : end])
             offset = end
+            index += 1
         return 0
 
     def _expire(self) -> Done:
@@ -202,33 +184,28 @@ class FromSections:
 
     # --- maps -----------------------------------------------------------------------------------
 
-    def _map(self, raw: bytes, begin: isize, after: isize, section: i32) -> Done:
-        count: i64 = compound_count(raw, begin, after, 0xC1)
-        if count & 1:
-            raise MalformedValue("a map has a key without a value")
+    def _map(self, raw: bytes, begin: isize, after: isize, section_code: i32) -> Done:
         key: isize = compound_begin(raw, begin)
-        for _ in range(count >> 1):
-            value: isize = value_end(raw, key, after, 1)
-            end: isize = value_end(raw, value, after, 1)
+        while key < after:
+            value: isize = skip(raw, key, after)
+            end: isize = skip(raw, value, after)
             name: bytes | None = text_of(raw, key, value)
             if name is None or len(name) > _SHORT:
                 # Such as a ulong: the specification reserves them.
-                self._lose(section, raw[key:end], "", None)
-            elif section == APPLICATION:
+                self._lose(section_code, raw[key:end], "", None)
+            elif section_code == APPLICATION_PROPERTIES:
                 self._application(raw, key, value, end, name)
             elif name in names.FROM_ANNOTATIONS:
                 self._known(raw, key, value, end, name)
             elif name == names.CC_HEADER or name == names.BCC_HEADER:
                 # Annotations of these names would route in basic.
-                self._lose(section, raw[key:end], "", None)
+                self._lose(section_code, raw[key:end], "", None)
             else:
                 exact: bool = name.startswith(b"x-") and name.isascii() and raw[key] & 15 == 3
                 self._to_header(
-                    raw, key, value, end, name, section, exact and name not in names.TO_FIELDS
+                    raw, key, value, end, name, section_code, exact and name not in names.TO_FIELDS
                 )
             key = end
-        if key != after:
-            raise MalformedValue("a map is longer than its entries")
         return 0
 
     def _application(self, raw: bytes, key: isize, value: isize, end: isize, name: bytes) -> Done:
@@ -236,11 +213,11 @@ class FromSections:
         # Application properties have simple values; the way back makes an annotation of another.
         simple: bool = code < 0xC0 and code != 0x45
         if not simple and (name == names.CC_HEADER or name == names.BCC_HEADER):
-            self._lose(APPLICATION, raw[key:end], "", None)
+            self._lose(APPLICATION_PROPERTIES, raw[key:end], "", None)
             return 0
         place: bool = not (name.startswith(b"x-") and name.isascii())
         exact: bool = simple and place and raw[key] & 15 == 1
-        self._to_header(raw, key, value, end, name, APPLICATION, exact)
+        self._to_header(raw, key, value, end, name, APPLICATION_PROPERTIES, exact)
         return 0
 
     def _to_header(
@@ -250,7 +227,7 @@ class FromSections:
         value: isize,
         end: isize,
         name: bytes,
-        section: i32,
+        section_code: i32,
         exact: bool,
     ) -> Done:
         """Make a header of an entry."""
@@ -259,17 +236,17 @@ class FromSections:
         made += name
         self._maker.exact = True
         try:
-            self._maker.put(made, raw, value, end, 1)
+            self._maker.put(made, raw, value, end)
         except LongName:
-            self._lose(section, raw[key:end], "", None)
+            self._lose(section_code, raw[key:end], "", None)
             return 0
         self._headers += made
         if not exact or not self._maker.exact or not is_utf8(name):
-            self._lose(section, raw[key:end], "", bytes(made))
+            self._lose(section_code, raw[key:end], "", bytes(made))
         return 0
 
-    def _lose(self, section: i32, octets: bytes, attribute: str, made: bytes | int | None) -> Done:
-        self.inexact.append(Inexact(section, 0, octets, attribute, made))
+    def _lose(self, section_code: i32, octets: bytes, attribute: str, made: bytes | None) -> Done:
+        self.inexact.append(Inexact(section_code, 0, octets, attribute, made))
         return 0
 
     def _known(self, raw: bytes, key: isize, value: isize, end: isize, name: bytes) -> Done:
@@ -279,7 +256,9 @@ class FromSections:
             # The broker sets them anew on each delivery.
             return 0
         if name == names.CC and octets[0] in (0x45, 0xC0, 0xD0):
-            self._to_header(raw, key, value, end, names.CC_HEADER, ANNOTATIONS, raw[key] & 15 == 3)
+            self._to_header(
+                raw, key, value, end, names.CC_HEADER, MESSAGE_ANNOTATIONS, raw[key] & 15 == 3
+            )
             return 0
         if name == names.DEATHS:
             history = deaths.to_header(raw, value, end)
@@ -287,14 +266,14 @@ class FromSections:
                 made, exact = history
                 self._headers += made
                 if not exact:
-                    self._lose(ANNOTATIONS, raw[key:end], "", made)
+                    self._lose(MESSAGE_ANNOTATIONS, raw[key:end], "", made)
                 return 0
-        elif self._attribute(name, octets):
+        elif name != names.CC and self._attribute(name, octets):
             return 0
         if name in (names.TYPE, names.DELIVERY_MODE, names.CC, names.EXPIRATION):
-            self._lose(ANNOTATIONS, raw[key:end], "", None)
+            self._lose(MESSAGE_ANNOTATIONS, raw[key:end], "", None)
         else:
-            self._to_header(raw, key, value, end, name, ANNOTATIONS, False)
+            self._to_header(raw, key, value, end, name, MESSAGE_ANNOTATIONS, False)
         return 0
 
     def _attribute(self, name: bytes, octets: bytes) -> C[bool]:
@@ -320,19 +299,19 @@ class FromSections:
             basic.cluster_id = text
         else:
             self._expiration = text
-            # Another text than the ttl is restored with the ttl; without one it is no number.
         return True
 
     def _moved(self, octets: bytes) -> C[bool]:
         """Take headers that application properties cannot have; False if it is something else."""
         n: isize = len(octets)
-        entries = bytearray()
+        moved = bytearray()
+        if octets[0] & 0xEF != 0xC1:
+            return False
+        key: isize = compound_begin(octets, 0)
         self._maker.exact = True
         try:
-            count: i64 = compound_count(octets, 0, n, 0xC1)
-            key: isize = compound_begin(octets, 0)
-            for _ in range(count >> 1):
-                value: isize = value_end(octets, key, n, 1)
+            while key < n:
+                value: isize = skip(octets, key, n)
                 name: bytes | None = text_of(octets, key, value)
                 if name is None or len(name) > _SHORT or octets[key] & 15 != 1:
                     return False
@@ -340,16 +319,18 @@ class FromSections:
                     return False
                 if octets[value] < 0xC0 and octets[value] != 0x45:
                     return False
-                if name == names.CC_HEADER or name == names.BCC_HEADER:
+                copies: bool = name == names.CC_HEADER or name == names.BCC_HEADER
+                # Routing keys are those of the annotation for them, which publishing checks.
+                if copies and octets[value] & 15 != 1:
                     return False
-                entries.append(len(name))
-                entries += name
-                key = self._maker.put(entries, octets, value, n, 1)
-        except MalformedValue:
+                moved.append(len(name))
+                moved += name
+                key = self._maker.put(moved, octets, value, n)
+        except LongName:
             return False
-        if not self._maker.exact or not count:
+        if not self._maker.exact or not moved:
             return False
-        self._headers += entries
+        self._headers += moved
         return True
 
     def _restored(self, octets: bytes) -> C[bool]:
@@ -363,6 +344,8 @@ class FromSections:
             return False
         kept = BasicParts()
         kept.read(raw)
+        if kept.headers is not None and routes(kept.headers):
+            return False
         basic: BasicParts = self.basic
         for attribute in _TEXTS:
             text = getattr(kept, attribute)
@@ -377,18 +360,14 @@ class FromSections:
     # --- properties -----------------------------------------------------------------------------
 
     def _properties(self, raw: bytes, begin: isize, after: isize) -> Done:
-        count: i64 = compound_count(raw, begin, after, 0xC0)
-        if count > FIELDS:
-            raise MalformedValue("the properties have too many fields")
         offset: isize = compound_begin(raw, begin)
-        index: i64
-        for index in range(count):
-            end: isize = value_end(raw, offset, after, 1)
+        index: i32 = 0
+        while offset < after:
+            end: isize = skip(raw, offset, after)
             if raw[offset] != 0x40:
                 self._field(index, raw[offset:end])
             offset = end
-        if offset != after:
-            raise MalformedValue("the properties are longer than their fields")
+            index += 1
         return 0
 
     def _field(self, index: i32, octets: bytes) -> Done:
@@ -488,7 +467,7 @@ class FromSections:
             self._lose_field(1, octets, "", None)
             return 0
         user: bytes = octets[2 if code == 0xA0 else 5 :]
-        if len(user) <= _SHORT and is_utf8(user):
+        if len(user) <= _SHORT:
             self.basic.user_id = user
         else:
             self._headers += entry(names.USER_ID, 0x78, user)
@@ -533,6 +512,15 @@ _TEXTS = (
 _TEXT_HEADERS = {2: names.TO, 3: names.SUBJECT, 12: names.REPLY_TO_GROUP_ID}
 
 
+def routes(headers: bytes) -> bool:
+    """True if a header table has routing keys."""
+    sized = len(headers).to_bytes(4) + headers
+    return any(
+        name in (names.CC_HEADER, names.BCC_HEADER) and sized[begin + 1 + len(name)] == _ARRAY
+        for name, begin, _ in entries(sized, 0)
+    )
+
+
 def ttl_of(expiration: bytes) -> C[int]:
     """Return the ttl for an expiration: at most what a uint holds; -1 if it is no number."""
     try:
@@ -555,7 +543,7 @@ def uuid_in(text: bytes) -> UUID | None:
 
 def quoted(name: bytes) -> bytes:
     """Return a name as it stands in an address."""
-    return quote(name, safe=_UNRESERVED).encode()
+    return quote(name, safe="").encode()
 
 
 def exchange_address(exchange: bytes, key: bytes) -> bytes:
@@ -595,7 +583,7 @@ def _encoded(inexact: list[Inexact]) -> bytes:
     for each in inexact:
         if each.section == PROPERTIES:
             parts.fields[each.index] = each.octets
-        elif each.section == ANNOTATIONS:
+        elif each.section == MESSAGE_ANNOTATIONS:
             parts.annotations += each.octets
             parts.annotation_count += 2
         else:

@@ -22,8 +22,6 @@ SECTIONS = b"x-amqp-sections"
 """Encoded sections: what the headers and properties of basic do not say exactly."""
 DATA_SECTIONS = b"x-amqp-data-sections"
 """The lengths of the data sections that were joined."""
-UNREADABLE = b"x-amqp-unreadable-sections"
-"""Malformed sections, unchanged."""
 
 # --- annotations of 1.0 that are properties or headers of basic -----------------------------------
 TYPE = b"x-basic-type"
@@ -52,7 +50,7 @@ FROM_ANNOTATIONS = frozenset(
 TO_FIELDS = frozenset(
     (
         *(TO, SUBJECT, GROUP_SEQUENCE, REPLY_TO_GROUP_ID, EXPIRES_AT, MESSAGE_ID, CORRELATION_ID),
-        *(USER_ID, APP_ID, REPLY_EXCHANGE, SECTIONS, DATA_SECTIONS, UNREADABLE, X_DEATH),
+        *(USER_ID, APP_ID, REPLY_EXCHANGE, SECTIONS, DATA_SECTIONS, X_DEATH),
     )
 )
 """Headers that are something else in 1.0. An annotation of such a name travels in `SECTIONS`."""

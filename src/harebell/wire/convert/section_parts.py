@@ -11,37 +11,10 @@ What is written has the shortest encoding. What is read may have any.
 from __future__ import annotations
 
 from harebell.base.c_types import C, i32, i64, isize
-from harebell.wire.convert.values_1_0 import (
-    MalformedValue,
-    number_of,
-    put_compound,
-    put_uint,
-    value_end,
-)
+from harebell.wire.convert.values_1_0 import put_compound, put_uint
 
-HEADER = 0x70
-DELIVERY_ANNOTATIONS = 0x71
-ANNOTATIONS = 0x72
-PROPERTIES = 0x73
-APPLICATION = 0x74
-DATA = 0x75
-SEQUENCE = 0x76
-VALUE = 0x77
-FOOTER = 0x78
 FIELDS = 13
 """Fields of the section properties."""
-
-_NAMES = {
-    b"amqp:header:list": HEADER,
-    b"amqp:delivery-annotations:map": DELIVERY_ANNOTATIONS,
-    b"amqp:message-annotations:map": ANNOTATIONS,
-    b"amqp:properties:list": PROPERTIES,
-    b"amqp:application-properties:map": APPLICATION,
-    b"amqp:data:binary": DATA,
-    b"amqp:amqp-sequence:list": SEQUENCE,
-    b"amqp:amqp-value:*": VALUE,
-    b"amqp:footer:map": FOOTER,
-}
 
 
 class SectionParts:
@@ -110,53 +83,6 @@ def encoded_header(durable: i32, priority: i32, ttl: i64) -> C[bytes]:
     out = bytearray(b"\0\x53\x70")
     put_compound(out, 0xC0, count, content)
     return bytes(out)
-
-
-def section_code(raw: bytes, offset: isize) -> i32:
-    """Return the code of the section at an offset.
-
-    Raises:
-        MalformedValue: no section begins there.
-    """
-    n: isize = len(raw)
-    if offset + 3 > n or raw[offset]:
-        raise MalformedValue("no section begins there")
-    form: i32 = raw[offset + 1]
-    code: i32 = 0
-    if form == 0x53:
-        code = raw[offset + 2]
-    else:
-        after: isize = value_end(raw, offset + 1, n, 0)
-        if form == 0x80:
-            code = int.from_bytes(raw[offset + 2 : after]) & 0x7FFF_FFFF
-        elif form == 0xA3 or form == 0xB3:
-            begin: isize = offset + (3 if form == 0xA3 else 6)
-            code = _NAMES.get(raw[begin:after], 0)
-    if not HEADER <= code <= FOOTER:
-        raise MalformedValue("the descriptor of a section is unknown")
-    return code
-
-
-def section_value(raw: bytes, offset: isize) -> isize:
-    """Return the offset of the value of the section at an offset, behind its descriptor."""
-    return value_end(raw, offset + 1, len(raw), 0)
-
-
-def compound_count(data: bytes, offset: isize, after: isize, form: i32) -> i64:
-    """Return how many values a list (form 0xc0) or map (0xc1) has.
-
-    Raises:
-        MalformedValue: the value there is no such list or map.
-    """
-    code: i32 = data[offset]
-    if code == 0x45 and form == 0xC0:
-        return 0
-    if code & 0xEF != form:
-        raise MalformedValue("a section has the wrong type")
-    width: i32 = 4 if code & 0x10 else 1
-    if offset + 1 + 2 * width > after:
-        raise MalformedValue("a count runs over the end")
-    return number_of(data, offset + 1 + width, width)
 
 
 def compound_begin(data: bytes, offset: isize) -> isize:

@@ -23,6 +23,8 @@
 from __future__ import annotations
 
 from harebell.base.c_types import C, Done, i32, i64, isize
+from harebell.base.errors import DecodeError
+from harebell.kernels.sections import APPLICATION_PROPERTIES, PROPERTIES, parse_properties
 from harebell.wire.convert import deaths
 from harebell.wire.convert import names_1_0 as names
 from harebell.wire.convert.basic_parts import BasicParts
@@ -34,10 +36,9 @@ from harebell.wire.convert.from_1_0 import (
     ttl_of,
     uuid_in,
 )
-from harebell.wire.convert.section_parts import APPLICATION, PROPERTIES, SectionParts
+from harebell.wire.convert.section_parts import SectionParts
 from harebell.wire.convert.values_1_0 import (
     Inexpressible,
-    MalformedValue,
     is_utf8,
     number_of,
     put_compound,
@@ -69,7 +70,6 @@ class ToSections:
         data_sizes: the lengths of the data sections of the body, as a value of a table; None for
             one section.
         footer: the footer, an encoded section; empty without one.
-        unreadable: sections that were malformed before; they take the place of all others.
     """
 
     def __init__(self) -> None:
@@ -77,7 +77,6 @@ class ToSections:
         self.encoded = False
         self.data_sizes: bytes | None = None
         self.footer = b""
-        self.unreadable: bytes | None = None
         self._basic = BasicParts()
         # What 1.0 does not have.
         self._kept = BasicParts()
@@ -102,8 +101,6 @@ class ToSections:
 
     def encode(self) -> C[bytes]:
         """Return the sections."""
-        if self.unreadable is not None:
-            return self.unreadable
         sections: SectionParts = self.sections
         if self._moved_count:
             content = bytearray()
@@ -155,13 +152,14 @@ class ToSections:
     def _header(self, table: bytes, name: bytes, begin: isize, value: isize, after: isize) -> Done:
         """Convert one header."""
         if name.startswith(b"x-") and name.isascii():
-            if name in names.TO_FIELDS:
-                if self._special(table, name, value, after):
-                    return 0
-            elif name in names.FROM_ANNOTATIONS:
-                self._kept_headers += table[begin:after]
+            special: bool = name in names.TO_FIELDS
+            if special and self._special(table, name, value, after):
                 return 0
-            self._entry(table, begin, value, after, name, _SYMBOL)
+            if special or name in names.FROM_ANNOTATIONS:
+                # As an annotation it would be something else.
+                self._kept_headers += table[begin:after]
+            else:
+                self._entry(table, begin, value, after, name, _SYMBOL)
             return 0
         tag: i32 = table[value]
         if name == names.CC_HEADER and tag == 0x41:
@@ -237,9 +235,6 @@ class ToSections:
             return tag == 0x54 and self._moment(8, octets)
         if tag != 0x53 and tag != 0x78:
             return False
-        if name == names.UNREADABLE:
-            self.unreadable = octets[4:]
-            return True
         # Behind the size.
         return self._text(name, tag, octets[4:])
 
@@ -330,14 +325,21 @@ class ToSections:
         field = table.get(names.SECTIONS, b"")
         if not field.startswith(b"x"):
             return 0
-        before = FromSections()
+        sections: bytes = field[5:]
         try:
-            before.read(field[5:])
-        except MalformedValue:
+            # The header may be of any client.
+            parse_properties(sections)
+        except DecodeError:
             return 0
+        before = FromSections()
+        before.read(sections)
         self._expected = True
         self.footer = before.footer
         self._take(before.inexact)
+        kind: bytes | None = before.basic.type
+        # The type of the publisher, in the place of which there is `amqp-1.0`.
+        if kind is not None:
+            self._annotated(names.TYPE, kind)
         return 0
 
     def _take(self, inexact: list[Inexact]) -> Done:
@@ -363,7 +365,7 @@ class ToSections:
     def _restore(self, each: Inexact) -> Done:
         if each.section == PROPERTIES:
             self.sections.fields[each.index] = each.octets
-        elif each.section == APPLICATION:
+        elif each.section == APPLICATION_PROPERTIES:
             self.sections.application += each.octets
             self.sections.application_count += 2
         else:
@@ -376,10 +378,10 @@ class ToSections:
     def _properties(self, basic: BasicParts) -> Done:
         """Convert the properties; those that headers have set already stay."""
         kept: BasicParts = self._kept
-        if basic.message_id is not None and not self._identified(0, basic.message_id):
-            kept.message_id = basic.message_id
-        if basic.correlation_id is not None and not self._identified(5, basic.correlation_id):
-            kept.correlation_id = basic.correlation_id
+        if basic.message_id is not None:
+            self._identify(0, basic.message_id)
+        if basic.correlation_id is not None:
+            self._identify(5, basic.correlation_id)
         if basic.content_type is not None:
             if basic.content_type.isascii():
                 self._set(6, _SYMBOL, basic.content_type)
@@ -391,10 +393,7 @@ class ToSections:
             else:
                 kept.content_encoding = basic.content_encoding
         if basic.user_id is not None:
-            if is_utf8(basic.user_id):
-                self._set(1, _BINARY, basic.user_id)
-            else:
-                kept.user_id = basic.user_id
+            self._set(1, _BINARY, basic.user_id)
         if basic.app_id is not None:
             if is_utf8(basic.app_id):
                 self._set(10, _STRING, basic.app_id)
@@ -428,17 +427,16 @@ class ToSections:
         self._annotate(name, out)
         return True
 
-    def _identified(self, index: i32, text: bytes) -> C[bool]:
-        """Set a message-id or correlation-id; False if the text is no UTF-8."""
-        if not is_utf8(text):
-            return False
-        if self.sections.fields[index] is None:
-            uuid = uuid_in(text)
-            if uuid is None:
-                self._set(index, _STRING, text)
-            else:
-                self.sections.fields[index] = b"\x98" + uuid.bytes
-        return True
+    def _identify(self, index: i32, text: bytes) -> Done:
+        """Set a message-id or correlation-id."""
+        if self.sections.fields[index] is not None:
+            return 0
+        uuid = uuid_in(text)
+        if uuid is not None:
+            self.sections.fields[index] = b"\x98" + uuid.bytes
+        else:
+            self._set(index, _STRING if is_utf8(text) else _BINARY, text)
+        return 0
 
     def _header_section(self, basic: BasicParts) -> Done:
         sections: SectionParts = self.sections

@@ -20,8 +20,7 @@
     the value            described value
 
 `FieldMaker.exact` says whether the way back leads to the same type and value; the last seven rows
-do not. Input from a table is well-formed, because it was checked when the message was received;
-input of 1.0 is not, and every size is compared with the octets that are left.
+do not. Input is well-formed on both sides, because it was checked when the message was received.
 """
 
 from __future__ import annotations
@@ -31,6 +30,7 @@ from uuid import UUID
 
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.limits import NAME_BYTES, TABLE_DEPTH
+from harebell.kernels.sections import skip
 
 _DEPTH: i32 = TABLE_DEPTH
 _NAME: i32 = NAME_BYTES
@@ -42,11 +42,6 @@ _DECIMAL_BIAS = {4: 101, 8: 398, 16: 6176}
 _COEFFICIENT_BITS = {4: 23, 8: 53, 16: 113}
 _EXPONENT_BITS = {4: 8, 8: 10, 16: 14}
 _MAX_SCALE = 255
-_CHARACTER_BYTES = 4
-
-
-class MalformedValue(ValueError):
-    """Octets that are no value of AMQP 1.0."""
 
 
 class Inexpressible(ValueError):
@@ -54,46 +49,6 @@ class Inexpressible(ValueError):
 
 
 # --- octets -------------------------------------------------------------------------------------
-
-
-def value_end(data: bytes, offset: isize, end: isize, depth: i32) -> isize:
-    """Return the offset after the value whose constructor is at an offset.
-
-    Args:
-        data: octets that contain it.
-        offset: of the constructor.
-        end: of the octets that may belong to it.
-        depth: how many values it is nested in.
-
-    Raises:
-        MalformedValue: it runs over the end, or no value has such a constructor.
-    """
-    if offset >= end or depth > _DEPTH:
-        raise MalformedValue("a value runs over the end, or is nested too deeply")
-    code: i32 = data[offset]
-    offset += 1
-    if code == 0:
-        offset = value_end(data, offset, end, depth + 1)
-        return value_end(data, offset, end, depth + 1)
-    kind: i32 = code >> 4
-    if kind == 4:
-        size: isize = 0
-    elif kind < 4:
-        raise MalformedValue(f"no value has the constructor {code:#04x}")
-    elif kind < 10:
-        # Widths of 1, 2, 4, 8 and 16 octets.
-        size = 1 << (kind - 5)
-    elif kind & 1:
-        if offset + 4 > end:
-            raise MalformedValue("a size runs over the end")
-        size = number_of(data, offset, 4) + 4
-    else:
-        if offset >= end:
-            raise MalformedValue("a size runs over the end")
-        size = data[offset] + 1
-    if size > end - offset:
-        raise MalformedValue("a value runs over the end")
-    return offset + size
 
 
 def number_of(data: bytes, offset: isize, width: i32) -> i64:
@@ -310,6 +265,10 @@ def _put_map(out: bytearray, table: bytes, offset: isize, end: isize, depth: i32
 # --- to tables ----------------------------------------------------------------------------------
 
 
+class LongName(Exception):
+    """A key is longer than a field table allows."""
+
+
 class FieldMaker:
     """Converts values of 1.0 to values of field tables.
 
@@ -321,7 +280,7 @@ class FieldMaker:
     def __init__(self) -> None:
         self.exact = True
 
-    def put(self, out: bytearray, data: bytes, offset: isize, end: isize, depth: i32) -> isize:
+    def put(self, out: bytearray, data: bytes, offset: isize, end: isize) -> isize:
         """Append a value with its tag.
 
         Args:
@@ -329,40 +288,31 @@ class FieldMaker:
             data: octets that contain the value.
             offset: of its constructor.
             end: of the octets that may belong to it.
-            depth: how many maps and lists it is nested in.
 
         Returns:
             The offset after the value.
 
         Raises:
-            MalformedValue: the octets are no value, or too deeply nested.
+            LongName: it is or holds a map with a key that tables do not have.
         """
-        after: isize = value_end(data, offset, end, depth)
-        code: i32 = data[offset]
-        if code == 0:
+        after: isize = skip(data, offset, end)
+        while data[offset] == 0:
             self.exact = False
-            return self.put(out, data, value_end(data, offset + 1, end, depth), end, depth + 1)
-        self.put_content(out, code, data, offset + 1, after, depth)
+            offset = skip(data, offset + 1, after)
+        self._content(out, data[offset], data, offset + 1, after)
         return after
 
-    def put_content(
-        self, out: bytearray, code: i32, data: bytes, begin: isize, after: isize, depth: i32
-    ) -> Done:
+    def _content(self, out: bytearray, code: i32, data: bytes, begin: isize, after: isize) -> Done:
         """Append a value whose constructor is known, such as an element of an array."""
         kind: i32 = code >> 4
         if kind == 0xA or kind == 0xB:
             begin += 4 if kind == 0xB else 1
             low: i32 = code & 15
-            if low > 3 or low == 2:
-                raise MalformedValue(f"no value has the constructor {code:#04x}")
             if low == 3:
                 self.exact = False
             out.append(0x53 if low else 0x78)
             out += (after - begin).to_bytes(4)
             out += data[begin:after]
-            # A string is UTF-8; another one would come back as binary.
-            if low == 1 and not is_utf8(data[begin:after]):
-                self.exact = False
         elif code in _SAME:
             tag, width = _SAME[code]
             out.append(tag)
@@ -370,12 +320,12 @@ class FieldMaker:
         elif code in _SHORTENED:
             tag, width, signed = _SHORTENED[code]
             out.append(tag)
-            octet: bytes = data[begin:after]
-            out += int.from_bytes(octet, signed=signed).to_bytes(width, signed=signed)
+            octets: bytes = data[begin:after]
+            out += int.from_bytes(octets, signed=signed).to_bytes(width, signed=signed)
         elif code == 0x45:
             out += b"A\0\0\0\0"
         elif kind >= 0xC:
-            self._compound(out, code, data, begin, after, depth + 1)
+            self._compound(out, code, data, begin, after)
         else:
             self._special(out, code, data[begin:after])
         return 0
@@ -387,26 +337,22 @@ class FieldMaker:
             out += b"t\1" if code == 0x41 else b"t\0"
         elif code == 0x56:
             out += b"t\1" if number else b"t\0"
-        elif code in (0x44, 0x53, 0x80):
-            self.exact = False
-            if number <= _INT64_MAX:
-                out += b"l" + number.to_bytes(8)
-            else:
-                self._text(out, str(number))
         elif code == 0x83:
             if number % _MS or number < 0:
                 self.exact = False
             out += b"T" + (number // _MS).to_bytes(8) if number >= 0 else b"l" + octets
-        elif code == 0x98:
-            self._text(out, str(UUID(bytes=octets)))
-            self.exact = False
-        elif code == 0x73:
-            self._text(out, _character(number))
-            self.exact = False
         elif code in (0x74, 0x84, 0x94):
             self._decimal(out, octets)
         else:
-            raise MalformedValue(f"no value has the constructor {code:#04x}")
+            self.exact = False
+            if code == 0x98:
+                self._text(out, str(UUID(bytes=octets)))
+            elif code == 0x73:
+                self._text(out, chr(number))
+            elif number <= _INT64_MAX:
+                out += b"l" + number.to_bytes(8)
+            else:
+                self._text(out, str(number))
         return 0
 
     def _text(self, out: bytearray, text: str) -> Done:
@@ -428,129 +374,68 @@ class FieldMaker:
         self._text(out, str(value))
         return 0
 
-    def _compound(
-        self, out: bytearray, code: i32, data: bytes, begin: isize, after: isize, depth: i32
-    ) -> Done:
-        """Append a list, a map or an array."""
-        if depth > _DEPTH:
-            raise MalformedValue("values are nested too deeply")
-        width: i32 = 4 if code >> 4 & 1 else 1
-        offset: isize = begin + width
-        if offset + width > after:
-            raise MalformedValue("a count runs over the end")
-        count: i64 = number_of(data, offset, width)
-        offset += width
-        low: i32 = code & 15
+    def _compound(self, out: bytearray, code: i32, data: bytes, begin: isize, after: isize) -> Done:
+        """Append a list, a map or an array, which begins with its size and count."""
+        width: i32 = 4 if code & 0x10 else 1
+        count: i64 = number_of(data, begin + width, width)
+        offset: isize = begin + 2 * width
         content = bytearray()
-        if low == 1 and code < 0xE0:
-            self._entries(content, data, offset, after, count, depth)
-            out.append(0x46)
+        if code >= 0xE0:
+            self.exact = False
+            self._elements(content, data, offset, after, count)
+        elif code & 1:
+            while offset < after:
+                offset = self._name(content, data, offset, after)
+                offset = self.put(content, data, offset, after)
         else:
-            if code >= 0xE0:
-                self.exact = False
-                self._elements(content, data, offset, after, count, depth)
-            elif low:
-                raise MalformedValue(f"no value has the constructor {code:#04x}")
-            else:
-                for _ in range(count):
-                    offset = self.put(content, data, offset, after, depth)
-                if offset != after:
-                    raise MalformedValue("a list is longer than its values")
-            out.append(0x41)
+            while offset < after:
+                offset = self.put(content, data, offset, after)
+        out.append(0x46 if code & 0xEF == 0xC1 else 0x41)
         out += len(content).to_bytes(4)
         out += content
         return 0
 
-    def _entries(
-        self, out: bytearray, data: bytes, offset: isize, after: isize, count: i64, depth: i32
-    ) -> Done:
-        if count & 1:
-            raise MalformedValue("a map has a key without a value")
-        for _ in range(count >> 1):
-            key: isize = offset
-            offset = value_end(data, key, after, depth)
-            name: bytes | None = text_of(data, key, offset)
-            if name is None:
-                name = self._key(data, key, offset)
-            if len(name) > _NAME:
-                raise LongName
-            if (data[key] & 15 == 3) != name.isascii():
-                self.exact = False
-            out.append(len(name))
-            out += name
-            offset = self.put(out, data, offset, after, depth)
-        if offset != after:
-            raise MalformedValue("a map is longer than its entries")
-        return 0
-
-    def _key(self, data: bytes, offset: isize, after: isize) -> C[bytes]:
-        """Return the name for a key that is no text: its number, or its octets in hexadecimal."""
-        self.exact = False
-        made = bytearray()
-        self.put(made, data, offset, after, _DEPTH)
-        tag: i32 = made[0]
-        if tag == 0x53 or tag == 0x78:
-            octets = bytes(made[5:])
-            return octets if tag == 0x53 else octets.hex().encode()
-        if chr(tag) in "bsIl":
-            return str(int.from_bytes(made[1:], signed=True)).encode()
-        if chr(tag) in "Bui":
-            return str(int.from_bytes(made[1:])).encode()
-        return made.hex().encode()
+    def _name(self, out: bytearray, data: bytes, offset: isize, end: isize) -> isize:
+        """Append the key of a map as the name of an entry; return the offset after it."""
+        after: isize = skip(data, offset, end)
+        name: bytes | None = text_of(data, offset, after)
+        if name is None:
+            # A number by its digits, and anything else by its octets in hexadecimal.
+            self.exact = False
+            made = bytearray()
+            self.put(made, data, offset, after)
+            if made[0] in _WHOLE:
+                number = int.from_bytes(made[1:], signed=made[0] in _SIGNED)
+                name = str(number).encode()
+            else:
+                name = made.hex().encode()
+        elif (data[offset] & 15 == 3) != name.isascii():
+            self.exact = False
+        if len(name) > _NAME:
+            raise LongName
+        out.append(len(name))
+        out += name
+        return after
 
     def _elements(
-        self, out: bytearray, data: bytes, offset: isize, after: isize, count: i64, depth: i32
+        self, out: bytearray, data: bytes, offset: isize, after: isize, count: i64
     ) -> Done:
         """Append the elements of an array, which share one constructor."""
-        if offset >= after:
-            raise MalformedValue("an array has no constructor")
+        while data[offset] == 0:
+            offset = skip(data, offset + 1, after)
         code: i32 = data[offset]
-        offset += 1
-        if code == 0:
-            offset = value_end(data, offset, after, depth)
-            if offset >= after:
-                raise MalformedValue("an array has no constructor")
-            code = data[offset]
-            offset += 1
         kind: i32 = code >> 4
-        # Elements without octets could claim to be billions.
-        if kind == 4 and count > _ELEMENTS:
-            raise MalformedValue("an array has too many elements without octets")
+        offset += 1
         for _ in range(count):
-            end: isize = _element_end(code, data, offset, after)
-            self.put_content(out, code, data, offset, end, depth)
+            end: isize = offset
+            if kind >= 10:
+                width: i32 = 4 if kind & 1 else 1
+                end += width + number_of(data, offset, width)
+            elif kind > 4:
+                end += 1 << (kind - 5)
+            self._content(out, code, data, offset, end)
             offset = end
-        if offset != after:
-            raise MalformedValue("an array is longer than its elements")
         return 0
-
-
-class LongName(MalformedValue):
-    """A key is longer than tables allow."""
-
-    def __init__(self) -> None:
-        super().__init__("a key is longer than a field table allows")
-
-
-_ELEMENTS: i64 = 65_536
-
-
-def _element_end(code: i32, data: bytes, offset: isize, end: isize) -> isize:
-    """Return the offset after an element of an array."""
-    kind: i32 = code >> 4
-    size: isize = 0
-    if kind < 4:
-        raise MalformedValue(f"no array has the constructor {code:#04x}")
-    if 4 < kind < 10:
-        size = 1 << (kind - 5)
-    elif kind >= 10:
-        width: i32 = 4 if kind & 1 else 1
-        if offset + width > end:
-            raise MalformedValue("a size runs over the end")
-        size = number_of(data, offset, width) + width
-    if size > end - offset:
-        raise MalformedValue("an element runs over the end")
-    return offset + size
 
 
 def text_of(data: bytes, offset: isize, after: isize) -> C[bytes | None]:
@@ -587,12 +472,6 @@ def decimal_of(octets: bytes) -> Decimal:
     return Decimal((sign, digits, exponent - _DECIMAL_BIAS[size]))
 
 
-def _character(number: int) -> str:
-    if number > 0x10FFFF or 0xD800 <= number <= 0xDFFF:
-        raise MalformedValue(f"no character has the number {number}")
-    return chr(number)
-
-
 _SAME = {
     0x40: (0x56, 0),
     0x50: (0x42, 1),
@@ -613,3 +492,6 @@ _SHORTENED = {
     0x55: (0x6C, 8, True),
 }
 """Constructors of short forms: tag, width there, and whether they are signed."""
+_WHOLE = b"bBsuIil"
+_SIGNED = b"bsIl"
+"""Tags of whole numbers."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.c_types import C, Cdef, Done, i32, i64, isize
-from harebell.base.message import FAMILY_FILE, Message
+from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, Message
 from harebell.kernels.rows import Rows
 from harebell.model.queue.contract import REJECTED as FULL
 from harebell.model.queue.features.expiry import Expiry
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
 
 _FILE: i32 = FAMILY_FILE
+_STREAM: i32 = FAMILY_STREAM
 _FULL: i32 = FULL
 
 
@@ -90,7 +91,7 @@ class OpenBatch:
         queue.counters.publish += end - first
         self.count += end - first
         self.byte_count += rows.body_bytes(first, end)
-        queue.spares = queue.spares or like.family >= _FILE
+        queue.spares = queue.spares or _FILE <= like.family <= _STREAM
         self._order.staged_for(like).append_rows(rows, first, end, like)
         return 0
 
@@ -110,7 +111,7 @@ class OpenBatch:
         self.count += 1
         self.byte_count += len(message.body)
         self._expires = self._expires or message.due > 0
-        queue.spares = queue.spares or message.family >= _FILE
+        queue.spares = queue.spares or _FILE <= message.family <= _STREAM
         return message
 
     def end(self, roll_back: bool) -> Cdef[Done]:
