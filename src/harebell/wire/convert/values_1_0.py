@@ -42,6 +42,8 @@ _DECIMAL_BIAS = {4: 101, 8: 398, 16: 6176}
 _COEFFICIENT_BITS = {4: 23, 8: 53, 16: 113}
 _EXPONENT_BITS = {4: 8, 8: 10, 16: 14}
 _MAX_SCALE = 255
+_NEGATIVE = 1 << 63
+"""The sign of a decimal64."""
 
 
 class Inexpressible(ValueError):
@@ -227,9 +229,8 @@ def put_timestamp(out: bytearray, seconds: bytes) -> Done:
 
 def _decimal64(scale: i32, digits: int) -> C[bytes]:
     """Encode a decimal number with that many places, as IEEE 754 does in binary."""
-    exponent = _DECIMAL_BIAS[8] - scale
-    sign = 1 if digits < 0 else 0
-    return (sign << 63 | exponent << _COEFFICIENT_BITS[8] | abs(digits)).to_bytes(8)
+    bits = (_DECIMAL_BIAS[8] - int(scale) << _COEFFICIENT_BITS[8]) | abs(digits)
+    return (bits | _NEGATIVE if digits < 0 else bits).to_bytes(8)
 
 
 def _put_list(out: bytearray, table: bytes, offset: isize, end: isize, depth: i32) -> isize:
