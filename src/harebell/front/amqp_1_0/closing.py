@@ -43,8 +43,9 @@ def _closing(session: Session, links: list[SendingLink | ReceivingLink]) -> Slic
     unacked = session.unacked
     while unacked.count:
         entry = unacked.take(unacked.first())
-        entry.requeue()
-        queues[entry.queue] = None
+        if entry is not None:
+            entry.requeue()
+            queues[entry.queue] = None
         yield
     for consumer in consumers.values():
         consumer_deleted(session, consumer)

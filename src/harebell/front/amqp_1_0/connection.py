@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.c_types import Done, Py
+from harebell.base.c_types import Done
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_HEARTBEAT, BY_LOSS
 from harebell.front.amqp_1_0.addresses import Addressing
 from harebell.front.amqp_1_0.connection_states import (
@@ -57,13 +57,6 @@ _OPEN, _CLOSING, _CLOSED = (
     ConnectionState.CLOSED,
 )
 _EXPIRED = "credential expired"
-
-
-class PerformativeIntake(Protocol):
-    """The sink of a connection's frames; see `Intake`."""
-
-    def break_cycle(self) -> None:
-        """Break the reference cycle with the connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +108,7 @@ class Connection(BaseConnection):
         super().__init__(broker, users, registry, settings, peer, now, VERSION_1_0)
         self.handlers = handlers
         self.sasl = sasl
-        intake = handlers.intake(self, self.channels)
-        self.intake: Py[PerformativeIntake] = intake
+        self.intake: Any = handlers.intake(self, self.channels)
         self.container = ""
         self.addressing = Addressing.RABBITMQ
         self.ending: set[int] = set()

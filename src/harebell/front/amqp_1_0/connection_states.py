@@ -64,7 +64,8 @@ def _row(state: ConnectionState, legal: ConnectionRow) -> ConnectionRow:
 
 def _end_row() -> ConnectionRow:
     """Return the row of a state after a close: everything up to the peer's close is dropped."""
-    return dict.fromkeys(_E, IGNORED) | {_E.CLOSE: _S.CLOSED}
+    row: ConnectionRow = dict.fromkeys(_E, IGNORED)
+    return row | {_E.CLOSE: _S.CLOSED}
 
 
 CONNECTION: dict[ConnectionState, ConnectionRow] = {

@@ -213,7 +213,7 @@ class Intake(PerformativeSink):
         """Ask for a decision about a permission, and take the delivery again."""
 
         def again() -> None:
-            if session.ended or session.links.get(link.handle) is not link:
+            if session.ended or session.links.get(link.handle) != link:
                 return
             self._connection.broker.events.actor = session.user.name
             try:

@@ -23,6 +23,7 @@ PROTOCOLS = {
     "0-9-1": "amqp091",
     "0-10": "amqp010",
     "0-10t": "amqp010t",
+    "1-0": "amqp10",
 }
 """The label `protocol` of each version of AMQP."""
 USUAL = "amqp091"
