@@ -1,0 +1,225 @@
+"""Sessions: begin, windows, end."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.front.limits import INCOMING_WINDOW, LINK_CREDIT
+from harebell.wire.v1 import composites as c
+from harebell.wire.v1.frames import encode_frame
+from harebell.wire.v1.sections import data_section
+from tests.conformance.sites import MemorySite
+from tests.conformance.v1.conftest import Connect1
+from tests.conformance.v1.raw import Peer1
+
+LAST = (1 << 32) - 1
+
+
+@pytest.mark.rule("1.0#045", "1.0#061")
+def test_begin_is_answered_on_the_same_channel(connect1: Connect1) -> None:
+    peer = connect1().open()
+    for channel in (3, 0, 100):
+        peer.begin(channel)
+        assert peer.session.remote_channel == channel
+        assert peer.session.incoming_window == INCOMING_WINDOW
+        assert peer.session.handle_max == 255
+
+
+@pytest.mark.rule("1.0#046")
+def test_a_second_begin_on_a_channel(peer1: Peer1) -> None:
+    peer1.send(c.Begin(None, 0, 1, 1))
+    peer1.expect_close("amqp:not-allowed", "begin on channel 0, which has a session")
+
+
+def test_begin_with_a_remote_channel(connect1: Connect1) -> None:
+    peer = connect1().open()
+    peer.send(c.Begin(4, 0, 1, 1))
+    peer.expect_close("amqp:not-allowed", "remote-channel")
+
+
+@pytest.mark.rule("1.0#040")
+def test_a_channel_above_the_limit(connect1: Connect1) -> None:
+    peer = connect1().open(channel_max=3)
+    peer.begin(3)
+    peer.send(c.Begin(None, 0, 1, 1), channel=4)
+    peer.expect_error(c.Close, "amqp:connection:framing-error", "channel number (4) exceeds")
+    peer.expect_end()
+
+
+@pytest.mark.rule("1.0#050")
+@pytest.mark.parametrize(
+    "value", [c.End(), c.Flow(None, 1, 0, 1), c.Disposition(True, 0), c.Detach(0), c.Transfer(0)]
+)
+def test_a_frame_on_a_channel_without_a_session(connect1: Connect1, value: c.End) -> None:
+    peer = connect1().open()
+    peer.send(value, channel=2)
+    peer.expect_close("amqp:illegal-state", f"{value.NAME} on channel 2, which has no session")
+
+
+@pytest.mark.rule("1.0#047", "1.0#048")
+def test_end_is_answered_and_the_channel_is_free(queue: str, peer1: Peer1) -> None:
+    peer1.attach_receiver(f"/queues/{queue}", credit=1)
+    peer1.send(c.End())
+    peer1.expect(c.End, error=None)
+    peer1.begin()
+    peer1.quiet()
+
+
+@pytest.mark.rule("1.0#049", "1.0#066")
+@pytest.mark.parametrize("value", [c.Flow(None, 1, 0, 1, handle=9), c.Detach(9), c.Transfer(9)])
+def test_a_handle_without_a_link_ends_the_session(peer1: Peer1, value: c.Detach) -> None:
+    peer1.send(value)
+    peer1.expect_error(c.End, "amqp:session:unattached-handle", f"{value.NAME} for the handle 9")
+    # What crosses the end is dropped.
+    peer1.send(c.Flow(None, 1, 0, 1), c.Attach("l", 0, False), c.End())
+    peer1.begin()
+
+
+# --- windows ------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#051", "1.0#094", "1.0#095")
+@pytest.mark.parametrize("first", [0, 7, LAST])
+def test_transfers_are_counted_from_next_outgoing_id(
+    queue: str, connect1: Connect1, first: int
+) -> None:
+    peer = connect1().open()
+    peer.send(c.Begin(None, first, 10, 10))
+    peer.expect(c.Begin)
+    peer.attach_sender(f"/queues/{queue}")
+    for _ in range(3):
+        peer.transfer(0, b"", settled=True)
+    peer.send(c.Flow(0, 10, (first + 3) & LAST, 10, echo=True))
+    flow = peer.expect(c.Flow, next_incoming_id=(first + 3) & LAST, handle=None)
+    assert (flow.delivery_count, flow.link_credit, flow.available) == (None, None, None)
+
+
+@pytest.mark.rule("1.0#057")
+def test_the_window_is_widened_at_half(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    last = c.Transfer(0, 0, b"t", 0, True, more=True).encoded()
+    rest = c.Transfer(0, more=True).encoded()
+    peer1.send_bytes(encode_frame(last))
+    peer1.send_bytes(*[encode_frame(rest + b"x")] * (INCOMING_WINDOW // 2))
+    peer1.expect(c.Flow, incoming_window=INCOMING_WINDOW, handle=None)
+    peer1.send_bytes(encode_frame(c.Transfer(0, aborted=True).encoded()))
+    peer1.quiet()
+
+
+@pytest.mark.rule("1.0#056")
+def test_a_flow_ahead_of_what_was_sent(peer1: Peer1) -> None:
+    peer1.send(c.Flow(1, 10, 0, 10))
+    peer1.expect_error(c.End, "amqp:session:window-violation", "next-incoming-id (1) is ahead")
+    peer1.send(c.End())
+
+
+@pytest.mark.rule("1.0#053", "1.0#054", "1.0#058")
+def test_deliveries_wait_for_the_window_and_nothing_else_does(
+    queue: str, connect1: Connect1
+) -> None:
+    peer = connect1().open()
+    peer.begin(window=2)
+    peer.attach_sender(f"/queues/{queue}", 0)
+    for body in (b"0", b"1", b"2", b"3"):
+        peer.transfer(0, body)
+        peer.expect(c.Disposition)
+    peer.attach_receiver(f"/queues/{queue}", 1)
+    peer.send(c.Flow(0, 2, 4, 100, 1, 0, 100))
+    assert peer.expect_transfer(delivery_id=0).payload.endswith(data_section(b"0"))
+    assert peer.expect_transfer(delivery_id=1).payload.endswith(data_section(b"1"))
+    # A disposition passes, in both directions.
+    peer.transfer(0, b"4")
+    peer.expect(c.Disposition, first=4)
+    peer.send(c.Disposition(True, 0, 1, False, c.Accepted()))
+    peer.expect(c.Disposition, role=False, first=0, last=1, settled=True)
+    # Only one of the two was received when this was sent.
+    peer.send(c.Flow(1, 2, 5, 100))
+    peer.expect_transfer(delivery_id=2)
+    peer.send(c.Flow(3, 0, 5, 100, echo=True))
+    peer.expect(c.Flow, next_outgoing_id=3)
+    peer.send(c.Flow(3, 9, 5, 100))
+    peer.expect_transfer(delivery_id=3)
+    peer.expect_transfer(delivery_id=4)
+
+
+@pytest.mark.rule("1.0#116", "1.0#039")
+def test_a_delivery_in_several_frames_waits_for_the_window(
+    queue: str, connect1: Connect1
+) -> None:
+    peer = connect1().open(max_frame_size=512).begin(window=3)
+    peer.attach_sender(f"/queues/{queue}", 0)
+    body = bytes(range(256)) * 8
+    peer.transfer(0, body)
+    peer.expect(c.Disposition)
+    peer.attach_receiver(f"/queues/{queue}", 1)
+    peer.send(c.Flow(0, 3, 1, 100, 1, 0, 1))
+    parts = [peer.expect_transfer(delivery_id=0, more=True).payload]
+    parts += [peer.expect_transfer(handle=1, more=True).payload for _ in range(2)]
+    peer.send(c.Flow(3, 100, 1, 100))
+    more = True
+    while more:
+        found = peer.expect_transfer(handle=1)
+        parts.append(found.payload)
+        more = found.value.more
+    assert b"".join(parts).endswith(body)
+    assert max(peer.sizes) <= 512
+
+
+@pytest.mark.rule("1.0#052")
+def test_a_transfer_beyond_the_window() -> None:
+    # The broker widens the window in each turn: only while memory is short it can be used up.
+    site = MemorySite(memory_high=1)
+    peer = Peer1(site, site.connect()).open()
+    site.gauge.add(2)
+    peer.send(c.Begin(None, 0, 10, 10))
+    peer.expect(c.Begin, incoming_window=0)
+    asked = c.Attach("s", 0, False, source=c.Source(), target=c.Target(), initial_delivery_count=0)
+    peer.send(asked)
+    peer.expect(c.Attach)
+    peer.expect(c.Flow, incoming_window=0)
+    peer.send(c.Transfer(0, 0, b"t", 0))
+    peer.expect_error(c.End, "amqp:session:window-violation", "a transfer beyond")
+    peer.send(c.End())
+    peer.done()
+
+
+# --- memory -------------------------------------------------------------------------------------
+
+
+def test_while_memory_is_short_only_the_window_is_closed(name: str) -> None:
+    site = MemorySite(memory_high=1_000_000)
+    peer = Peer1(site, site.connect()).open().begin()
+    peer.attach_sender(f"/queue/{name}", 0)
+    peer.transfer(0, b"before")
+    peer.expect(c.Disposition)
+    site.gauge.add(2_000_000)
+    # It was sent before the peer knew, and is taken.
+    peer.transfer(0, b"crossing")
+    found = [peer.next().value, peer.next().value]
+    assert [type(each) for each in found] == [c.Disposition, c.Flow]
+    assert found[1].incoming_window == 0
+    # Consuming goes on, as that frees memory.
+    peer.attach_receiver(f"/queue/{name}", 1, credit=10)
+    peer.expect_transfer(delivery_id=0)
+    peer.expect_transfer(delivery_id=1)
+    peer.send(c.Disposition(True, 0, 1, True, c.Accepted()))
+    site.gauge.take(2_000_000)
+    site.pass_time(1)
+    peer.expect(c.Flow, incoming_window=INCOMING_WINDOW)
+    peer.transfer(0, b"after")
+    assert {type(peer.next().value) for _ in range(2)} == {c.Disposition, c.Transfer}
+    peer.done()
+
+
+def test_memory_of_a_message_in_parts_is_counted_and_given_back(
+    memory: MemorySite, memory1: Connect1, name: str
+) -> None:
+    peer = memory1().open().begin()
+    peer.attach_sender(f"/queue/{name}")
+    before = memory.gauge.used
+    peer.transfer_payload(0, b"\0\x53\x75\xb0" + (200).to_bytes(4) + bytes(100), more=True)
+    assert memory.gauge.unread == 105 + 3
+    peer.send(c.End())
+    peer.expect(c.End)
+    assert (memory.gauge.used, memory.gauge.unread) == (before, 0)
+    assert LINK_CREDIT <= INCOMING_WINDOW
