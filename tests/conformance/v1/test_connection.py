@@ -293,9 +293,7 @@ def test_an_idle_time_out_that_is_too_short(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#031", "1.0#032")
-def test_a_peer_hears_something_in_its_idle_time_out(
-    memory: MemorySite, memory1: Connect1
-) -> None:
+def test_a_peer_hears_something_in_its_idle_time_out(memory: MemorySite, memory1: Connect1) -> None:
     peer = memory1().open(idle_time_out=2_000)
     for _ in range(10):
         memory.pass_time(1.0)

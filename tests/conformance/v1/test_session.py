@@ -143,9 +143,7 @@ def test_deliveries_wait_for_the_window_and_nothing_else_does(
 
 
 @pytest.mark.rule("1.0#116", "1.0#039")
-def test_a_delivery_in_several_frames_waits_for_the_window(
-    queue: str, connect1: Connect1
-) -> None:
+def test_a_delivery_in_several_frames_waits_for_the_window(queue: str, connect1: Connect1) -> None:
     peer = connect1().open(max_frame_size=512).begin(window=3)
     peer.attach_sender(f"/queues/{queue}", 0)
     body = bytes(range(256)) * 8

@@ -17,8 +17,10 @@ from harebell.front.amqp_1_0 import dispatch
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     INVALID_FIELD,
+    NOT_ALLOWED,
     NOT_IMPLEMENTED,
     LinkError,
+    SessionError,
 )
 from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
 from harebell.front.amqp_1_0.receiving import ReceivingLink
@@ -196,7 +198,7 @@ class Intake(PerformativeSink):
         """Return the link of a transfer; None if the broker has detached it."""
         link = session.link_of(handle, "transfer")
         if link is not None and not isinstance(link, ReceivingLink):
-            raise LinkError(INVALID_FIELD, "a transfer to a link by which the broker sends")
+            raise SessionError(NOT_ALLOWED, "a transfer to a link by which the broker sends")
         return link
 
     def _decide(

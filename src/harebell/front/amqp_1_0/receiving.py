@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.c_types import Done, Py, i32, i64, isize
+from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_1_0.errors import (
     INVALID_FIELD,
@@ -170,10 +171,17 @@ class ReceivingLink(PublishingChannel):
         if size > self.message_max:
             raise self.too_large(size)
         self._current = _NO_DELIVERY if settled else number
-        if self.destination == _FIXED:
-            self.route(self.connection, 0, self.exchange, self.key, properties, body, not settled)
-        else:
+        if self.destination != _FIXED:
             self._take_addressed(tag, properties, body)
+            return 0
+        connection = self.connection
+        try:
+            self.route(connection, 0, self.exchange, self.key, properties, body, not settled)
+        except Refusal as refusal:
+            if refusal.kind is ErrorKind.NOT_FOUND:
+                # The exchange was deleted: the message may be sent elsewhere.
+                self.refuse(RELEASED)
+            raise
         return 0
 
     def _take_addressed(self, tag: bytes, properties: Properties, body: bytes) -> None:

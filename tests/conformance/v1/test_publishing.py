@@ -1,0 +1,389 @@
+"""Links by which the broker receives: outcomes, credit, messages in parts."""
+
+from __future__ import annotations
+
+import pytest
+
+from harebell.front.limits import LINK_CREDIT
+from harebell.wire.v09.methods import (
+    ExchangeDeclare,
+    ExchangeDeclareOk,
+    QueueBind,
+    QueueBindOk,
+    QueueDeclare,
+    QueueDeclareOk,
+    QueueDelete,
+    QueueDeleteOk,
+)
+from harebell.wire.v1 import composites as c
+from harebell.wire.v1.encoding import encode
+from harebell.wire.v1.sections import data_section, encode_sections, value_section
+from harebell.wire.v1.values import Symbol, ULong
+from tests.conformance.raw import Peer
+from tests.conformance.sites import MemorySite
+from tests.conformance.v1.conftest import Connect1
+from tests.conformance.v1.raw import Peer1
+
+ACCEPTED, RELEASED = c.Accepted(), c.Released()
+
+
+# --- outcomes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#099", "1.0#110")
+def test_the_outcomes_of_a_turn_are_one_disposition(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.attach_sender(f"/queues/{queue}", 1)
+    octets = b""
+    sent, peer1.wire.write = peer1.wire.write, lambda data: None  # type: ignore[method-assign]
+    collected: list[bytes] = []
+    peer1.wire.write = collected.append  # type: ignore[method-assign,assignment]
+    for number in range(6):
+        peer1.transfer(number % 2, b"x")
+    peer1.wire.write = sent  # type: ignore[method-assign]
+    octets = b"".join(collected)
+    peer1.send_bytes(octets)
+    first = 0
+    while first < 6:
+        # One over a socket as well, unless the octets came in two pieces.
+        found = peer1.expect(c.Disposition, role=True, first=first, settled=True, state=ACCEPTED)
+        first = (found.first if found.last is None else found.last) + 1
+    peer1.quiet()
+
+
+def test_a_settled_delivery_has_no_outcome(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"x", settled=True)
+    peer1.quiet()
+    number = peer1.transfer(0, b"y")
+    peer1.expect(c.Disposition, first=number, last=None)
+
+
+def test_a_message_that_no_queue_gets_is_released(peer: Peer, peer1: Peer1, name: str) -> None:
+    peer.send(ExchangeDeclare(exchange=name, type="direct"))
+    peer.expect(ExchangeDeclareOk)
+    peer1.attach_sender(f"/exchanges/{name}/nowhere")
+    peer1.transfer(0, b"x")
+    peer1.expect(c.Disposition, first=0, settled=True, state=RELEASED)
+    peer1.transfer(0, b"x", settled=True)
+    peer1.quiet()
+
+
+def test_a_full_queue_rejects(peer: Peer, peer1: Peer1, name: str) -> None:
+    arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
+    peer.send(QueueDeclare(queue=name, arguments=arguments))
+    peer.expect(QueueDeclareOk)
+    peer1.attach_sender(f"/queues/{name}")
+    peer1.transfer(0, b"x")
+    peer1.expect(c.Disposition, first=0, state=ACCEPTED)
+    peer1.transfer(0, b"y")
+    state = peer1.expect(c.Disposition, first=1, settled=True).state
+    assert state.error.condition == "amqp:resource-limit-exceeded"
+    assert state.error.description == f"queue '{name}' exceeded maximum length"
+    assert state.error.info == {"queue": name, "reason": "maxlen"}
+
+
+def test_every_queue_of_a_fanout_gets_a_message(peer: Peer, peer1: Peer1, name: str) -> None:
+    peer.send(ExchangeDeclare(exchange=name, type="fanout"))
+    peer.expect(ExchangeDeclareOk)
+    for number in range(3):
+        peer.send(QueueDeclare(queue=f"{name}-{number}"))
+        peer.expect(QueueDeclareOk)
+        peer.send(QueueBind(queue=f"{name}-{number}", exchange=name))
+        peer.expect(QueueBindOk)
+    peer1.attach_sender(f"/exchanges/{name}")
+    peer1.transfer(0, b"x")
+    peer1.expect(c.Disposition, first=0, last=None, state=ACCEPTED)
+    for number in range(3):
+        peer1.attach_receiver(f"/queues/{name}-{number}", 1 + number, credit=1)
+        peer1.expect_transfer(handle=1 + number)
+    peer.send(QueueDelete(queue=f"{name}-0"))
+    peer.expect(QueueDeleteOk)
+    peer1.expect_error(c.Detach, "amqp:resource-deleted")
+
+
+def test_a_durable_message_is_accepted_when_it_is_on_disk() -> None:
+    from tests.unit.front.amqp_0_9_1.world import World
+    from tests.unit.front.amqp_1_0.peer import LinkPeer
+
+    world = World(slow=True)
+    peer = LinkPeer(world).open()
+    peer.attach("/queue/q", durable=2)
+    world.commit()
+    peer.taken()
+    assert peer.publish(b"x", durable=True) == []
+    assert peer.publish(b"y", durable=True) == []
+    world.commit()
+    assert peer.taken() == [c.Disposition(True, 0, 1, True, ACCEPTED)]
+
+
+# --- where a message goes -----------------------------------------------------------------------
+
+
+def _bound(peer: Peer, exchange: str, queue: str, key: str) -> None:
+    peer.send(QueueDeclare(queue=queue))
+    peer.expect(QueueDeclareOk)
+    peer.send(QueueBind(queue=queue, exchange=exchange, routing_key=key))
+    peer.expect(QueueBindOk)
+
+
+@pytest.mark.parametrize(
+    ("address", "subject"),
+    [
+        ("/exchanges/amq.direct/k%2F{name}", None),
+        ("/exchanges/amq%2Edirect/k%2f{name}", "other"),
+        ("/exchange/amq.direct/k%2F{name}", "other"),
+        ("/exchange/amq.direct", "k/{name}"),
+        (None, None),
+    ],
+)
+def test_exchange_and_routing_key(
+    peer: Peer, peer1: Peer1, name: str, address: str | None, subject: str | None
+) -> None:
+    _bound(peer, "amq.direct", name, f"k/{name}")
+    peer1.attach_sender(address and address.format(name=name))
+    fields = c.Properties(
+        to=None if address else f"/exchanges/amq.direct/k%2F{name}",
+        subject=subject and subject.format(name=name),
+    )
+    peer1.transfer(0, b"x", sections=fields.encoded())
+    peer1.expect(c.Disposition, state=ACCEPTED)
+    peer1.attach_receiver(f"/queues/{name}", credit=1)
+    payload = peer1.expect_transfer().payload
+    assert encode(Symbol("x-exchange")) + encode("amq.direct") in payload
+    assert encode(Symbol("x-routing-key")) + encode(f"k/{name}") in payload
+
+
+@pytest.mark.parametrize(
+    ("fields", "condition", "text"),
+    [
+        (None, "amqp:precondition-failed", "anonymous terminus requires 'to' address to be set"),
+        (c.Properties(to="/nothing"), "amqp:precondition-failed", "bad 'to' address string"),
+        (c.Properties(to="/exchanges/none/k"), "amqp:not-found", "no exchange 'none' in vhost"),
+    ],
+)
+def test_an_anonymous_link_rejects_a_message_with_a_wrong_address(
+    queue: str, peer1: Peer1, fields: c.Properties | None, condition: str, text: str
+) -> None:
+    peer1.attach_sender(None)
+    sections = b"" if fields is None else fields.encoded()
+    peer1.transfer(0, b"x", sections=sections)
+    error = peer1.expect(c.Disposition, first=0, settled=True).state.error
+    assert error.condition == condition
+    assert text in error.description
+    # No credit is lost, and the link goes on.
+    peer1.transfer(0, b"x", sections=c.Properties(to=f"/queues/{queue}").encoded())
+    peer1.expect(c.Disposition, first=1, state=ACCEPTED)
+    peer1.transfer(0, b"x", sections=sections, settled=True)
+    error = peer1.expect_error(c.Detach, condition, text)
+    assert error.info == {"delivery-tag": (2).to_bytes(4)}
+    peer1.send(c.Detach(0, True))
+
+
+@pytest.mark.rule("1.0#137")
+def test_a_user_id_has_to_be_that_of_the_publisher(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"x", sections=c.Properties(user_id=b"guest").encoded())
+    peer1.expect(c.Disposition, state=ACCEPTED)
+    peer1.transfer(0, b"x", sections=c.Properties(user_id=b"other").encoded())
+    words = "user_id property set to 'other' but authenticated user was 'guest'"
+    peer1.expect_error(c.Detach, "amqp:unauthorized-access", words)
+    peer1.send(c.Detach(0, True))
+
+
+def test_further_routing_keys(peer: Peer, queue: str, peer1: Peer1, name: str) -> None:
+    other = f"{name}-other"
+    peer.send(QueueDeclare(queue=other))
+    peer.expect(QueueDeclareOk)
+    peer1.attach_sender(f"/queues/{queue}")
+    sections = encode_sections(message_annotations={"x-cc": [other, queue]})
+    peer1.transfer(0, b"x", sections=sections)
+    peer1.expect(c.Disposition, state=ACCEPTED)
+    for handle, each in ((1, queue), (2, other)):
+        peer1.attach_receiver(f"/queues/{each}", handle, credit=2)
+        peer1.expect_transfer(handle=handle)
+    peer1.transfer(0, b"x", sections=encode_sections(message_annotations={"x-cc": "q"}))
+    words = "bad value for 'x-cc' message-annotation"
+    peer1.expect_error(c.Detach, "amqp:invalid-field", words)
+    peer1.send(c.Detach(0, True))
+
+
+# --- credit -------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#076", "1.0#080", "1.0#096")
+def test_credit_is_renewed_at_half(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    for _ in range(LINK_CREDIT // 2):
+        peer1.transfer(0, b"", settled=True)
+    flow = peer1.expect(c.Flow, handle=0, link_credit=LINK_CREDIT)
+    assert flow.delivery_count == LINK_CREDIT // 2
+    peer1.quiet()
+
+
+@pytest.mark.rule("1.0#079")
+def test_a_delivery_without_credit(memory: MemorySite, memory1: Connect1, name: str) -> None:
+    peer = memory1().open().begin()
+    peer.attach_sender(f"/queue/{name}")
+    session = next(iter(memory.registry.connections)).channels[0]
+    session.links[0].credit = 0
+    peer.transfer(0, b"x")
+    peer.expect_error(c.Detach, "amqp:link:transfer-limit-exceeded", "without link-credit")
+    # What crosses the detach is dropped.
+    peer.transfer(0, b"x")
+    peer.give(0, 1)
+    peer.send(c.Detach(0, True))
+    peer.quiet()
+
+
+@pytest.mark.rule("1.0#082")
+def test_echo_is_answered_with_the_state_of_the_link(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"x", settled=True)
+    peer1.send(c.Flow(0, 100, 1, 100, 0, 1, echo=True))
+    peer1.expect(c.Flow, handle=0, delivery_count=1, link_credit=LINK_CREDIT - 1)
+
+
+# --- parts --------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#104", "1.0#097", "1.0#102")
+def test_a_message_in_parts_and_others_between_them(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.attach_sender(f"/queues/{queue}", 2)
+    payload = data_section(b"abcdef")
+    peer1.transfer_payload(0, payload[:2], more=True)
+    peer1.transfer(2, b"between", delivery_id=1)
+    peer1.expect(c.Disposition, first=1)
+    nothing = {"delivery_id": None, "delivery_tag": None, "message_format": None}
+    peer1.transfer_payload(0, payload[2:7], more=True, **nothing)
+    peer1.transfer_payload(0, payload[7:], delivery_id=0, delivery_tag=bytes(4))
+    peer1.expect(c.Disposition, first=0, state=ACCEPTED)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=2)
+    assert peer1.expect_transfer().payload.endswith(b"between")
+    assert peer1.expect_transfer().payload.endswith(b"abcdef")
+
+
+@pytest.mark.rule("1.0#105")
+def test_an_aborted_delivery_is_dropped(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.transfer_payload(0, data_section(b"abc"), more=True)
+    peer1.transfer_payload(0, b"rest", aborted=True, delivery_id=None, delivery_tag=None)
+    peer1.transfer_payload(0, data_section(b"abc"), aborted=True, delivery_id=1)
+    number = peer1.transfer(0, b"next", delivery_id=2)
+    peer1.expect(c.Disposition, first=2, last=None)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=2)
+    assert peer1.expect_transfer().payload.endswith(b"next")
+    assert number >= 0
+
+
+@pytest.mark.rule("1.0#098")
+@pytest.mark.parametrize(
+    ("changes", "text"),
+    [
+        ({"delivery_id": 7}, "delivery-id (7)"),
+        ({"delivery_tag": b"other"}, "delivery-tag"),
+        ({"message_format": 3}, "message-format"),
+    ],
+)
+def test_a_part_that_says_otherwise_than_the_first(
+    queue: str, peer1: Peer1, changes: dict[str, object], text: str
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer_payload(0, data_section(b"abc"), more=True)
+    peer1.transfer_payload(0, b"", **changes)
+    peer1.expect_error(c.Detach, "amqp:invalid-field", text)
+    peer1.send(c.Detach(0, True))
+    peer1.quiet()
+
+
+@pytest.mark.rule("1.0#103")
+@pytest.mark.parametrize(("mode", "settled"), [(0, True), (1, False), (1, None)])
+def test_a_settled_flag_against_the_mode_of_the_link(
+    queue: str, peer1: Peer1, mode: int, settled: bool | None
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}", snd_settle_mode=mode)
+    peer1.transfer(0, b"x", settled=settled)
+    peer1.expect_error(c.Detach, "amqp:invalid-field", "settled transfer on a link")
+    peer1.send(c.Detach(0, True))
+
+
+def test_the_settled_flag_of_a_later_part_counts(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", snd_settle_mode=1)
+    peer1.transfer_payload(0, data_section(b"x"), more=True)
+    peer1.transfer_payload(0, b"", delivery_id=0, settled=True)
+    peer1.quiet()
+
+
+@pytest.mark.rule("1.0#101")
+def test_a_message_format_that_is_not_known(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"x", message_format=0x80013700)
+    peer1.expect_error(c.Detach, "amqp:not-implemented", "message-format 0x80013700")
+    peer1.send(c.Detach(0, True))
+
+
+@pytest.mark.rule("1.0#091")
+def test_a_message_that_is_too_large(memory1: Connect1, memory: MemorySite, name: str) -> None:
+    peer = memory1().open().begin()
+    memory.settings.message_max = 100
+    for connection in memory.registry.connections:
+        connection.message_max = 100
+    assert peer.attach_sender(f"/queue/{name}", 0).max_message_size == 100
+    peer.transfer(0, bytes(98))
+    peer.expect(c.Disposition)
+    peer.transfer(0, bytes(101))
+    words = "> maximum message size (100 bytes)"
+    peer.expect_error(c.Detach, "amqp:link:message-size-exceeded", words)
+    peer.send(c.Detach(0, True))
+    peer.attach_sender(f"/queue/{name}", 1)
+    peer.transfer_payload(1, data_section(bytes(200))[:90], more=True)
+    peer.transfer_payload(1, bytes(50), delivery_id=peer.deliveries, more=True)
+    peer.expect_error(c.Detach, "amqp:link:message-size-exceeded", words)
+    peer.send(c.Detach(1, True))
+    peer.quiet()
+
+
+@pytest.mark.rule("1.0#123", "1.0#124")
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        c.Properties(to="x").encoded(),
+        data_section(b"x") + c.Properties(to="x").encoded(),
+        value_section(1) + value_section(2),
+        value_section(1) + data_section(b"x"),
+        b"\0\x53\x99\xa0\0",
+        b"\0\x53\x75\xa0\x05x",
+    ],
+)
+def test_a_message_that_is_malformed(queue: str, peer1: Peer1, payload: bytes) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer_payload(0, payload)
+    peer1.expect_error(c.Detach, "amqp:decode-error", "failed to parse message")
+    peer1.send(c.Detach(0, True))
+
+
+def test_a_transfer_with_a_state(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"x", state=c.TransactionalState(b"t"))
+    peer1.expect_error(c.Detach, "amqp:not-implemented", "Transactions not supported")
+    peer1.send(c.Detach(0, True))
+
+
+def test_a_transfer_in_the_wrong_direction(queue: str, peer1: Peer1) -> None:
+    peer1.attach_receiver(f"/queues/{queue}", 1)
+    peer1.transfer(1, b"x")
+    peer1.expect_error(c.End, "amqp:not-allowed", "by which the broker sends")
+    peer1.send(c.End())
+
+
+def test_a_descriptor_that_is_a_long_number(queue: str, peer1: Peer1) -> None:
+    # The scanner does not read it by field.
+    from harebell.wire.v1.frames import encode_frame
+
+    peer1.attach_sender(f"/queues/{queue}")
+    fields = c.Transfer(0, 0, b"t", 0).encoded()[3:]
+    descriptor = b"\0\x80" + int(ULong(0x14)).to_bytes(8)
+    peer1.send_bytes(encode_frame(descriptor + fields + data_section(b"x")))
+    peer1.expect(c.Disposition, first=0, state=ACCEPTED)
