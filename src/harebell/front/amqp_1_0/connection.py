@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.c_types import Done
+from harebell.base.c_types import C, Done
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_HEARTBEAT, BY_LOSS
 from harebell.front.amqp_1_0.addresses import Addressing
 from harebell.front.amqp_1_0.connection_states import (
@@ -41,6 +41,7 @@ from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.kernels.transfers_1_0 import TransferBuffer
 from harebell.model.broker import Broker
 from harebell.wire import VERSION_1_0
 from harebell.wire.v09.states import ConnectionState
@@ -85,6 +86,7 @@ class Connection(BaseConnection):
         sasl: whether the peer has asked for the SASL layer.
 
     Attributes:
+        frames: the output, with its exact type.
         container: the container-id of the peer; "" before its open.
         addressing: how addresses are read that are not of version 2.
         ending: the channels whose session the broker has ended, until the peer has ended it too.
@@ -106,6 +108,9 @@ class Connection(BaseConnection):
         sasl: bool,
     ) -> None:
         super().__init__(broker, users, registry, settings, peer, now, VERSION_1_0)
+        self.frames: C[TransferBuffer] = TransferBuffer()
+        self.frames.postpones = True
+        self.out = self.frames
         self.handlers = handlers
         self.sasl = sasl
         self.intake: Any = handlers.intake(self, self.channels)

@@ -17,11 +17,11 @@ from harebell.front.amqp_1_0.errors import (
     ConnectionFault,
     framing,
 )
-from harebell.front.amqp_1_0.session import Session
+from harebell.front.amqp_1_0.session import SERIALS, Session
 from harebell.front.common.admission import check_channel
 from harebell.front.common.decisions import decide
 from harebell.front.common.event_exchange import channel_created
-from harebell.kernels.performatives import ABORTED, MORE, RESUME, SETTLED
+from harebell.kernels.performatives import ABORTED, DRAIN, ECHO, MORE, RESUME, SETTLED
 from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import (
     Attach,
@@ -168,14 +168,13 @@ def _begin(connection: Connection, channel: int, asked: Begin) -> None:
     connection.registry.publishers.check(connection)
     connection.channels[channel] = session
     channel_created(session)
-    state = session.flow_of()
     connection.send(
         channel,
         Begin(
             remote_channel=channel,
-            next_outgoing_id=state.next_outgoing_id,
-            incoming_window=state.incoming_window,
-            outgoing_window=state.outgoing_window,
+            next_outgoing_id=0,
+            incoming_window=session.announced(),
+            outgoing_window=SERIALS - 1,
             handle_max=min(handshake.handle_max(), asked.handle_max),
         ),
     )
@@ -234,39 +233,24 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
     connection.perform(answer)
 
 
-def take_flow(session: Session, flow: Flow) -> None:
-    """flow: the windows of the session, and with a handle the state of a link."""
-    link = None
-    shut = session.remote_window <= 0 or bool(session.backlog)
-    try:
-        session.take_windows(flow)
-        session.send_backlog()
-        if flow.handle is not None:
-            link = session.link_of(flow.handle, "flow")
-            if link is not None:
-                link.take_flow(flow)
-        elif flow.echo:
-            session.tell_window()
-    except Exception as error:
-        session.caught(error, link)
-        return
-    if shut and session.remote_window > 0 and not session.backlog:
-        session.serve()
+def _flow(session: Session, asked: Flow, payload: bytes) -> None:
+    session.take_flow(
+        _number(asked.next_incoming_id),
+        asked.incoming_window,
+        asked.next_outgoing_id,
+        _number(asked.handle),
+        _number(asked.delivery_count),
+        _number(asked.link_credit),
+        (DRAIN if asked.drain else 0) | (ECHO if asked.echo else 0),
+    )
 
 
-def _flow(session: Session, flow: Flow, payload: bytes) -> None:
-    take_flow(session, flow)
+def _number(given: int | None) -> int:
+    return -1 if given is None else given
 
 
 def _disposition(session: Session, asked: Disposition, payload: bytes) -> None:
     settling.take(session, asked)
-
-
-def take_disposition(
-    session: Session, role: bool, first: int, last: int, settled: bool, outcome: int, state: bytes
-) -> None:
-    """disposition, as the scanner passes it on by field."""
-    settling.take_fields(session, role, first, last, settled, outcome, state)
 
 
 def _transfer(session: Session, asked: Transfer, payload: bytes) -> None:
@@ -282,9 +266,9 @@ def _transfer(session: Session, asked: Transfer, payload: bytes) -> None:
     session.connection.intake.partial(
         session.number,
         asked.handle,
-        -1 if asked.delivery_id is None else asked.delivery_id,
+        _number(asked.delivery_id),
         asked.delivery_tag,
-        -1 if asked.message_format is None else asked.message_format,
+        _number(asked.message_format),
         flags,
         b"" if asked.state is None else encode(asked.state),
         payload,

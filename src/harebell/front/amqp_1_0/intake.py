@@ -13,7 +13,7 @@ from harebell.auth.authority import Undecided
 from harebell.base.c_types import Done, Py, i32, i64
 from harebell.base.errors import DecodeError
 from harebell.base.message import Properties
-from harebell.front.amqp_1_0 import dispatch
+from harebell.front.amqp_1_0 import dispatch, settling
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     INVALID_FIELD,
@@ -24,23 +24,24 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
 from harebell.front.amqp_1_0.receiving import ReceivingLink
-from harebell.front.amqp_1_0.session import Session
+from harebell.front.amqp_1_0.session import Session, near
 from harebell.front.common.decisions import decide
+from harebell.front.limits import SETTLED_AT_ONCE
 from harebell.kernels.performatives import (
     ABORTED,
-    DRAIN,
-    ECHO,
+    ACCEPTED,
     MORE,
     SETTLED,
     PerformativeSink,
 )
 from harebell.kernels.sections import parse_properties, split
-from harebell.wire.v1.composites import Flow
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
 
 _SETTLED: i32 = SETTLED
+_ACCEPTED: i32 = ACCEPTED
+_AT_ONCE: i32 = SETTLED_AT_ONCE
 _ABORTED: i32 = ABORTED
 _MORE: i32 = MORE
 
@@ -246,7 +247,12 @@ class Intake(PerformativeSink):
             self._no_session(channel, "disposition")
             return 0
         try:
-            dispatch.take_disposition(session, role, first, last, settled, outcome, state)
+            if role and outcome == _ACCEPTED and settled and last - first < _AT_ONCE:
+                # Nearly all of them; a range over the end of the numbers is longer here.
+                low: i64 = near(first, session.next_tag)
+                session.accept(low, min(low + last - first, session.next_tag - 1))
+                return 0
+            settling.take_fields(session, role, first, last, settled, outcome, state)
         except Exception as error:
             session.caught(error)
         return 0
@@ -269,19 +275,15 @@ class Intake(PerformativeSink):
         if session is None:
             self._no_session(channel, "flow")
             return 0
-        flow = Flow(
-            next_incoming_id=_given(next_incoming_id),
-            incoming_window=incoming_window,
-            next_outgoing_id=next_outgoing_id,
-            outgoing_window=outgoing_window,
-            handle=_given(handle),
-            delivery_count=_given(delivery_count),
-            link_credit=_given(link_credit),
-            available=_given(available),
-            drain=flags & DRAIN != 0,
-            echo=flags & ECHO != 0,
+        session.take_flow(
+            next_incoming_id,
+            incoming_window,
+            next_outgoing_id,
+            handle,
+            delivery_count,
+            link_credit,
+            flags,
         )
-        dispatch.take_flow(session, flow)
         return 0
 
     def _no_session(self, channel: int, shown: str) -> None:
@@ -290,10 +292,6 @@ class Intake(PerformativeSink):
             dispatch.check_session(self._connection, channel, shown)
         except Exception as error:
             self._connection.caught(error)
-
-
-def _given(number: int) -> int | None:
-    return None if number < 0 else number
 
 
 def _check_first(delivery_id: int) -> None:

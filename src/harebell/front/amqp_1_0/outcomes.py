@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.c_types import Done, i32, i64
 from harebell.base.ports import Commit
-from harebell.wire.v1.composites import Accepted, Disposition
+from harebell.wire.v1.composites import Accepted
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
 
 _AT_ONCE = 0
-ACCEPTED = Accepted()
+ACCEPTED = Accepted().encoded()
 
 
 class Outcomes:
@@ -70,8 +70,8 @@ class Outcomes:
             self._connection.registry.waiting[self] = None
         return 0
 
-    def refused(self, link: Any, number: i64, outcome: Any) -> Done:
-        """Note the outcome of a delivery that no queue has taken, a composite."""
+    def refused(self, link: Any, number: i64, outcome: bytes) -> Done:
+        """Note the encoded outcome of a delivery that no queue has taken."""
         self._push()
         self._marks.append((_AT_ONCE, link, number, number, outcome))
         return 0
@@ -105,14 +105,8 @@ class Outcomes:
             link.confirmed(last - first + 1, outcome is ACCEPTED)
         self._marks = kept
         for first, last, outcome in ranges:
-            disposition = Disposition(
-                role=True,
-                first=first,
-                last=None if last == first else last,
-                settled=True,
-                state=outcome,
-            )
-            self._connection.send(self._number, disposition)
+            self._connection.frames.disposition(self._number, True, first, last, True, outcome)
+        self._connection.touch()
 
     def committed(self) -> None:
         """Send the outcomes that waited for a commit that is on disk."""

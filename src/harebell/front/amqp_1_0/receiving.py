@@ -9,7 +9,7 @@ null                        from `to` of each message                        (by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from harebell.base.c_types import Done, Py, i32, i64, isize
 from harebell.base.errors import ErrorKind, Refusal
@@ -27,11 +27,12 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
-from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.amqp_1_0.session import near
 from harebell.front.amqp_1_0.special import destination_of, intercepted, prepared, trace_publish
 from harebell.front.common.channel_details import details_of
 from harebell.front.limits import LINK_CREDIT
 from harebell.front.operations.publishing_channel import PublishingChannel
+from harebell.kernels.performatives import ECHO
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.wire.v1.composites import Rejected, Released
@@ -53,7 +54,8 @@ _REJECTED: i32 = REJECTED
 _CREDIT: i32 = LINK_CREDIT
 _RENEW: i32 = LINK_CREDIT // 2
 _NO_DELIVERY: i64 = -1
-RELEASED = Released()
+_UNSAID: i64 = -1
+RELEASED = Released().encoded()
 
 
 class ReceivingLink(PublishingChannel):
@@ -197,10 +199,10 @@ class ReceivingLink(PublishingChannel):
             # A wrong address of a message is no error of an anonymous link.
             if not answered:
                 raise LinkError(found.condition, found.text, {"delivery-tag": tag}) from None
-            self.refuse(Rejected(composite(found.condition, found.text, found.info)))
+            self.refuse(Rejected(composite(found.condition, found.text, found.info)).encoded())
 
-    def refuse(self, outcome: Any) -> None:
-        """Note an outcome of the current delivery other than accepted, if one is expected."""
+    def refuse(self, outcome: bytes) -> None:
+        """Note an encoded outcome of the current delivery, if one is expected."""
         if self._current != _NO_DELIVERY:
             self.unconfirmed += 1
             self.session.outcomes.refused(self, self._current, outcome)
@@ -331,22 +333,24 @@ class ReceivingLink(PublishingChannel):
 
     def tell(self) -> None:
         """Send the state of the link."""
-        flow = self.session.flow_of(
-            handle=self.handle,
-            delivery_count=self.delivery_count % SERIALS,
-            link_credit=self.credit,
-        )
-        self.connection.send(self.session.number, flow)
+        self.session.send_flow(self.handle, self.delivery_count, self.credit, _UNSAID, False)
 
-    def take_flow(self, flow: Any) -> None:
-        """Take the state of the link from the peer, which decides about the delivery-count."""
-        if flow.delivery_count is not None:
-            count = near(flow.delivery_count, self.delivery_count)
+    def take_flow(self, delivery_count: i64, credit: i64, flags: i32) -> Done:
+        """Take the state of the link from the peer, which decides about the delivery-count.
+
+        Args:
+            delivery_count: of the peer; -1 if it was left out.
+            credit: without a meaning here.
+            flags: DRAIN, ECHO.
+        """
+        if delivery_count >= 0:
+            count: i64 = near(delivery_count, self.delivery_count)
             # It may pass over credit; deliveries that it counts twice do not exist.
             self.credit = max(self.credit - max(count - self.delivery_count, 0), 0)
             self.delivery_count = max(count, self.delivery_count)
-        if flow.echo:
+        if flags & ECHO:
             self.tell()
+        return 0
 
     # --- end ------------------------------------------------------------------------------------
 
@@ -377,7 +381,8 @@ class ReceivingLink(PublishingChannel):
         self.end()
 
 
-def _exceeded(name: str) -> Rejected:
-    """Return the outcome of a message that a full queue has refused."""
+def _exceeded(name: str) -> bytes:
+    """Return the encoded outcome of a message that a full queue has refused."""
     text = f"queue '{name}' exceeded maximum length"
-    return Rejected(composite(RESOURCE_LIMIT_EXCEEDED, text, {"queue": name, "reason": "maxlen"}))
+    info = {"queue": name, "reason": "maxlen"}
+    return Rejected(composite(RESOURCE_LIMIT_EXCEEDED, text, info)).encoded()

@@ -16,7 +16,7 @@ from harebell.auth.permissions import READ
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
-from harebell.front.amqp_1_0.delivery import transfers_of
+from harebell.front.amqp_1_0.delivery import send_in_parts
 from harebell.front.amqp_1_0.errors import (
     MESSAGE_SIZE_EXCEEDED,
     RESOURCE_DELETED,
@@ -31,6 +31,8 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.convert import converted
 from harebell.front.limits import REPLIES_UNSENT_BYTES
+from harebell.kernels.performatives import DRAIN, ECHO
+from harebell.kernels.transfers_1_0 import delivered_payload
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.stream import StreamQueue
@@ -39,10 +41,10 @@ from harebell.model.resource import rendered
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
     from harebell.front.amqp_1_0.session import Session
-    from harebell.wire.v1.composites import Flow
 
 _FAMILY: i32 = FAMILY_1_0
 _SECTIONS: i32 = FAMILY_1_0_SECTIONS
+_MASK: i64 = (1 << 32) - 1
 _REPLIES: isize = REPLIES_UNSENT_BYTES
 
 
@@ -108,7 +110,7 @@ class SendingLink(Consumer):
         session.next_tag = number + 1
         self.credit -= 1
         self.delivery_count += 1
-        transfers_of(self, number, message, redelivered)
+        self._write(number, message, redelivered)
         if position >= 0:
             if self.settles:
                 self.queue.settle(position)
@@ -117,6 +119,36 @@ class SendingLink(Consumer):
                 session.unacked.deliver(self, position, number)
         if session.router.tracer is not None:
             delivered(session, message, self.queue.name, redelivered)
+        return 0
+
+    def _write(self, number: i64, message: Message, redelivered: bool) -> Done:
+        """Write the transfers of a message, or let them wait for the window."""
+        session, connection = self.session, self.connection
+        first: bool = not redelivered and message.deliveries == 0
+        ttl: i64 = max(message.due - connection.broker.clock.steady, 0) if message.due else -1
+        # The broker needs no tag: dispositions come by delivery-id.
+        tag: bytes = b"" if self.settles else (number & _MASK).to_bytes(4)
+        count: isize = connection.frames.transfer(
+            session.number,
+            self.handle,
+            number & _MASK,
+            tag,
+            self.settles,
+            first,
+            message.deliveries,
+            ttl,
+            message,
+            connection.frame_max,
+            session.remote_window,
+        )
+        if count == 0:
+            payload = delivered_payload(message, first, message.deliveries, ttl)
+            send_in_parts(self, number, tag, payload)
+            return 0
+        session.remote_window -= count
+        session.outgoing_id += count
+        if not connection.dirty:
+            connection.touch()
         return 0
 
     def again(self) -> i32:
@@ -135,17 +167,22 @@ class SendingLink(Consumer):
 
     # --- credit ---------------------------------------------------------------------------------
 
-    def take_flow(self, flow: Flow) -> None:
-        """Take credit from the peer, then send what is there."""
-        if flow.link_credit is not None:
-            # A peer that does not know the count yet means the initial one.
-            count = 0 if flow.delivery_count is None else flow.delivery_count
-            limit = near(count, self.delivery_count) + flow.link_credit
+    def take_flow(self, delivery_count: i64, credit: i64, flags: i32) -> Done:
+        """Take credit from the peer, then send what is there.
+
+        Args:
+            delivery_count: of the peer; -1 if it does not know it yet, which means the initial one.
+            credit: that it gives from there on; -1 if it was left out.
+            flags: DRAIN, ECHO.
+        """
+        if credit >= 0:
+            limit: i64 = near(max(delivery_count, 0), self.delivery_count) + credit
             self.credit = max(limit - self.delivery_count, 0)
-        self.drains = flow.drain
+        self.drains = flags & DRAIN != 0
         self.serve()
-        if flow.echo and not flow.drain:
+        if flags & ECHO and not flags & DRAIN:
             self.tell(drain=False)
+        return 0
 
     def serve(self) -> None:
         """Deliver what is there, and answer a drain when nothing is left."""
@@ -191,15 +228,9 @@ class SendingLink(Consumer):
 
     def tell(self, *, drain: bool) -> None:
         """Send the state of the link."""
-        session = self.session
-        flow = session.flow_of(
-            handle=self.handle,
-            delivery_count=self.delivery_count % SERIALS,
-            link_credit=self.credit % SERIALS,
-            available=min(self._available(), SERIALS - 1),
-            drain=drain,
-        )
-        session.connection.send(session.number, flow)
+        available = min(self._available(), SERIALS - 1)
+        credit = min(self.credit, SERIALS - 1)
+        self.session.send_flow(self.handle, self.delivery_count, credit, available, drain)
 
     def _available(self) -> int:
         """Return how many messages wait for the link."""

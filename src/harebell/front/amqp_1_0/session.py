@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import C, Done, Py, i32, i64, i64_or_minus_1, isize
 from harebell.base.counters import Counters
 from harebell.front.amqp_1_0.errors import (
-    ILLEGAL_STATE,
     INTERNAL_ERROR,
     UNATTACHED_HANDLE,
     WINDOW_VIOLATION,
@@ -29,16 +28,16 @@ from harebell.front.amqp_1_0.errors import (
 from harebell.front.amqp_1_0.outcomes import Outcomes
 from harebell.front.common.channel_details import ChannelDetails
 from harebell.front.common.errors import describe
-from harebell.front.common.unacked import UnackedDeliveries
+from harebell.front.common.unacked import Unacked, UnackedDeliveries
 from harebell.front.limits import INCOMING_WINDOW, OUTPUT_HIGH_BYTES
+from harebell.kernels.performatives import ECHO
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
-from harebell.wire.v1.composites import Detach, Disposition, End, Flow, Released
+from harebell.wire.v1.composites import Detach, End, Released
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
     from harebell.front.amqp_1_0.connection import Connection
-    from harebell.front.common.unacked import Unacked
     from harebell.model.vhost import VHost
 
 SERIALS = 1 << 32
@@ -48,7 +47,7 @@ _HALF: i64 = 1 << 31
 _WINDOW: i32 = INCOMING_WINDOW
 _RENEW: i32 = INCOMING_WINDOW // 2
 _OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
-_MAX_UINT = SERIALS - 1
+_ECHO: i32 = ECHO
 
 
 def near(serial: i64, number: i64) -> i64_or_minus_1:
@@ -156,44 +155,87 @@ class Session:
             raise SessionError(WINDOW_VIOLATION, "a transfer beyond the incoming-window")
         return self.enlist()
 
-    def flow_of(self, **about_link: Any) -> Flow:
-        """Return a flow with the state of the session, and perhaps that of a link.
+    def announced(self) -> i64:
+        """Return the window of the peer as it is told of it, which is open as far as it can be.
 
-        While memory is short the peer is told that its window is closed. What it has sent before
-        it knew that is taken, as far as the window was open.
+        While memory is short it is closed. What the peer has sent before it knew that is taken, as
+        far as the window was open.
         """
-        shut = self.connection.blocked
-        if not shut:
-            self.window = _WINDOW
-        return Flow(
-            next_incoming_id=self.incoming_id % SERIALS,
-            incoming_window=0 if shut else self.window,
-            next_outgoing_id=self.outgoing_id % SERIALS,
-            outgoing_window=_MAX_UINT,
-            **about_link,
+        if self.connection.blocked:
+            return 0
+        self.window = _WINDOW
+        return _WINDOW
+
+    def send_flow(
+        self, handle: i64, delivery_count: i64, credit: i64, available: i64, drain: bool
+    ) -> Done:
+        """Write the state of the session, and of a link; -1 for what is left out."""
+        connection = self.connection
+        connection.frames.flow(
+            self.number,
+            self.incoming_id & _MASK,
+            self.announced(),
+            self.outgoing_id & _MASK,
+            _MASK,
+            handle,
+            -1 if delivery_count < 0 else delivery_count & _MASK,
+            credit,
+            available,
+            drain,
+            False,
         )
+        if not connection.dirty:
+            connection.touch()
+        return 0
 
     def tell_window(self) -> None:
         """Send the state of the session."""
         if not self.ended:
-            self.connection.send(self.number, self.flow_of())
+            self.send_flow(-1, -1, -1, -1, False)
 
-    def take_windows(self, flow: Flow) -> None:
-        """Take over the state of the session from a flow of the peer.
+    def take_flow(
+        self,
+        next_incoming_id: i64,
+        incoming_window: i64,
+        next_outgoing_id: i64,
+        handle: i64,
+        delivery_count: i64,
+        credit: i64,
+        flags: i32,
+    ) -> Done:
+        """Take the state of the session from the peer, and with a handle that of a link.
 
-        Raises:
-            SessionError: window-violation, it speaks of transfers that were not sent.
+        Args:
+            next_incoming_id: of the peer; -1 if it has had no transfer.
+            incoming_window: of the peer.
+            next_outgoing_id: of the peer.
+            handle: of the link; -1 for none.
+            delivery_count: of the link; -1 if it was left out.
+            credit: of the link; -1 if it was left out.
+            flags: DRAIN, ECHO.
         """
-        told = flow.next_incoming_id
-        first = 0 if told is None else near(told, self.outgoing_id)
-        if first > self.outgoing_id:
-            text = (
-                f"next-incoming-id ({flow.next_incoming_id}) is ahead of next-outgoing-id "
-                f"({self.outgoing_id % SERIALS})"
-            )
-            raise SessionError(WINDOW_VIOLATION, text)
-        self.remote_window = max(first + flow.incoming_window - self.outgoing_id, 0)
-        self.incoming_id = near(flow.next_outgoing_id, self.incoming_id)
+        link: Any = None
+        shut: bool = self.remote_window <= 0 or bool(self.backlog)
+        try:
+            first: i64 = 0 if next_incoming_id < 0 else near(next_incoming_id, self.outgoing_id)
+            if first > self.outgoing_id:
+                raise _ahead(next_incoming_id, self.outgoing_id)
+            self.remote_window = max(first + incoming_window - self.outgoing_id, 0)
+            self.incoming_id = near(next_outgoing_id, self.incoming_id)
+            if shut:
+                self.send_backlog()
+            if handle >= 0:
+                link = self.link_of(handle, "flow")
+                if link is not None:
+                    link.take_flow(delivery_count, credit, flags)
+            elif flags & _ECHO:
+                self.tell_window()
+        except Exception as error:
+            self.caught(error, link)
+            return 0
+        if shut and self.remote_window > 0 and not self.backlog:
+            self.serve()
+        return 0
 
     # --- deliveries -----------------------------------------------------------------------------
 
@@ -207,6 +249,29 @@ class Session:
             connection.starved = True
             return False
         return True
+
+    def accept(self, low: i64, high: i64) -> Done:
+        """Settle deliveries run by run: their number is not the work. Then serve their queues."""
+        unacked = self.unacked
+        number: i64 = unacked.next_from(low)
+        queue: Queue | None = None
+        while number <= high and unacked.count:
+            member: Unacked | None = unacked.member(number)
+            if member is None:
+                number = unacked.next_from(number)
+                continue
+            count: i64 = unacked.take_run(number, high)
+            self.counters.ack += count
+            member.settle_some(number, count)
+            number += count
+            # Deliveries of one queue mostly follow each other: it is served once for all of them.
+            if member.queue is not queue:
+                if queue is not None and not queue.deleted:
+                    queue.drain()
+                queue = member.queue
+        if queue is not None and not queue.deleted:
+            queue.drain()
+        return 0
 
     def send_transfer(self, handle: i32, data: bytes) -> Done:
         """Write a transfer now, or when the peer has a window for it."""
@@ -302,9 +367,6 @@ class Session:
         if self.backlog:
             self.backlog = deque([each for each in self.backlog if each[0] != handle])
 
-    def queue_lost(self, queue: Queue) -> None:
-        """Note that a queue of a link is gone: its deliveries cannot be settled any more."""
-
     def overdue(self, entry: Unacked, text: str) -> None:
         """Take back a delivery that is not settled for too long; the peer is told."""
         late = self.unacked.take(entry.tag)
@@ -313,9 +375,9 @@ class Session:
         late.time_out()
         number = entry.tag % SERIALS
         self.connection.log("warning", f"{self.connection.peer}: {text}")
-        self.connection.send(
-            self.number, Disposition(False, number, settled=True, state=Released())
-        )
+        released = Released().encoded()
+        self.connection.frames.disposition(self.number, False, number, number, True, released)
+        self.connection.touch()
         if not entry.queue.deleted:
             entry.queue.drain()
 
@@ -333,6 +395,7 @@ class Session:
         close_session(self)
 
 
-def errant(text: str) -> SessionError:
-    """Make the error for input that does not fit the state of the session."""
-    return SessionError(ILLEGAL_STATE, text)
+def _ahead(told: int, sent: int) -> SessionError:
+    """Make the error for a peer that speaks of transfers which were not sent."""
+    text = f"next-incoming-id ({told}) is ahead of next-outgoing-id ({sent % SERIALS})"
+    return SessionError(WINDOW_VIOLATION, text)

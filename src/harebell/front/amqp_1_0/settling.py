@@ -104,14 +104,9 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
         _settle(session, low, high, state)
     if not settled:
         # The peer keeps the deliveries until it knows that the broker has their outcome.
-        answer = Disposition(
-            role=False,
-            first=first,
-            last=None if last == first else last,
-            settled=True,
-            state=state,
-        )
-        session.connection.send(session.number, answer)
+        frames = session.connection.frames
+        frames.disposition(session.number, False, first, last, True, state.encoded())
+        session.connection.touch()
 
 
 def _settle(session: Session, low: int, high: int, state: Any) -> None:
@@ -123,22 +118,12 @@ def _settle(session: Session, low: int, high: int, state: Any) -> None:
 
 
 def _accepting(session: Session, low: int, high: int) -> Slices[None]:
-    """Settle deliveries run by run: their number is not the work."""
-    unacked = session.unacked
-    queues: dict[Queue, None] = {}
-    number = unacked.next_from(low)
-    while number <= high and unacked.count:
-        member = unacked.member(number)
-        if member is None:
-            number = unacked.next_from(number)
-            continue
-        count = unacked.take_run(number, min(high, number + SETTLED_AT_ONCE - 1))
-        session.counters.ack += count
-        member.settle_some(number, count)
-        queues[member.queue] = None
-        number += count
+    number = low
+    while number <= high:
+        last = min(high, number + SETTLED_AT_ONCE - 1)
+        session.accept(number, last)
         yield
-    _drain(queues)
+        number = max(session.unacked.next_from(last + 1), last + 1)
 
 
 def _acting(
