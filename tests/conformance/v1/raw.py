@@ -300,9 +300,15 @@ class Peer1:
         """An empty frame."""
         return self.send_bytes(EMPTY)
 
+    def drop(self) -> None:
+        """Let go of the connection without a close."""
+        self.opened = False
+        self.ended = True
+        self.wire.drop()
+
     def done(self) -> None:
         """Check at the end of a test that nothing came that it did not expect."""
-        rest = self.maybe(_QUIET_SECONDS)
+        rest = None if self.ended and not self.data else self.maybe(_QUIET_SECONDS)
         assert rest is None, rest
         if self.opened and not self.ended:
             self.close()

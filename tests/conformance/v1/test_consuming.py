@@ -280,8 +280,7 @@ def test_ends_requeue_what_is_not_settled(queue: str, connect1: Connect1) -> Non
         if end == "close":
             peer.close()
         else:
-            peer.opened = False
-            peer.wire.drop()
+            peer.drop()
         peer = connect1().open().begin()
     peer.attach_receiver(f"/queues/{queue}", 1, credit=9)
     expect_bodies(peer, b"0", b"1")
@@ -417,7 +416,7 @@ def test_a_source_that_is_an_exchange(peer: Peer, peer1: Peer1, name: str) -> No
 
 @pytest.mark.parametrize("address", ["{name}", "/queue/{name}", "/amq/queue/{name}"])
 def test_a_queue_by_an_address_of_version_1(
-    connect1: Connect1, peer: Peer, name: str, address: str
+    peer: Peer, connect1: Connect1, name: str, address: str
 ) -> None:
     peer1 = connect1().open().begin()
     if address.startswith("/amq"):
