@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.methods import (
     BasicGet,
     BasicGetEmpty,
@@ -428,3 +429,28 @@ def test_a_queue_by_an_address_of_version_1(
     assert peer1.attach_sender(asked, 0).target.address == asked
     peer1.transfer(0, b"x")
     assert {type(peer1.next().value) for _ in range(2)} == {c.Disposition, c.Transfer}
+
+
+# --- other versions -----------------------------------------------------------------------------
+
+
+def test_a_message_of_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
+    properties = BasicProperties(content_type="text/plain", delivery_mode=2, headers={"a": "b"})
+    peer.publish("", queue, b"hello", properties)
+    assert peer.count(queue) == 1
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=1)
+    found = expect_bodies(peer1, b"hello")[0]
+    sections = sections_of(found)
+    assert sections.header().durable
+    assert sections.properties().content_type == "text/plain"
+    assert sections.application_properties() == {"a": "b"}
+
+
+def test_a_message_for_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    own = encode_sections(c.Header(durable=True), None, None, {"a": "b"})
+    peer1.transfer(0, b"hello", sections=own)
+    peer1.expect(c.Disposition, state=ACCEPTED)
+    found = peer.get(queue)
+    assert found.body == b"hello"
+    assert (found.properties.delivery_mode, found.properties.headers) == (2, {"a": "b"})
