@@ -184,6 +184,12 @@ LINKS_PER_SESSION = 256
 LINK_CREDIT = 1_024
 """Deliveries that a publisher may send on one link before it gets credit again, and that may wait
 for their outcome: enough for a commit to gather the messages of several milliseconds."""
+MANAGEMENT_CREDIT = 8
+"""Requests to the management node that one link may have on their way, as in RabbitMQ."""
+MANAGEMENT_BINDINGS = 10_000
+"""Most bindings in one answer of the management node."""
+MANAGEMENT_BINDING_UNITS = 1
+"""Work units of looking at a binding."""
 INCOMING_WINDOW = 2_048
 """Transfers that the peer of a session may send before it hears of another window; so many may
 still arrive after memory has become short."""

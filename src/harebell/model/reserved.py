@@ -19,6 +19,12 @@ def check_exchange_deletion(name: str, vhost: str) -> None:
         raise refused(f"deletion of system {rendered('exchange', name, vhost)} not allowed")
 
 
+def check_exchange_name(name: str) -> None:
+    """Refuse a name that no new exchange may have."""
+    if name.startswith(RESERVED_PREFIX):
+        raise refused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+
+
 def check_queue_name(name: str) -> None:
     """Refuse a queue name that clients may not use in declarations."""
     if name.startswith(RESERVED_PREFIX):

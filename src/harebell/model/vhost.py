@@ -41,6 +41,7 @@ from harebell.model.queue_context import QueueContext
 from harebell.model.removal import Removal
 from harebell.model.reserved import (
     check_exchange_deletion,
+    check_exchange_name,
     check_exchange_type,
     check_length,
     check_queue_name,
@@ -236,8 +237,7 @@ class VHost:
             return exchange
         check_length("exchange name", name)
         # Not before: clients may declare amq.direct again as it is, in RabbitMQ too.
-        if name.startswith(RESERVED_PREFIX):
-            raise refused(f"exchange name '{name}' contains reserved prefix 'amq.*'")
+        check_exchange_name(name)
         alternate = arguments.get("alternate-exchange")
         if alternate is not None and not isinstance(alternate, str):
             type_name = equivalence.type_name(alternate)

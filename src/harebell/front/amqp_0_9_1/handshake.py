@@ -12,17 +12,16 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.authority import RemoteUser
 from harebell.auth.sasl import SaslError
 from harebell.base import limits
 from harebell.base.counters import BY_CLIENT
 from harebell.front.common import login
 from harebell.front.common.admission import check_connection
 from harebell.front.common.connection_log import log_closing, log_granted
-from harebell.front.common.decisions import await_answer
 from harebell.front.common.errors import hard
 from harebell.front.common.event_exchange import authenticated, connection_created
 from harebell.front.common.handing_over import drop_repeated, hand_over
+from harebell.front.common.secrets import renew_secret
 from harebell.wire.v09 import methods
 from harebell.wire.v09.extensions import PROPERTY
 from harebell.wire.v09.frames import METHOD
@@ -217,48 +216,18 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
 
 
 def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
-    """connection.update-secret: continue with the current state of the user.
+    """connection.update-secret: continue with the current state of the user."""
+    name = connection.user.name
+    connection.log("info", f"{connection.peer}: user '{name}' updates the secret: {method.reason}")
 
-    Passwords do not expire, so it is accepted from their users; a token is replaced. The user's
-    permissions are looked up again, and consumers of queues that it may no longer read are
-    cancelled, as by RabbitMQ.
-    """
-    user = connection.user
-    connection.log(
-        "info",
-        f"{connection.peer}: user '{user.name}' updates the secret: {method.reason}",
-    )
-    if not isinstance(user, RemoteUser) or user.renew is None:
-        _updated(connection)
-        return
-    # A list, because the answer is set in one function and read in another; "" is no refusal.
-    renew, refusal = user.renew, [""]
+    def renewed() -> None:
+        connection.send(0, methods.ConnectionUpdateSecretOk())
 
-    def ask(wake: Callable[[], None]) -> None:
-        def answered(why: str) -> None:
-            refusal[0] = why
-            wake()
+    def refused(text: str) -> None:
+        raise hard(530, text, _CLASS, 70)
 
-        renew(bytes(method.new_secret).decode(errors="replace"), answered)
-
-    def go_on() -> None:
-        if refusal[0]:
-            text = f"Secret update was refused for user '{user.name}': {refusal[0]}"
-            connection.log("error", f"{connection.peer}: {text}")
-            raise hard(530, "New secret was refused by one of the backends", _CLASS, 70)
-        _updated(connection)
-
-    await_answer(connection, ask, go_on)
-
-
-def _updated(connection: Connection) -> None:
-    """Check the permissions of the open channels again, and reply."""
-    if connection.vhost is not None:
-        # A new epoch: channels look up the exchange of their next publish again.
-        connection.vhost.router.changed()
-    for channel in connection.channels.values():
-        channel.cancel_forbidden()
-    connection.send(0, methods.ConnectionUpdateSecretOk())
+    secret = bytes(method.new_secret).decode(errors="replace")
+    renew_secret(connection, secret, renewed, refused)
 
 
 def close(connection: Connection, method: methods.ConnectionClose) -> None:

@@ -67,7 +67,7 @@ def queue_of(address: str) -> str | None:
     if not address.startswith(_QUEUES) or "/" in address[len(_QUEUES) :]:
         return None
     try:
-        return _unquoted(address[len(_QUEUES) :], address)
+        return unquoted(address[len(_QUEUES) :], address)
     except LinkError:
         return None
 
@@ -152,18 +152,18 @@ def _queue_name(address: str) -> str:
     name = address[len(_QUEUES) :]
     if not name or "/" in name:
         raise _bad(address)
-    return _unquoted(name, address)
+    return unquoted(name, address)
 
 
 def _exchange(address: str) -> Address:
     name, slash, key = address[len(_EXCHANGES) :].partition("/")
     if not name or "/" in key:
         raise _bad(address)
-    exchange = _unquoted(name, address)
+    exchange = unquoted(name, address)
     if exchange == _DEFAULT_EXCHANGE:
         # It routes to queues by their names, for which there is /queues/.
         raise _bad(address)
-    return Address(exchange=exchange, key=_unquoted(key, address) if slash else "")
+    return Address(exchange=exchange, key=unquoted(key, address) if slash else "")
 
 
 def _version_1(address: str) -> Address:
@@ -198,7 +198,7 @@ def _slashes(name: str) -> str:
     return name.replace("%2F", "/").replace("%2f", "/")
 
 
-def _unquoted(name: str, address: str) -> str:
+def unquoted(name: str, address: str) -> str:
     """Return a percent-encoded name of version 2.
 
     Raises:

@@ -36,6 +36,7 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.filters import arguments_of
 from harebell.front.amqp_1_0.handshake import handle_max
+from harebell.front.amqp_1_0.management import pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.sending import ReplyLink, SendingLink
 from harebell.front.common.errors import describe
@@ -63,7 +64,7 @@ _OUTCOMES = (
 _PRIORITY = Symbol("rabbitmq:priority")
 _CONSUMER_TIMEOUT = Symbol("rabbitmq:consumer-timeout")
 
-NODES: dict[str, Callable[[Session, Attach], Attach]] = {}
+NODES: dict[str, Callable[[Session, Attach], Attach]] = {pair.ADDRESS: pair.attach}
 """Nodes of the broker, by their addresses: what makes a link to one, and returns the answer.
 
 The link has what the others have (`ReceivingLink`, `SendingLink`), and puts itself into

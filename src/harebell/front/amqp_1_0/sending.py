@@ -143,7 +143,7 @@ class SendingLink(Consumer):
         )
         if count == 0:
             payload = delivered_payload(message, first, message.deliveries, ttl)
-            send_in_parts(self, number, tag, payload)
+            send_in_parts(session, self.handle, number, tag, payload, settled=self.settles)
             return 0
         session.remote_window -= count
         session.outgoing_id += count

@@ -1,0 +1,259 @@
+"""The two links of a client to the node `/management`.
+
+Both have one name, and the property `paired`. The client sends its requests over one and gets the
+answers over the other; both sides settle everything when they send it.
+
+    request   properties  message-id, to (path), subject (method), reply-to ($me)   body: a value
+    answer    properties  correlation-id, subject (status)                          body: a value
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Any
+
+from harebell.base.message import FAMILY_1_0, Properties
+from harebell.front.amqp_1_0.delivery import send_in_parts
+from harebell.front.amqp_1_0.errors import (
+    DECODE_ERROR,
+    INVALID_FIELD,
+    PRECONDITION_FAILED,
+    AmqpError,
+    LinkError,
+)
+from harebell.front.amqp_1_0.management.requests import Answer, Request, serve
+from harebell.front.amqp_1_0.receiving import ReceivingLink
+from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.limits import MANAGEMENT_CREDIT
+from harebell.wire.v1 import composites
+from harebell.wire.v1.composites import Attach, Flow
+from harebell.wire.v1.sections import (
+    DATA,
+    VALUE,
+    Sections,
+    body_sections,
+    encode_message,
+    value_section,
+)
+from harebell.wire.v1.values import Symbol
+
+if TYPE_CHECKING:
+    from harebell.front.amqp_1_0.connection import Connection
+    from harebell.front.amqp_1_0.session import Session
+
+ADDRESS = "/management"
+_PAIRED = Symbol("paired")
+_SETTLED = 1
+_HTTP_VERSION = {"http:response": "1.1"}
+
+
+def attach(session: Session, asked: Attach) -> Attach:
+    """Make one of the links; return the answer.
+
+    Raises:
+        LinkError: invalid-field, it is not one of a pair.
+    """
+    _check(asked)
+    if asked.role:
+        session.links[asked.handle] = AnsweringLink(session, asked.name, asked.handle)
+    else:
+        link = RequestLink(session, asked.name, asked.handle, None)
+        link.mode = asked.snd_settle_mode
+        session.links[asked.handle] = link
+    return Attach(
+        asked.name,
+        asked.handle,
+        not asked.role,
+        snd_settle_mode=_SETTLED if asked.role else asked.snd_settle_mode,
+        source=asked.source,
+        target=asked.target,
+        initial_delivery_count=0 if asked.role else None,
+        max_message_size=session.connection.message_max,
+        properties={_PAIRED: True},
+    )
+
+
+def _check(asked: Attach) -> None:
+    properties = asked.properties or {}
+    if properties.get(_PAIRED) is not True:
+        text = "Link property 'paired' is not set to boolean value 'true'"
+        raise LinkError(INVALID_FIELD, text)
+    other = asked.target if asked.role else asked.source
+    if getattr(other, "address", None) != ADDRESS:
+        what = "target" if asked.role else "source"
+        raise LinkError(INVALID_FIELD, f"attach: address of the {what} must be {ADDRESS}, too")
+
+
+class RequestLink(ReceivingLink):
+    """The link by which requests arrive."""
+
+    def take(
+        self, number: int, settled: bool, tag: bytes, properties: Properties, body: bytes
+    ) -> int:
+        """Do what a request asks for.
+
+        Raises:
+            LinkError: it is malformed, or there is no link for its answer.
+            Refusal: the user lacks a permission.
+            Undecided: the backend of the user has to be asked first; nothing is done yet.
+        """
+        size = len(properties.raw) + len(body)
+        if size > self.message_max:
+            raise self.too_large(size)
+        answering = self._answering()
+        fields = Sections(properties.raw).properties()
+        if not fields.to or not fields.subject or fields.message_id is None:
+            text = "a request needs the properties message-id, to (path) and subject (method)"
+            raise LinkError(INVALID_FIELD, text)
+        request = Request(fields.subject, fields.to, _body(body, properties.family))
+        message_id = fields.message_id
+        session = self.session
+
+        def reply(answer: Answer) -> None:
+            if session.ended:
+                return
+            # What a request has changed is on disk before its client knows of it.
+            session.connection.hold_until(session.vhost.recorder.ticket)
+            answering.send(message_id, answer)
+            if not settled:
+                self.unconfirmed += 1
+                session.outcomes.accepted(self, number, False)
+            session.enlist()
+
+        serve(session, request, reply)
+        return 0
+
+    def _answering(self) -> AnsweringLink:
+        """Return the link for the answers.
+
+        Raises:
+            LinkError: precondition-failed.
+        """
+        for link in self.session.links.values():
+            if isinstance(link, AnsweringLink) and link.name == self.name:
+                return link
+        text = f"no link '{self.name}' by which the answer could be sent: attach it first"
+        raise LinkError(PRECONDITION_FAILED, text)
+
+    def renew(self) -> None:
+        """Give credit for requests, as far as their answers can leave."""
+        self._asked = False
+        session = self.session
+        if session.links.get(self.handle) is not self or self.credit > MANAGEMENT_CREDIT // 2:
+            return
+        # A client that takes no answers gets no credit for more requests.
+        waiting = [
+            len(link.waiting)
+            for link in session.links.values()
+            if isinstance(link, AnsweringLink) and link.name == self.name
+        ]
+        if not any(waiting):
+            self.credit = MANAGEMENT_CREDIT
+            self.tell()
+
+
+class AnsweringLink:
+    """The link by which answers leave.
+
+    Args:
+        session: the session it is attached to.
+        name: of the link, and of the one with the requests.
+        handle: of both sides.
+
+    Attributes:
+        connection: of the session.
+        credit: answers that the peer still takes.
+        delivery_count: answers that were sent.
+        waiting: answers for which the peer has given no credit yet.
+        owned: "": no queue was made for the link.
+    """
+
+    def __init__(self, session: Session, name: str, handle: int) -> None:
+        self.session = session
+        self.connection: Connection = session.connection
+        self.name = name
+        self.handle = handle
+        self.credit = 0
+        self.delivery_count = 0
+        self.waiting: deque[bytes] = deque()
+        self.owned = ""
+
+    def send(self, message_id: Any, answer: Answer) -> None:
+        """Send an answer, or keep it until the peer gives credit."""
+        properties = composites.Properties(subject=str(answer.status), correlation_id=message_id)
+        body = value_section(answer.body)
+        self.waiting.append(encode_message(body, None, None, properties, _HTTP_VERSION))
+        self._send_waiting()
+
+    def _send_waiting(self) -> None:
+        session = self.session
+        while self.waiting and self.credit > 0:
+            number = session.next_tag
+            session.next_tag = number + 1
+            self.credit -= 1
+            self.delivery_count += 1
+            payload = self.waiting.popleft()
+            send_in_parts(session, self.handle, number, b"", payload, settled=True)
+
+    # --- what a session asks of a link ----------------------------------------------------------
+
+    def attached(self) -> None:
+        """Do nothing: the peer gives credit first."""
+
+    def take_flow(self, flow: Flow) -> None:
+        """Take credit from the peer, then send what waits."""
+        if flow.link_credit is not None:
+            count = 0 if flow.delivery_count is None else flow.delivery_count
+            limit = near(count, self.delivery_count) + flow.link_credit
+            self.credit = max(limit - self.delivery_count, 0)
+        self._send_waiting()
+        if flow.drain:
+            self.delivery_count += self.credit
+            self.credit = 0
+        if flow.drain or flow.echo:
+            self._tell(drain=flow.drain)
+        if not self.waiting:
+            for link in list(self.session.links.values()):
+                if isinstance(link, RequestLink) and link.name == self.name:
+                    link.renew()
+
+    def _tell(self, *, drain: bool) -> None:
+        """Send the state of the link."""
+        flow = self.session.flow_of(
+            handle=self.handle,
+            delivery_count=self.delivery_count % SERIALS,
+            link_credit=self.credit % SERIALS,
+            available=len(self.waiting),
+            drain=drain,
+        )
+        self.connection.send(self.session.number, flow)
+
+    def fail(self, error: AmqpError) -> None:
+        """Detach the link because of an error."""
+        self.session.detach(self, error)
+        self.end()
+
+    def check_again(self) -> None:
+        """Do nothing: every request is checked by itself."""
+
+    def end(self) -> None:
+        """Drop the answers that wait."""
+        self.waiting.clear()
+
+    def close(self) -> None:
+        """End the link, as its session ends."""
+        self.end()
+
+
+def _body(body: bytes, family: int) -> Any:
+    """Return the value of a request: that of its only section.
+
+    Raises:
+        LinkError: decode-error, its body is no single value.
+    """
+    sections = list(body_sections(body, family))
+    if family == FAMILY_1_0:
+        return body
+    if len(sections) == 1 and sections[0].code in (VALUE, DATA):
+        return sections[0].value
+    raise LinkError(DECODE_ERROR, "the body of a request must be amqp-value")
