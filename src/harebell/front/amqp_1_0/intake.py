@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.base.c_types import Done, Py, i32, i64
-from harebell.base.errors import DecodeError
 from harebell.base.message import Properties
 from harebell.front.amqp_1_0 import dispatch, settling
 from harebell.front.amqp_1_0.errors import (
-    DECODE_ERROR,
     INVALID_FIELD,
     NOT_ALLOWED,
     NOT_IMPLEMENTED,
@@ -34,7 +32,6 @@ from harebell.kernels.performatives import (
     SETTLED,
     PerformativeSink,
 )
-from harebell.kernels.sections import parse_properties, split
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
@@ -181,11 +178,7 @@ class Intake(PerformativeSink):
         octets = delivery.take()
         # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
         link.check_settled(delivery.settled)
-        try:
-            raw, body, family = split(octets)
-            properties = parse_properties(raw, family)
-        except DecodeError as error:
-            raise LinkError(DECODE_ERROR, f"failed to parse message: {error.text}") from None
+        properties, body = link.parsed(octets)
         link.begin_state(delivery.state)
         try:
             link.take(delivery.number, delivery.settled, delivery.tag, properties, body)

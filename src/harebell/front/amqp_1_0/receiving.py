@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.c_types import Done, Py, i32, i64, isize
-from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.errors import DecodeError, ErrorKind, Refusal
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_1_0.errors import (
+    DECODE_ERROR,
     INVALID_FIELD,
     MESSAGE_SIZE_EXCEEDED,
     NOT_ALLOWED,
@@ -33,6 +34,7 @@ from harebell.front.common.channel_details import details_of
 from harebell.front.limits import LINK_CREDIT
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.performatives import ECHO
+from harebell.kernels.sections import parse_properties, split
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.wire.v1.composites import Rejected, Released
@@ -147,6 +149,18 @@ class ReceivingLink(PublishingChannel):
         elif self.mode == _MODE_SETTLED:
             raise LinkError(INVALID_FIELD, "an unsettled transfer on a link that settles all")
         return 0
+
+    def parsed(self, octets: bytes) -> tuple[Properties, bytes]:
+        """Return the sections before the body of a whole message, and its body.
+
+        Raises:
+            LinkError: decode-error.
+        """
+        try:
+            raw, body, family = split(octets)
+            return parse_properties(raw, family), body
+        except DecodeError as error:
+            raise LinkError(DECODE_ERROR, f"failed to parse message: {error.text}") from None
 
     def begin_state(self, state: bytes) -> None:
         """Note the state of the delivery that is taken next, if it has one.

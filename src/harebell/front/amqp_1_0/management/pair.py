@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 ADDRESS = "/management"
 _PAIRED = Symbol("paired")
 _SETTLED = 1
+_NULL = value_section(None)
 _HTTP_VERSION = {"http:response": "1.1"}
 
 
@@ -86,6 +87,13 @@ def _check(asked: Attach) -> None:
 
 class RequestLink(ReceivingLink):
     """The link by which requests arrive."""
+
+    def parsed(self, octets: bytes) -> tuple[Properties, bytes]:
+        """Return the sections of a request, which may be without a body: clients leave out null."""
+        try:
+            return super().parsed(octets)
+        except LinkError:
+            return super().parsed(octets + _NULL)
 
     def take(
         self, number: int, settled: bool, tag: bytes, properties: Properties, body: bytes
