@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.errors import DecodeError
 from harebell.base.message import FAMILY_1_0, Properties
 from harebell.front.amqp_1_0.delivery import send_in_parts
 from harebell.front.amqp_1_0.errors import (
@@ -29,10 +30,12 @@ from harebell.wire.v1 import composites
 from harebell.wire.v1.composites import Attach, Flow
 from harebell.wire.v1.sections import (
     DATA,
+    SEQUENCE,
     VALUE,
     Sections,
     body_sections,
     encode_message,
+    section,
     value_section,
 )
 from harebell.wire.v1.values import Symbol
@@ -44,7 +47,6 @@ if TYPE_CHECKING:
 ADDRESS = "/management"
 _PAIRED = Symbol("paired")
 _SETTLED = 1
-_NULL = value_section(None)
 _HTTP_VERSION = {"http:response": "1.1"}
 
 
@@ -89,11 +91,14 @@ class RequestLink(ReceivingLink):
     """The link by which requests arrive."""
 
     def parsed(self, octets: bytes) -> tuple[Properties, bytes]:
-        """Return the sections of a request, which may be without a body: clients leave out null."""
+        """Return the sections of a request.
+
+        RabbitMQ takes them in any order and without a body, and its Python client counts on that.
+        """
         try:
             return super().parsed(octets)
         except LinkError:
-            return super().parsed(octets + _NULL)
+            return super().parsed(_in_order(octets))
 
     def take(
         self, number: int, settled: bool, tag: bytes, properties: Properties, body: bytes
@@ -251,6 +256,22 @@ class AnsweringLink:
     def close(self) -> None:
         """End the link, as its session ends."""
         self.end()
+
+
+def _in_order(octets: bytes) -> bytes:
+    """Return the sections of a message in their order, with the body null if there is none."""
+    parts: list[tuple[int, bytes]] = []
+    at = 0
+    try:
+        while at < len(octets):
+            code, _, after = section(octets, at, len(octets))
+            parts.append((code, octets[at:after]))
+            at = after
+    except DecodeError:
+        return octets
+    if not any(code in (DATA, SEQUENCE, VALUE) for code, _ in parts):
+        parts.append((VALUE, value_section(None)))
+    return b"".join(part for _, part in sorted(parts, key=lambda each: each[0]))
 
 
 def _body(body: bytes, family: int) -> Any:
