@@ -81,6 +81,7 @@ class ReceivingLink(PublishingChannel):
         unconfirmed: those that wait for their outcome.
         partial: the delivery that has come in part; None without one.
         owned: the name of the queue that was made for the link; "" for none.
+        due: whether the session looks at its credit at the end of the turn.
     """
 
     def __init__(self, session: Session, name: str, handle: int, address: Address | None) -> None:
@@ -113,7 +114,7 @@ class ReceivingLink(PublishingChannel):
         self.partial: Py[PartialDelivery | None] = None
         self.owned = ""
         self._current: i64 = _NO_DELIVERY
-        self._asked = False
+        self.due = False
 
     @property
     def user(self) -> User:
@@ -132,8 +133,8 @@ class ReceivingLink(PublishingChannel):
             raise LinkError(TRANSFER_LIMIT_EXCEEDED, "a delivery without link-credit")
         self.credit -= 1
         self.delivery_count += 1
-        if self.credit <= _RENEW and not self._asked:
-            self._asked = True
+        if self.credit <= _RENEW and not self.due:
+            self.due = True
             self.session.renewing.append(self)
         return 0
 
@@ -337,7 +338,7 @@ class ReceivingLink(PublishingChannel):
 
     def renew(self) -> None:
         """Give the peer credit, unless too many of its deliveries wait for their outcome."""
-        self._asked = False
+        self.due = False
         session = self.session
         if session.links.get(self.handle) is not self:
             return

@@ -150,7 +150,7 @@ class RequestLink(ReceivingLink):
 
     def renew(self) -> None:
         """Give credit for requests, as far as their answers can leave."""
-        self._asked = False
+        self.due = False
         session = self.session
         if session.links.get(self.handle) is not self or self.credit > MANAGEMENT_CREDIT // 2:
             return
