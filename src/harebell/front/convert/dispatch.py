@@ -8,7 +8,7 @@ The modules are imported at first use, see `MODULES`. Each has two functions.
 They convert property lists. The body is the same in every family but one, so they are given a
 message without one, and exchange and routing key do not change. Results are cached by the bytes of
 the original list: a message is converted once for all its consumers, and consecutive messages with
-equal properties once.
+equal properties once. The latest conversion to each family is found without the cache.
 
 Some messages of 1.0 have a body of sections (`FAMILY_1_0_SECTIONS`): `to_basic` of its module gets
 the body as well. And `from_basic` there may return that family, which says that the body has to be
@@ -22,9 +22,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache, lru_cache
 from importlib import import_module
+from typing import Any
 
 from msgspec import Struct
 
+from harebell.base.c_types import C, Done, i32
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import (
     FAMILY_010,
@@ -87,7 +89,53 @@ def pair(family: int) -> Pair:
     return Pair(module.to_basic, module.from_basic)
 
 
-def converted(message: Message, family: int) -> Message:
+class Conversion:
+    """The latest conversion to a family: consecutive messages mostly have equal properties."""
+
+    def __init__(self) -> None:
+        self.family: i32 = -1
+        self.before: i32 = -1
+        self.delivery_mode: i32 = 0
+        self.priority: i32 = 0
+        self.has_headers = False
+        self.raw: bytes = b""
+        self.exchange: str = ""
+        self.routing_key: str = ""
+        self.properties: Properties = Properties(b"")
+
+    def fits(self, message: Message, family: i32) -> C[bool]:
+        """True if the conversion of this message gives the same properties."""
+        return (
+            self.family == family
+            and self.before == message.family
+            and self.delivery_mode == message.delivery_mode
+            and self.priority == message.priority
+            and self.has_headers == message.has_headers
+            and self.raw == message.raw
+            and self.exchange == message.exchange
+            and self.routing_key == message.routing_key
+        )
+
+    def keep(self, message: Message, family: i32, properties: Properties) -> Done:
+        """Take the place of the conversion before."""
+        self.family = family
+        self.before = message.family
+        self.delivery_mode = message.delivery_mode
+        self.priority = message.priority
+        self.has_headers = message.has_headers
+        self.raw = message.raw
+        self.exchange = message.exchange
+        self.routing_key = message.routing_key
+        self.properties = properties
+        return 0
+
+
+# One per family: the last three bits of their numbers differ.
+_LAST_BITS: i32 = 7
+_LATEST: C[list[Any]] = [Conversion() for _ in range(8)]
+
+
+def converted(message: Message, family: i32) -> C[Message]:
     """Convert a message to another family; return it unchanged if it is of that family.
 
     Args:
@@ -100,18 +148,35 @@ def converted(message: Message, family: int) -> Message:
     """
     if message.family == family:
         return message
-    if message.family == FAMILY_1_0_SECTIONS:
-        if family == FAMILY_1_0:
-            return message
-        basic = _like(message, pair(FAMILY_1_0).to_basic(message))
-        return converted(basic, family)
-    properties = _described(message, family)
-    if properties.family == FAMILY_1_0_SECTIONS:
-        from harebell.front.convert.amqp_1_0 import whole_from_basic
+    latest: Conversion = _LATEST[family & _LAST_BITS]
+    if not latest.fits(message, family):
+        if message.family == FAMILY_1_0_SECTIONS:
+            return _from_sections(message, family)
+        properties: Properties = _described(message, family)
+        if properties.family == FAMILY_1_0_SECTIONS:
+            return _to_sections(message)
+        if len(message.raw) > CONVERSIONS_KEPT_BYTES:
+            return _like(message, _with_properties(message, properties))
+        latest.keep(message, family, properties)
+    return _like(message, _with_properties(message, latest.properties))
 
-        return _like(message, whole_from_basic(converted(message, FAMILY_09)))
-    result = new_message(message.exchange, message.routing_key, properties, message.body)
-    return _like(message, result)
+
+def _with_properties(message: Message, properties: Properties) -> C[Message]:
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _from_sections(message: Message, family: int) -> Message:
+    """Convert a message of 1.0 and its body."""
+    if family == FAMILY_1_0:
+        return message
+    return converted(_like(message, pair(FAMILY_1_0).to_basic(message)), family)
+
+
+def _to_sections(message: Message) -> Message:
+    """Convert a message and its body to 1.0."""
+    from harebell.front.convert.amqp_1_0 import whole_from_basic
+
+    return _like(message, whole_from_basic(converted(message, FAMILY_09)))
 
 
 def described(message: Message) -> Message:
@@ -122,8 +187,7 @@ def described(message: Message) -> Message:
     """
     if message.family == FAMILY_09:
         return message
-    properties = _described(message, FAMILY_09)
-    return new_message(message.exchange, message.routing_key, properties, message.body)
+    return _with_properties(message, _described(message, FAMILY_09))
 
 
 def _described(message: Message, family: int) -> Properties:
@@ -143,7 +207,7 @@ def _described(message: Message, family: int) -> Properties:
     return properties
 
 
-def _like(message: Message, result: Message) -> Message:
+def _like(message: Message, result: Message) -> C[Message]:
     """Copy what belongs to a message and its delivery, and not to its properties."""
     result.timestamp = message.timestamp
     result.offset = message.offset
@@ -183,3 +247,11 @@ def _properties(
 
 
 _cached_properties = lru_cache(CONVERSIONS_KEPT_COUNT)(_properties)
+
+
+def forget() -> None:
+    """Empty the caches."""
+    _cached_properties.cache_clear()
+    pair.cache_clear()
+    for conversion in _LATEST:
+        conversion.family = -1

@@ -21,10 +21,9 @@ def family(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A family that exists for the tests alone."""
     monkeypatch.setitem(dispatch.MODULES, FAMILY, reversed_family.__name__)
     reversed_family.calls.clear()
-    dispatch._cached_properties.cache_clear()
+    dispatch.forget()
     yield
-    dispatch._cached_properties.cache_clear()
-    dispatch.pair.cache_clear()
+    dispatch.forget()
 
 
 def message(properties: BasicProperties, body: bytes = b"body", key: str = "k") -> Message:
