@@ -128,3 +128,34 @@ def _array_fits(data: bytes, depth: int) -> bool:
             return False
         offset += size
     return True
+
+
+def find_header(raw: bytes, name: bytes) -> int:
+    """Return the offset of the value of a header with its tag; -1 if there is none.
+
+    Of headers with equal names the last one counts, as in a table that is decoded.
+
+    Args:
+        raw: a property list; one that is not well-formed has no headers.
+        name: the octets of the name.
+    """
+    if len(raw) < 2 or not raw[0] & 0x20:
+        return -1
+    begin = 2
+    for flag in (0x80, 0x40):
+        if raw[0] & flag:
+            begin += 1 + int.from_bytes(raw[begin : begin + 1])
+    end = begin + 4 + int.from_bytes(raw[begin : begin + 4])
+    begin += 4
+    if end > len(raw):
+        return -1
+    place = -1
+    while begin < end:
+        value = begin + 1 + raw[begin]
+        size = _value_size(raw[value:end], 0, 1) if value < end else -1
+        if size < 0:
+            return -1
+        if raw[begin + 1 : value] == name:
+            place = value
+        begin = value + size
+    return place

@@ -4,6 +4,7 @@ properties.py beside this file is the same in pure Python.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from libc.string cimport memcmp
 
 from harebell.base.message cimport Properties
 from harebell.kernels.octets cimport u16, u32
@@ -73,6 +74,36 @@ cdef Properties read_properties(const unsigned char* p, Py_ssize_t n):
     # broker decodes the properties before it routes the message.
     suspect = (flags & 0x0310) != 0 or (flags & 0x2000 and b"CC" in raw)
     return Properties(raw, mode, priority, (flags >> 13) & 1, suspect)
+
+
+def find_header(bytes raw not None, bytes name not None):
+    """Return the offset of the value of a header with its tag; see the twin."""
+    cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
+    cdef const unsigned char* wanted = <const unsigned char*>PyBytes_AS_STRING(name)
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(raw), size = PyBytes_GET_SIZE(name)
+    cdef Py_ssize_t at = 2, end, used, place = -1
+    if n < 2 or not p[0] & 0x20:
+        return -1
+    if p[0] & 0x80:
+        at += 1 + p[at] if at < n else n
+    if p[0] & 0x40:
+        at += 1 + p[at] if at < n else n
+    if at + 4 > n or u32(p + at) > n - at - 4:
+        return -1
+    end = at + 4 + u32(p + at)
+    at += 4
+    while at < end:
+        used = at + 1 + p[at]
+        if used >= end:
+            return -1
+        if p[at] == size and memcmp(p + at + 1, wanted, size) == 0:
+            place = used
+        at = used
+        used = _value_size(p + at, end - at, 1)
+        if used < 0:
+            return -1
+        at += used
+    return place
 
 
 cdef bint table_fits(const unsigned char* p, Py_ssize_t n, int depth) noexcept:

@@ -61,6 +61,7 @@ class Editor:
         with_headers: return a copy with some headers set, or removed if the value is None.
         basic_of: return a message with properties and body as class basic has them.
         composed: make a message of exchange, routing key, body and properties by name.
+        header_of: return the value of one header, or None. If None, all headers are decoded.
     """
 
     headers_of: Callable[[Message], Mapping[str, Any]]
@@ -73,3 +74,11 @@ class Editor:
     composed: Callable[[str, str, bytes, Mapping[str, Any]], Message] = _without_properties
     with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers
     basic_of: Callable[[Message], Message] = _same_message
+    header_of: Callable[[Message, str], Any] = None  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        if self.header_of is None:
+            self.header_of = self._decoded_header_of
+
+    def _decoded_header_of(self, message: Message, name: str) -> Any:
+        return self.headers_of(message).get(name)

@@ -96,6 +96,11 @@ BROWSED_PER_TURN = 1_000
 """Messages that a browser is shown in one turn."""
 GROUP_KEY_LETTERS = 255
 """Length to which ordering keys are compared."""
+LAST_VALUE_KEY_BYTES = 255
+"""Characters of a key of last values up to which it is kept as it is; of a longer one, a digest."""
+LAST_VALUE_SEGMENT_BYTES = 1_048_576
+"""Size from which the log of a queue of last values continues in a new segment (1 MiB): one message
+that is never replaced keeps the whole segment, so the disk is bounded by the number of keys."""
 ROUTE_CACHE_ENTRIES = 4_096
 """Routing keys whose destinations an exchange caches."""
 SPARING_SCAN_MESSAGES = 1_000

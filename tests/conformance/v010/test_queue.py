@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from harebell.wire.v010 import commands as c
-from harebell.wire.v010.structs import QueueQueryResult
+from harebell.wire.v010.structs import MessageProperties, QueueQueryResult
 from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import BasicProperties
 from tests.conformance.conftest import Connect
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v010.conftest import Connect010
@@ -394,3 +395,65 @@ def test_arguments_without_effect_are_logged(memory010: Connect010, memory: Memo
     talk.do(c.QueueDeclare("lazy"))
     talk.sync()
     assert memory.log.count(line) == 1
+
+
+def headed(headers: dict[str, Any]) -> MessageProperties:
+    """Properties with headers."""
+    return MessageProperties(application_headers=headers)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "header"),
+    [
+        ({"qpid.last_value_queue_key": "symbol"}, "symbol"),
+        ({"qpid.last_value_queue": 1}, "qpid.LVQ_key"),
+        ({"qpid.last_value_queue_no_browse": 1}, "qpid.LVQ_key"),
+    ],
+)
+def test_a_queue_of_last_values_has_the_newest_message_of_each_key(
+    talk: Talk, arguments: dict[str, Any], header: str
+) -> None:
+    talk.do(c.QueueDeclare("v", exclusive=True, auto_delete=True, arguments=arguments))
+    assert talk.ask(c.QueueQuery("v")).arguments == {"x-last-value-key": header}
+    for body, key in ((b"a1", "a"), (b"b1", "b"), (b"a2", "a"), (b"c1", b"c"), (b"c2", "c")):
+        talk.publish("", body, headed({header: key}), routing_key="v")
+    talk.subscribe("v", acquire_mode=NOT_ACQUIRED)
+    assert talk.bodies() == [b"b1", b"a2", b"c2"]
+    talk.publish("", b"b2", headed({header: "b"}), routing_key="v")
+    assert talk.bodies() == [b"b2"]
+
+
+def test_keys_of_other_versions_are_the_same(connect: Connect, connect010: Connect010) -> None:
+    peer, (talk, *_) = connect().open(), begin(connect010())
+    talk.do(c.QueueDeclare("v", arguments={"x-last-value-key": "symbol"}))
+    for body, key in ((b"a1", "a"), (b"b1", "b"), (b"c1", "c")):
+        talk.publish("", body, headed({"symbol": key}), routing_key="v")
+    for text in ("a2", "c2"):
+        peer.publish("", "v", text.encode(), BasicProperties(headers={"symbol": text[0]}))
+    assert [peer.get("v").body for _ in range(peer.count("v"))] == [b"b1", b"a2", b"c2"]
+
+
+def test_last_values_have_no_priorities(talk: Talk) -> None:
+    arguments = {**prioritised(3), "qpid.last_value_queue_key": "k"}
+    talk.fails(c.QueueDeclare("v", arguments=arguments), 406, "asks for another order")
+
+
+def test_levels_take_turns_with_a_fair_share(talk: Talk) -> None:
+    arguments = {"x-qpid-priorities": 10, "x-qpid-fairshare": 2, "x-qpid-fairshare-0": "1"}
+    talk.do(c.QueueDeclare("p", exclusive=True, auto_delete=True, arguments=arguments))
+    shares = {"qpid.fairshare": 2, "qpid.fairshare-0": 1}
+    assert shares.items() <= talk.ask(c.QueueQuery("p")).arguments.items()
+    for priority in (9, 9, 9, 0, 0, 5):
+        talk.publish("", b"%d" % priority, routing_key="p", priority=priority)
+    talk.subscribe("p")
+    assert b"".join(talk.bodies()).decode() == "995090"
+
+
+def test_messages_have_their_number_in_the_queue(talk: Talk) -> None:
+    arguments = {"qpid.queue_msg_sequence": "seq", "qpid.max_count": 2, "qpid.policy_type": "ring"}
+    talk.do(c.QueueDeclare("s", exclusive=True, auto_delete=True, arguments=arguments))
+    for body in (b"1", b"2", b"3"):
+        talk.publish("", body, headed({"mine": "x"}), routing_key="s")
+    talk.subscribe("s")
+    headers = [each.header[1].application_headers for each in talk.deliveries()]
+    assert headers == [{"mine": "x", "seq": 2}, {"mine": "x", "seq": 3}]

@@ -6,9 +6,6 @@ docs/protocols/amqp-0-10.md has the same list.
 from __future__ import annotations
 
 _MANAGEMENT = "asks Qpid's management over messages, which is Qpid's broker's"
-_SEQUENCE = "wants queue sequences (`qpid.queue_msg_sequence`), which are Qpid's broker's"
-_LAST_VALUE = "wants last-value queues (`qpid.last_value_queue_key`), which are Qpid's broker's"
-_FAIRSHARE = "wants fair share (`qpid.fairshare`), which is Qpid's broker's"
 
 _WHY: dict[str, dict[str, tuple[str, ...]]] = {
     _MANAGEMENT: {
@@ -80,19 +77,6 @@ _WHY: dict[str, dict[str, tuple[str, ...]]] = {
             "test_alert_size_alias",
             "test_hysteresis",
         ),
-    },
-    _SEQUENCE: {
-        "SequenceNumberTests": (
-            "test_create_sequence_queue",
-            "test_get_sequence_number",
-            "test_sequence_number_gap",
-        ),
-    },
-    _LAST_VALUE: {
-        "LVQTests": ("test_ring_lvq1", "test_ring_lvq2", "test_ring_lvq3", "test_simple"),
-    },
-    _FAIRSHARE: {
-        "PriorityTests": ("test_fairshare_1", "test_fairshare_3", "test_fairshare_with_alias"),
     },
     "publishes before a consumer has no-local: Harebell notes publishers only from then on": {
         "GeneralTests": ("test_nolocal_rerouted",),

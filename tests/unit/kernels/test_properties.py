@@ -105,3 +105,26 @@ def test_both_judge_every_property_list_alike(raw: bytes) -> None:
 
 def judged(module: Any, raw: bytes) -> Any:
     return outcome(lambda data: told(module.parse_properties(data)), raw)
+
+
+@BOTH
+def test_a_header_is_found_by_its_name_and_of_equal_names_the_last(module: Any) -> None:
+    entries = (b"\x01at\x01", b"\x02abV", b"\x01bF\0\0\0\x03\x01aV", b"\x01aB\x07")
+    raw = b"\xe0\x00\x04text\x04gzip" + table(*entries)
+    assert raw[module.find_header(raw, b"a") :] == b"B\x07"
+    assert raw[module.find_header(raw, b"b") :].startswith(b"F")
+    assert raw[module.find_header(raw, b"ab") :].startswith(b"V")
+    assert module.find_header(raw, b"c") == module.find_header(raw, b"") == -1
+    assert module.find_header(b"\x80\x00\x01a", b"a") == -1
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(values, max_size=4), st.binary(max_size=12), st.integers(0, 40))
+def test_both_find_headers_alike_whatever_the_octets(
+    members: list[bytes], more: bytes, cut: int
+) -> None:
+    inner = b"".join(b"\x01" + b"ab"[n % 2 :][:1] + value for n, value in enumerate(members))
+    whole = b"\xa0\x00\x01x" + struct.pack(">I", len(inner)) + inner + more
+    for raw in (whole, whole[: max(0, len(whole) - cut)], b"\x20\x00" + more):
+        for name in (b"a", b"b", b""):
+            assert outcome(USED.find_header, raw, name) == outcome(TWIN.find_header, raw, name)

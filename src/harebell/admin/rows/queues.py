@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 QUEUE_COLUMNS = (
     *("vhost", "name", "type", "durable", "auto_delete", "exclusive", "owner", "arguments"),
     *("policy", "operator_policy", "effective_policy_definition", "messages_ready"),
-    *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages", "consumers"),
+    *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages_replaced"),
+    *("messages", "consumers"),
     *("durability", "state", "node", "messages_details", "messages_ready_details"),
     *("messages_unacknowledged_details", "message_stats", "idle_since", "consumer_utilisation"),
     *("consumer_capacity", "exclusive_consumer_tag", "single_active_consumer_tag"),
@@ -84,6 +85,7 @@ def queue_row(
         "messages_unacknowledged": unacked,
         "messages_delayed": delayed,
         "messages_leased": queue.leased,
+        "messages_replaced": queue.replaced_count(),
         "messages": total,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",

@@ -2,14 +2,18 @@
 
     qpid.max_count              x-max-length
     qpid.max_size               x-max-length-bytes       qpid.group_header_key   x-group-key
-    qpid.policy_type            x-overflow
+    qpid.policy_type            x-overflow               qpid.last_value_queue_key
+                                                                                 x-last-value-key
+    qpid.last_value_queue       x-last-value-key `qpid.LVQ_key`, and -_no_browse, its older name
 
     qpid.priorities             N levels: x-max-priority is N - 1, and the argument itself says how
                                 priorities are divided among them
+    qpid.fairshare, -N          stay: the share of each level, of level N
+    qpid.queue_msg_sequence     stays: the header with the number of a message in the queue
     qpid.policy_type            stays beside qpid.priorities: ring drops the least urgent first
     qpid.auto_delete_timeout    stays: seconds that an auto-delete queue may be without consumers
 
-    x-qpid-priorities, x-qpid-maximum-message-count, -size                 older names of those
+    x-qpid-priorities, x-qpid-fairshare, x-qpid-maximum-message-count, -size       older names
     no-local                    consumers do not get the messages of their own connection
 
 0-10 refuses unknown arguments (exceptions "unknown-argument"). Known are these, and all that
@@ -22,6 +26,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.front.amqp_0_10.errors import INVALID_ARGUMENT, NOT_IMPLEMENTED, ExecutionError
+from harebell.model.queue.arguments import (
+    LAST_VALUE_ARGUMENTS,
+    LAST_VALUE_KEY,
+    OLDER_SHARE,
+    SEQUENCE,
+    SHARE,
+    last_value_key,
+)
 from harebell.model.queue.order.priority import HIGHEST, LEVELS, POLICY_TYPE, RING
 from harebell.model.queue.queue import LINGER
 
@@ -37,6 +49,7 @@ _SAME = {
     "qpid.max_size": "x-max-length-bytes",
     "qpid.group_header_key": "x-group-key",
 }
+_NUMBERS = ("qpid.max_count", "qpid.max_size")
 _POLICY = POLICY_TYPE
 _POLICIES = {
     RING: "drop-head",
@@ -48,7 +61,7 @@ _SHARED = "qpid.shared_msg_group"
 _MAX_LEVELS = HIGHEST + 1
 NO_LOCAL = "no-local"
 _KNOWN = "x-"
-_OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS)
+_OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS, SEQUENCE)
 
 
 def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,6 +74,8 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
     limited = False
     for given, value in arguments.items():
         name = _OLDER.get(given, given)
+        if name.startswith(OLDER_SHARE):
+            name = SHARE + name.removeprefix(OLDER_SHARE)
         if name == _POLICY:
             translated["x-overflow"] = _policy(value)
         elif name == _TIMEOUT:
@@ -71,12 +86,16 @@ def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:
             translated[LEVELS] = _levels(value)
             # At least 1: one level needs no order, and RabbitMQ's argument means that with 1.
             translated["x-max-priority"] = max(1, translated[LEVELS] - 1)
-        elif name == _SHARED:
+        elif name == _SHARED or name in LAST_VALUE_ARGUMENTS:
             # Groups are always shared: the next message of a key may go to another consumer.
             continue
         else:
-            translated[_SAME.get(name, name)] = _number(value) if name in _SAME else value
-            limited = limited or name in ("qpid.max_count", "qpid.max_size")
+            number = name in _NUMBERS or name.startswith(SHARE)
+            translated[_SAME.get(name, name)] = _number(value) if number else value
+            limited = limited or name in _NUMBERS
+    key = last_value_key(arguments)
+    if key:
+        translated[LAST_VALUE_KEY] = key
     if LEVELS in translated and translated.get("x-overflow") == _POLICIES[RING]:
         translated[_POLICY] = RING
     if limited:
@@ -122,5 +141,5 @@ def check_known(arguments: Mapping[str, Any], field: int, *, names: bool = False
     if names:
         return
     for name in arguments:
-        if not name.startswith(_KNOWN) and name not in _OTHERS:
+        if not name.startswith((_KNOWN, SHARE)) and name not in _OTHERS:
             raise ExecutionError(NOT_IMPLEMENTED, f"unknown argument '{name}'", field)

@@ -16,6 +16,7 @@ import msgspec
 
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.convert.dispatch import FAMILIES_1_0, converted, described
+from harebell.kernels.properties import find_header
 from harebell.model.editor import Editor
 from harebell.wire.v09.content import (
     BasicProperties,
@@ -24,7 +25,7 @@ from harebell.wire.v09.content import (
     parse_properties,
 )
 from harebell.wire.v09.edit import edited, header_octets
-from harebell.wire.v09.fields import EncodedTable
+from harebell.wire.v09.fields import EncodedTable, read_value
 
 
 def basic_of(message: Message) -> Message:
@@ -35,6 +36,13 @@ def basic_of(message: Message) -> Message:
 def headers_of(message: Message) -> Mapping[str, Any]:
     """Return the decoded header table; empty if there is none."""
     return decode_properties(described(message).raw).headers or {}
+
+
+def header_of(message: Message, name: str) -> Any:
+    """Return the value of one header, without decoding the others; None if there is none."""
+    raw = described(message).raw
+    offset = find_header(raw, name.encode(errors="surrogateescape"))
+    return None if offset < 0 else read_value(raw, offset, len(raw), 1)[0]
 
 
 def expiration_of(message: Message) -> str | None:
@@ -127,5 +135,6 @@ EDITOR = Editor(
     composed,
     with_headers,
     basic_of,
+    header_of,
 )
 """The functions of this module, as the model gets them."""

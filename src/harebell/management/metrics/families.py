@@ -19,7 +19,9 @@ from harebell.management.metrics.section import Section
 FAMILIES: dict[str, tuple[Section, ...]] = {
     "queue_coarse_metrics": (queues.coarse, queues.info),
     "queue_consumer_count": (queues.consumers, queues.info),
-    "queue_metrics": (queues.consumers, queues.published, queues.delayed, queues.info),
+    "queue_metrics": (
+        *(queues.consumers, queues.published, queues.delayed, queues.replaced, queues.info),
+    ),
     "queue_delivery_metrics": (queues.delivery,),
     "exchange_metrics": (exchanges.published,),
     "connection_coarse_metrics": (connections.traffic,),
@@ -58,13 +60,13 @@ EMPTY = frozenset(
 
 OF_QUEUES: tuple[Section, ...] = (
     *(queues.coarse, queues.consumers, queues.published, queues.delayed, queues.counts),
-    queues.ages,
+    *(queues.replaced, queues.ages),
 )
 """What `/metrics` has sums over queues of, or the largest ages."""
 
 PER_OBJECT: tuple[Section, ...] = (
     *(queues.coarse, queues.consumers, queues.published, queues.delivery, queues.info),
-    *(queues.delayed, queues.ages, queues.counts, exchanges.published),
+    *(queues.delayed, queues.replaced, queues.ages, queues.counts, exchanges.published),
     *(connections.traffic, connections.packets, connections.channels, connections.blocked),
     *(connections.channel_state, connections.channel_published, connections.channel_delivered),
 )

@@ -9,7 +9,7 @@ terms included.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from harebell.base.eras import is_eras
 from harebell.base.limits import NAME_BYTES
@@ -27,10 +27,28 @@ DEAD_LETTER_KEY = "x-dead-letter-routing-key"
 SINGLE_ACTIVE = "x-single-active-consumer"
 CONSUMER_TIMEOUT = "x-consumer-timeout"
 GROUP_KEY = "x-group-key"
+LAST_VALUE_KEY = "x-last-value-key"
 DEDUPLICATION = "x-message-deduplication"
 STREAM_EXPIRES = "x-stream-expires"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
+
+SHARE = "qpid.fairshare"
+"""The argument of Qpid: how many messages in a row a level of a priority queue gives while others
+wait; 0 for any number. With a dash and a level behind it, the share of this level only."""
+OLDER_SHARE = "x-qpid-fairshare"
+"""Its older name."""
+SEQUENCE = "qpid.queue_msg_sequence"
+"""The argument of Qpid: the header that has the number of a message in its queue."""
+_LAST_VALUE_KEYS = (LAST_VALUE_KEY, "qpid.last_value_queue_key", "last-value-key")
+_LAST_VALUE_FLAGS = {
+    "qpid.last_value_queue": "qpid.LVQ_key",
+    "qpid.last_value_queue_no_browse": "qpid.LVQ_key",
+    "last-value": "_AMQ_LVQ_NAME",
+}
+"""Arguments of Qpid and Artemis that name no header, and the header that they mean."""
+LAST_VALUE_ARGUMENTS = (*_LAST_VALUE_KEYS, *_LAST_VALUE_FLAGS)
+"""The arguments of a queue of last values: Harebell's, Qpid's and Artemis's."""
 
 COMPARED = (
     "x-expires",
@@ -41,6 +59,8 @@ COMPARED = (
     "x-max-length-bytes",
     MAX_PRIORITY,
     GROUP_KEY,
+    *LAST_VALUE_ARGUMENTS,
+    SEQUENCE,
     DEDUPLICATION,
     "x-overflow",
     "x-queue-mode",
@@ -71,6 +91,7 @@ COMPARED = (
 
 _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
+_INT32_MAX = 2**31 - 1
 _PRIORITY_MAX = 255
 _FILTER_SIZES = range(16, 256)
 _BOTH = (CLASSIC, QUORUM)
@@ -205,6 +226,9 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
     ),
     MAX_PRIORITY: ((CLASSIC,), _number(0, _PRIORITY_MAX, "max_value_exceeded")),
     GROUP_KEY: (_BOTH, _name),
+    **dict.fromkeys(_LAST_VALUE_KEYS, (_BOTH, _name)),
+    **dict.fromkeys(_LAST_VALUE_FLAGS, (_BOTH, _anything)),
+    SEQUENCE: (_BOTH, _text),
     DEDUPLICATION: (_BOTH, _boolean),
     SINGLE_ACTIVE: (_BOTH, _boolean),
     "x-delivery-limit": ((QUORUM,), _number(-_INT_MAX, _INT_MAX)),
@@ -254,6 +278,62 @@ def queue_type(arguments: Mapping[str, Any]) -> str:
     """Return the queue type of checked arguments."""
     kind: str = arguments.get(QUEUE_TYPE, CLASSIC)
     return kind
+
+
+def last_value_key(arguments: Mapping[str, Any]) -> str:
+    """Return the name of the key of a queue of last values; "" for any other queue."""
+    for name in _LAST_VALUE_KEYS:
+        key = arguments.get(name)
+        if isinstance(key, str) and key:
+            return key
+    for name, header in _LAST_VALUE_FLAGS.items():
+        # Qpid's tools send 1, "1" or true.
+        if arguments.get(name) not in (None, False, 0, "0", "false"):
+            return header
+    return ""
+
+
+def shares_of(arguments: Mapping[str, Any], levels: int) -> list[int] | None:
+    """Return the share of each level; None if there is no fair share.
+
+    Args:
+        arguments: of the queue; a share that is no valid number counts as none.
+        levels: the number of levels.
+    """
+    shares = [0] * levels
+    for name in (OLDER_SHARE, SHARE):
+        default = arguments.get(name)
+        if is_share(default):
+            shares = [default] * levels
+    for name in (OLDER_SHARE, SHARE):
+        for level in range(levels):
+            share = arguments.get(f"{name}-{level}")
+            if is_share(share):
+                shares[level] = share
+    return shares if any(shares) else None
+
+
+def is_share(value: Any) -> TypeGuard[int]:
+    """True if a value can be a share: an integer of 32 bits that is not negative."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _INT32_MAX
+
+
+def _check_shares(resource: str, arguments: Mapping[str, Any]) -> None:
+    """Refuse shares without priorities, of levels that there are not, and that are no numbers."""
+    levels = arguments.get(MAX_PRIORITY, -1) + 1
+    for name, value in arguments.items():
+        if not name.startswith((SHARE, OLDER_SHARE)):
+            continue
+        level = name.removeprefix(SHARE).removeprefix(OLDER_SHARE).removeprefix("-")
+        if not levels:
+            problem = f"it needs priorities ({MAX_PRIORITY})"
+        elif level and not (level.isascii() and level.isdigit() and int(level[:9]) < levels):
+            problem = f"there are the levels 0 to {levels - 1}"
+        elif not is_share(value):
+            problem = f"a share is a number from 0 to {_INT32_MAX}, not {shown(value)}"
+        else:
+            continue
+        raise precondition(f"invalid arg '{shown(name)}' for {resource}: {problem}")
 
 
 def check_repeated(resource: str, received: Mapping[str, Any], current: Mapping[str, Any]) -> None:
@@ -348,6 +428,18 @@ def check_queue_arguments(resource: str, arguments: Mapping[str, Any]) -> None:
         raise precondition(
             f"invalid arg '{GROUP_KEY}' for {resource}: {MAX_PRIORITY} asks for another order"
         )
+    _check_shares(resource, arguments)
+    if arguments.get(SEQUENCE) and MAX_PRIORITY in arguments:
+        raise precondition(
+            f"invalid arg '{SEQUENCE}' for {resource}: {MAX_PRIORITY} has an order for each level"
+        )
+    if last_value_key(arguments):
+        for other in (MAX_PRIORITY, GROUP_KEY):
+            if other in arguments:
+                name = next(each for each in LAST_VALUE_ARGUMENTS if each in arguments)
+                raise precondition(
+                    f"invalid arg '{name}' for {resource}: {other} asks for another order"
+                )
     if DEAD_LETTER_KEY in arguments and DEAD_LETTER_EXCHANGE not in arguments:
         raise precondition(
             f"invalid arg '{DEAD_LETTER_KEY}' for {resource}: routing_key_but_no_dlx_defined"
@@ -413,6 +505,7 @@ _ACTED_ON = {
     CLASSIC: (
         QUEUE_TYPE,
         GROUP_KEY,
+        LAST_VALUE_KEY,
         DEDUPLICATION,
         MAX_PRIORITY,
         *_TIMES,
@@ -425,6 +518,7 @@ _ACTED_ON = {
     QUORUM: (
         QUEUE_TYPE,
         GROUP_KEY,
+        LAST_VALUE_KEY,
         DEDUPLICATION,
         *_TIMES,
         DEAD_LETTER_EXCHANGE,

@@ -439,6 +439,10 @@ class Queue:
         """Return the failed deliveries of messages that have left; None if they are not counted."""
         return None
 
+    def replaced_count(self) -> int:
+        """Return how many messages newer ones of their keys have replaced since the start."""
+        return 0
+
     def delayed_count(self) -> int:
         """Return how many messages wait for their retry."""
         return 0

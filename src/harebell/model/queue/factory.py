@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from harebell.base.ports import Commit, Log, Store
-from harebell.model.limits import STREAM_SEGMENT_MIN_BYTES
+from harebell.model.limits import LAST_VALUE_SEGMENT_BYTES, STREAM_SEGMENT_MIN_BYTES
 from harebell.model.queue.arguments import (
     CLASSIC,
     GROUP_KEY,
@@ -20,18 +20,22 @@ from harebell.model.queue.arguments import (
     QUORUM,
     SEGMENT_SIZE,
     STREAM,
+    last_value_key,
     queue_type,
 )
 from harebell.model.queue.contract import Queue
+from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.counted import CountedOrder
 from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.order.keyed import KeyedOrder
+from harebell.model.queue.order.last_value import LastValueOrder
 from harebell.model.queue.order.priority import PriorityOrder
 from harebell.model.queue.queue import MessageQueue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import OFFSET_ROWS, Tracking
 
 PRIORITY = "priority"
+LAST_VALUE = "last-value"
 KEYED = "grouped"
 """The name in the definitions, from before ordering keys were called so."""
 
@@ -62,6 +66,8 @@ def kind_of(arguments: Mapping[str, Any]) -> str:
         return PRIORITY
     if kind == CLASSIC and GROUP_KEY in arguments:
         return KEYED
+    if kind == CLASSIC and last_value_key(arguments):
+        return LAST_VALUE
     return kind
 
 
@@ -105,6 +111,11 @@ def _keyed(plan: Plan) -> Queue:
     return keyed_queue(plan.name, plan.vhost, plan.log(), **plan.options)
 
 
+def _last_value(plan: Plan) -> Queue:
+    log = plan.log(segment_bytes=LAST_VALUE_SEGMENT_BYTES)
+    return last_value_queue(plan.name, plan.vhost, log, plan.store.commit, **plan.options)
+
+
 def _priority(plan: Plan) -> Queue:
     # RabbitMQ treats 0 as the smallest valid value.
     max_level = max(1, plan.options["arguments"][MAX_PRIORITY])
@@ -116,7 +127,8 @@ def _priority(plan: Plan) -> Queue:
 
 
 def _quorum(plan: Plan) -> Queue:
-    log = plan.log(keep_all=True)
+    compact = bool(last_value_key(plan.options["arguments"]))
+    log = plan.log(keep_all=True, segment_bytes=LAST_VALUE_SEGMENT_BYTES if compact else 0)
     return quorum_queue(plan.name, plan.vhost, log, plan.store.commit, **plan.options)
 
 
@@ -129,6 +141,14 @@ def classic_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQue
 def keyed_queue(name: str, vhost: str, log: Log, **options: Any) -> MessageQueue:
     """Make a queue with ordering keys."""
     return MessageQueue(KEYED, name, vhost, _keyed_order(log, options), **options)
+
+
+def last_value_queue(
+    name: str, vhost: str, log: Log, commit: Commit, **options: Any
+) -> MessageQueue:
+    """Make a queue that keeps the newest message of each key."""
+    order = _last_value_order(log, commit, options)
+    return MessageQueue(LAST_VALUE, name, vhost, order, **options)
 
 
 def priority_queue(
@@ -152,8 +172,12 @@ def priority_queue(
 
 
 def quorum_queue(name: str, vhost: str, log: Log, commit: Commit, **options: Any) -> MessageQueue:
-    """Make a quorum queue, with ordering keys if its arguments have them."""
-    if (options.get("arguments") or {}).get(GROUP_KEY):
+    """Make a quorum queue, with ordering keys or last values if its arguments have them."""
+    arguments = options.get("arguments") or {}
+    if last_value_key(arguments):
+        order: MessageOrder = _last_value_order(log, commit, options)
+        return MessageQueue(QUORUM, name, vhost, order, commit, **options)
+    if arguments.get(GROUP_KEY):
         return MessageQueue(QUORUM, name, vhost, _keyed_order(log, options), commit, **options)
     order = CountedOrder(log, options.get("durable", False))
     return MessageQueue(QUORUM, name, vhost, order, commit, **options)
@@ -162,6 +186,12 @@ def quorum_queue(name: str, vhost: str, log: Log, commit: Commit, **options: Any
 def _keyed_order(log: Log, options: Mapping[str, Any]) -> KeyedOrder:
     key_name = options["arguments"][GROUP_KEY]
     return KeyedOrder(log, options.get("durable", False), key_name)
+
+
+def _last_value_order(log: Log, commit: Commit, options: Mapping[str, Any]) -> LastValueOrder:
+    durable = options.get("durable", False)
+    key_name = last_value_key(options["arguments"])
+    return LastValueOrder(log, durable, key_name, commit if durable else None)
 
 
 def _stream(plan: Plan) -> Queue:
@@ -186,6 +216,7 @@ _MAKERS: dict[str, Callable[[Plan], Queue]] = {
     CLASSIC: _classic,
     PRIORITY: _priority,
     KEYED: _keyed,
+    LAST_VALUE: _last_value,
     QUORUM: _quorum,
     STREAM: _stream,
 }

@@ -36,6 +36,7 @@ from harebell.model.queue.features.expiry import FOR_EVER, Expiry
 from harebell.model.queue.features.failure_counts import FailureCounts
 from harebell.model.queue.features.head_expiry import check_head, expire_heads, kept_until
 from harebell.model.queue.features.key_dispatch import KeyDispatch
+from harebell.model.queue.features.last_values import after_replacing
 from harebell.model.queue.features.lease import Claims
 from harebell.model.queue.features.limit_enforcement import (
     change_limits,
@@ -48,6 +49,7 @@ from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.quorum import Quorum
 from harebell.model.queue.features.ready_bytes import add_ready_bytes_at, subtract_ready_bytes
 from harebell.model.queue.features.retry_delays import Retry, Rules
+from harebell.model.queue.features.sequence import sequence_of
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.resource import precondition, refused, rendered
@@ -96,7 +98,7 @@ class MessageQueue(QueueInternals):
         self.step = 1 << order.level_bits
         self.kind = kind
         self.quorum: Quorum | None = None if commit is None else Quorum(self, commit)
-        self.ticks = commit is not None
+        self.ticks = commit is not None or (self.values is not None and self.durable)
         # Whether all messages of a durable queue are stored, or persistent ones only.
         self._keeps_all = commit is not None
         self.failures = None if commit is None else FailureCounts(order)
@@ -113,6 +115,8 @@ class MessageQueue(QueueInternals):
         self._alternate: AlternateExchange | None = None
         if isinstance(alternate, str) and alternate:
             self._alternate = AlternateExchange(self, alternate)
+        # Whether each message gets a position: it may replace another, or is numbered by it.
+        self._keeps_each = self.values is not None
         self._fetching = False
         # The consumer that is served first in this drain, because it got credit.
         self._credited: Consumer | None = None
@@ -126,12 +130,17 @@ class MessageQueue(QueueInternals):
     # --- settings -------------------------------------------------------------------------------
 
     def join(self, context: QueueContext) -> None:
-        """Take the clock, the timers and the editor of the vhost."""
+        """Use the clock, the timers and the editor of the vhost."""
         self.context = context
         self.clock = context.clock
         self.work = context.timers.work
         if self.keyed is not None:
             self.keyed.use_editor(context.editor)
+        if self.values is not None:
+            self.values.use_editor(context.editor)
+        self.sequence = sequence_of(self.arguments, self.order, context.editor)
+        if self.sequence is not None:
+            self._keeps_each = True
         if self.arguments.get(DEDUPLICATION) is True:
             # The values are not stored, so all ready messages are read once after a restart.
             self.deduplication = QueueDeduplication(
@@ -155,6 +164,8 @@ class MessageQueue(QueueInternals):
                 # Not now: the dead-letter exchange may not be restored yet.
                 self.expiry.wake_at(self.clock.steady)
         change_limits(self, settings)
+        if self.values is not None:
+            self.values.reads = self.limits is not None
         if self.quorum is not None:
             self.quorum.configure(settings)
 
@@ -201,6 +212,8 @@ class MessageQueue(QueueInternals):
         expiry = self.expiry
         if expiry is not None and expiry.ttl >= 0:
             message = expiry.dated(message, self.clock.steady)
+        if self.sequence is not None:
+            message = self.sequence.numbered(message)
         if self.no_local is not None and message.origin and self.no_local.concerns(message.origin):
             return self._publish_local(message)
         # Behind ready messages it has to wait (AMQP 0-9-1 4.7). With ordering keys `deal` chooses
@@ -214,7 +227,7 @@ class MessageQueue(QueueInternals):
                 run = self._runs.next(self.clock.steady, consumers.count)
             consumer: Consumer | None = consumers.pick(run)
             if consumer is not None:
-                if consumer.no_ack:
+                if consumer.no_ack and not self._keeps_each:
                     # The delivery settles it, so it is never written, and is confirmed at once.
                     self.count_delivery(consumer, False)
                     consumer.deliver(message, _NO_POSITION, False)
@@ -226,10 +239,17 @@ class MessageQueue(QueueInternals):
                     # The delivery may be requeued, and expire then.
                     self.with_expiry().active = True
                 self.count_delivery(consumer, False)
+                if consumer.no_ack:
+                    self.unacked -= 1
+                    consumer.deliver(message, _NO_POSITION, False)
+                    order.settle(position)
+                    return _ACCEPTED
                 consumer.deliver(message, position, False)
                 return self.outcome(message)
         self.note_kept(message)
         order.keep(message)
+        if self.values is not None and self.values.displaced >= 0:
+            after_replacing(self, self.values)
         if order.count > _AHEAD and self.consumers.count:
             self.work.ahead = self
         if limits is not None:
@@ -276,6 +296,8 @@ class MessageQueue(QueueInternals):
         local.note(self.order.next_position(message), message.origin)
         self.note_kept(message)
         self.order.keep(message)
+        if self.values is not None and self.values.displaced >= 0:
+            after_replacing(self, self.values)
         if self.limits is not None:
             self.limits.byte_count += len(message.body)
         if message.due:
@@ -590,6 +612,10 @@ class MessageQueue(QueueInternals):
             self.keyed.keys.pause(position)
         return 0
 
+    def replaced_count(self) -> int:
+        """Return how many messages newer ones of their keys have replaced since the start."""
+        return 0 if self.values is None else self.values.replaced
+
     def delayed_count(self) -> int:
         """Return how many messages wait for their retry."""
         return len(self.retry) if self.retry is not None else 0
@@ -653,6 +679,12 @@ class MessageQueue(QueueInternals):
             raise precondition(
                 f"no lease is possible on {resource}: it has a single active consumer, and a lease "
                 "would be a second one"
+            )
+        if self.values is not None:
+            resource = rendered("queue", self.name, self.vhost)
+            raise precondition(
+                f"no lease is possible on {resource}: it keeps last values, and a newer message "
+                "would replace what is claimed; read it by position instead"
             )
 
     def claims(self) -> Claims:
@@ -760,9 +792,11 @@ class MessageQueue(QueueInternals):
             self._expires.used()
 
     def tick(self) -> None:
-        """Settle dead letters of a quorum queue that other queues have stored."""
+        """Settle dead letters and replaced messages, as far as others are stored instead."""
         if self.quorum is not None:
             self.quorum.tick()
+        if self.values is not None and not self.deleted:
+            self.values.settle_replaced()
 
     # --- consumers ------------------------------------------------------------------------------
 

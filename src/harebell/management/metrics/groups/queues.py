@@ -89,6 +89,16 @@ def delayed(queue: Queue) -> Values:
 
 @_of_queues("""
     by vhost queue
+    counter harebell_queue_messages_replaced_total Messages that newer ones of their keys have \
+        replaced, in queues of last values.
+""")
+def replaced(queue: Queue) -> Values:
+    """Return how many messages were replaced."""
+    return (queue.replaced_count(),)
+
+
+@_of_queues("""
+    by vhost queue
     histogram harebell_queue_delivery_count Failed deliveries of messages that left the queue, \
         if it counts them.
 """)

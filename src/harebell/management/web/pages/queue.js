@@ -106,6 +106,7 @@ export function Queue({ names }) {
       ["Unacked", short(queue.messages_unacknowledged)],
       ...(queue.messages_delayed ? [["Delayed", short(queue.messages_delayed)]] : []),
       ...(queue.messages_leased ? [["Leased", short(queue.messages_leased)]] : []),
+      ...(queue.messages_replaced ? [["Replaced", short(queue.messages_replaced)]] : []),
       ["In", perSecond(stats.publish_details?.rate)],
       ["Out", perSecond(stats.deliver_get_details?.rate)],
       ["Consumers", count(queue.consumers)],

@@ -65,6 +65,11 @@ def refuse_if_full(queue: QueueInternals, message: Message, ready: i64, byte_cou
     limits: Limits | None = queue.limits
     if limits is None or not limits.refuses(ready, byte_count):
         return False
+    if queue.values is not None:
+        # It may take the place of another one.
+        older: Message | None = queue.values.older(message)
+        if older is not None and not limits.full(ready - 1, byte_count - len(older.body)):
+            return False
     if limits.letters and queue.dead_letters is not None:
         queue.dead_letters.send_later(message, MAXLEN)
     return True

@@ -17,6 +17,7 @@ from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.keyed import KeyedOrder
+from harebell.model.queue.order.last_value import LastValueOrder
 from harebell.model.queue.position_range import MessageRange
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.expiry import Expiry
     from harebell.model.queue.features.failure_counts import FailureCounts
     from harebell.model.queue.features.limits import Incoming, Limits
+    from harebell.model.queue.features.sequence import QueueSequence
     from harebell.model.queue_context import QueueContext
 
 _NO_CLOCK = Clock()
@@ -42,6 +44,7 @@ class QueueInternals(Queue):
     Attributes:
         order: as given.
         keyed: the order if it has ordering keys, else None.
+        values: the order if it keeps last values only, else None.
         single: whether the queue serves a single active consumer.
         clock: the clock of the broker.
         context: the parts of the vhost that the queue uses; None before `join`.
@@ -52,6 +55,7 @@ class QueueInternals(Queue):
         no_local: the part for no-local consumers; None without such consumers.
         retry: the part for delayed retries; None without retry delays.
         deduplication: the part that drops duplicates; None in queues that take them.
+        sequence: the part that numbers messages; None in queues that do not.
         failures: the part that counts failed deliveries; None in queues that do not.
         spares: whether there may be messages that a full queue must not drop, see `spared_files`.
     """
@@ -60,6 +64,7 @@ class QueueInternals(Queue):
         super().__init__(name, vhost, **options)
         self.order = order
         self.keyed: KeyedOrder | None = order if isinstance(order, KeyedOrder) else None
+        self.values: LastValueOrder | None = order if isinstance(order, LastValueOrder) else None
         self.single = self.arguments.get(SINGLE_ACTIVE) is True
         self.clock: Clock = _NO_CLOCK
         self.context: QueueContext | None = None
@@ -71,6 +76,7 @@ class QueueInternals(Queue):
         self.no_local: Any = None
         self.retry: Any = None
         self.deduplication: QueueDeduplication | None = None
+        self.sequence: QueueSequence | None = None
         self.failures: FailureCounts | None = None
         self.spares = False
 

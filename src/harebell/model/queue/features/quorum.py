@@ -93,7 +93,8 @@ class Quorum:
     def dead_letter(self, position: i64, reason: str) -> Done:
         """Dead-letter a message; it stays in the log until other queues have stored it."""
         queue = self._queue
-        if queue.dead_letters is None:
+        replaced: bool = queue.values is not None and queue.values.is_outdated(position)
+        if queue.dead_letters is None or replaced:
             self._order.settle(position)
         elif self._at_least_once:
             queue.dead_letters.count(reason)

@@ -77,11 +77,12 @@ class OpenBatch:
         return queue.outcome(message)
 
     def rows_differ(self, like: Message) -> Cdef[bool]:
-        """True if each row has to be staged by itself: an expiry, a value or an origin is noted."""
+        """True if each row has to be staged by itself, as something is noted or numbered."""
         queue = self._queue
         expiry: Expiry | None = queue.expiry
         dated: bool = like.due > 0 or (expiry is not None and expiry.ttl >= 0)
-        return dated or queue.deduplication is not None or queue.no_local is not None
+        noted: bool = queue.deduplication is not None or queue.no_local is not None
+        return dated or noted or queue.sequence is not None
 
     def stage_rows(self, rows: Rows, first: isize, end: isize, like: Message) -> Cdef[i32]:
         """Append rows that differ in their bodies only, see `Queue.stage_rows`."""
@@ -104,6 +105,8 @@ class OpenBatch:
         expiry: Expiry | None = queue.expiry
         if expiry is not None and expiry.ttl >= 0:
             message = expiry.dated(message, queue.clock.steady)
+        if queue.sequence is not None:
+            message = queue.sequence.numbered(message)
         local = queue.no_local
         if local is not None and message.origin and local.concerns(message.origin):
             local.note(self._order.next_position(message), message.origin)
@@ -123,7 +126,7 @@ class OpenBatch:
             self._order.commit_batch()
         limits: Limits | None = queue.limits
         if limits is not None:
-            if roll_back and limits.counts:
+            if (roll_back or queue.values is not None) and limits.counts:
                 # `byte_count` includes rows, which are gone; it is not known how many bytes.
                 begin_count(queue)
             else:

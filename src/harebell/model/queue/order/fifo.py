@@ -238,15 +238,19 @@ class FifoOrder(MessageOrder):
         """Settle a ready message out of order; False if it is not ready."""
         if not self.take_out(position):
             return False
+        self.pass_settled(position)
+        self.log.settle(position)
+        return True
+
+    def pass_settled(self, position: i64) -> Done:
+        """Forget that a message is out: the log knows that it is settled."""
         held = self._held
         if held is not None:
-            # The log knows what is settled, so it need not be kept in memory here too.
             held.discard(position)
             if not held:
                 self._held = None
         self._old = max(self._old, position + 1)
-        self.log.settle(position)
-        return True
+        return 0
 
     def was_out(self, position: i64) -> C[bool]:
         """True if a ready message may have been delivered before."""

@@ -48,18 +48,21 @@ def key_of(editor: Editor, name: str, message: Message) -> Hashable | None:
         name: `routing_key`, a property, or a header.
         message: the message whose property or header it is.
     """
-    value: Any = None
-    if name == _ROUTING_KEY:
-        value = message.routing_key
-    elif name in _PROPERTIES:
-        value = editor.property_of(message, name)
-    elif message.has_headers:
-        value = editor.headers_of(message).get(name)
+    value = value_of(editor, name, message)
+    if value is None and name not in _PROPERTIES and message.has_headers:
+        value = editor.header_of(message, name)
     if isinstance(value, str | bytes):
         # Keys with the same first letters, up to this length, count as one.
         return value[:GROUP_KEY_LETTERS]
     # Other types, such as lists and tables, are no keys: not all of them are hashable.
     return value if isinstance(value, int) else None
+
+
+def value_of(editor: Editor, name: str, message: Message) -> Any:
+    """Return the routing key or the property of a message; None if it has none of that name."""
+    if name == _ROUTING_KEY:
+        return message.routing_key
+    return editor.property_of(message, name) if name in _PROPERTIES else None
 
 
 class OrderingKey:

@@ -10,6 +10,11 @@ A queue with `qpid.priorities` of N divides the priorities 0 to 9 among N levels
 
     N = 2    0 1 2 3 4 | 5 6 7 8 9          N = 4    0 1 2 3 | 4 | 5 | 6 7 8 9
     N = 3    0 1 2 3 | 4 | 5 6 7 8 9        N = 10   every priority
+
+With fair share (`qpid.fairshare`) a level that has given its share of messages in a row lets the
+levels below it go first; after the lowest it is the turn of the highest again.
+
+    shares 2, 1, 1     high high middle low, high high middle low, ...
 """
 
 from __future__ import annotations
@@ -21,6 +26,7 @@ from harebell.base.c_types import C, Cpdef, Done, i32, i32_or_minus_1, i64, i64_
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.model.queue.arguments import shares_of
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.position_range import (
@@ -75,6 +81,10 @@ class PriorityOrder(MessageOrder):
         # The highest priority that belongs to the lowest level.
         self._lowest: i32 = _MIDDLE - min(_MIDDLE, (levels + 1) // 2) if type(levels) is int else 0
         self._lowest_first = arguments.get(POLICY_TYPE) == RING
+        # With fair share: the share of each level, whose turn it is, and how many it has given.
+        self._shares: list[int] | None = shares_of(arguments, max_level + 1)
+        self._turn: i32 = max_level
+        self._given: i64 = 0
         self._orders: list[FifoOrder | None] = [None] * (max_level + 1)
         if restored:
             for level in range(max_level + 1):
@@ -95,6 +105,10 @@ class PriorityOrder(MessageOrder):
         if level <= self._lowest:
             return 0
         return min(level - self._lowest, self._max_level)
+
+    def in_ranges(self) -> C[bool]:
+        # With fair share the next messages are of several levels.
+        return self._shares is None
 
     def order_for(self, message: Message) -> FifoOrder:
         """Return the order of the level."""
@@ -125,6 +139,48 @@ class PriorityOrder(MessageOrder):
         return order.deliver_direct(message) << _SHIFT | level
 
     def take(self) -> C[Message | None]:
+        """Take the oldest message of the highest level, or of the one whose turn it is."""
+        if self._shares is not None:
+            return self._take_share()
+        return self._take_highest()
+
+    def _take_share(self) -> C[Message | None]:
+        """Take the oldest message of the level whose turn it is."""
+        level: i32 = self._next_turn()
+        while level >= 0:
+            message: Message | None = self.take_head(level)
+            if message is not None:
+                if level != self._turn or self._is_given(level):
+                    self._turn = level
+                    self._given = 0
+                self._given += 1
+                return message
+            # Messages that cannot be read have left the level, so this ends.
+            level = self._next_turn()
+        return None
+
+    def _is_given(self, level: i32) -> C[bool]:
+        """True if the level whose turn it is has given its share."""
+        shares = self._shares
+        if shares is None:
+            return False
+        share: i64 = shares[level]
+        return share > 0 and self._given >= share
+
+    def _next_turn(self) -> i32_or_minus_1:
+        """Return the next level in turn that has ready messages; -1 if there is none."""
+        levels: i32 = self._max_level + 1
+        level: i32 = self._turn
+        if self._is_given(level):
+            level = level - 1 if level > 0 else self._max_level
+        for _ in range(levels):
+            order: FifoOrder | None = self._orders[level]
+            if order is not None and order.count > 0:
+                return level
+            level = level - 1 if level > 0 else self._max_level
+        return -1
+
+    def _take_highest(self) -> C[Message | None]:
         """Take the oldest message of the highest level."""
         level: i32 = self._top
         while level >= 0:
@@ -137,8 +193,16 @@ class PriorityOrder(MessageOrder):
         return None
 
     def peek(self) -> C[Message | None]:
-        """Return the oldest message of the highest level."""
-        level: i32 = self._top
+        """Return the message that is taken next."""
+        if self._shares is not None:
+            level: i32 = self._first_level()
+            while level >= 0:
+                message = self.peek_head(level)
+                if message is not None:
+                    return message
+                level = self._first_level()
+            return None
+        level = self._top
         while level >= 0:
             message = self.peek_head(level)
             if message is not None:
@@ -171,7 +235,9 @@ class PriorityOrder(MessageOrder):
         return message
 
     def _first_level(self) -> i32_or_minus_1:
-        """Return the highest level that has ready messages; -1 if there is none."""
+        """Return the level of the message that is taken next; -1 if there is none."""
+        if self._shares is not None:
+            return self._next_turn()
         level: i32
         for level in range(self._top, -1, -1):
             order: FifoOrder | None = self._orders[level]
@@ -196,7 +262,7 @@ class PriorityOrder(MessageOrder):
     def take_victim(self) -> C[Message | None]:
         """Take the oldest message of the highest level, or of the lowest one with `RING`."""
         if not self._lowest_first:
-            return self.take()
+            return self._take_highest()
         level: i32
         for level in range(self._max_level + 1):
             message = self.take_head(level)
