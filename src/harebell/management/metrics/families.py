@@ -59,8 +59,8 @@ EMPTY = frozenset(
 """Families of RabbitMQ without figures here."""
 
 OF_QUEUES: tuple[Section, ...] = (
-    *(queues.coarse, queues.consumers, queues.published, queues.delayed, queues.counts),
-    *(queues.replaced, queues.ages),
+    *(queues.coarse, queues.consumers, queues.published, queues.delayed, queues.replaced),
+    *(queues.counts, queues.ages),
 )
 """What `/metrics` has sums over queues of, or the largest ages."""
 
