@@ -1,4 +1,4 @@
-"""The power goes at any moment: the newest confirmed message of a key is there, and no older one."""
+"""The power goes at any moment: the newest confirmed message of a key is there, no older one."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from harebell.base import impl
 from harebell.base.message import PERSISTENT, Message, Properties
+from harebell.base.ports import Commit, Log
 from harebell.model.queue import factory
 from harebell.model.queue.order.last_value import LastValueOrder
 from tests.sim.definitions import SimDefinitions
@@ -76,16 +77,28 @@ def test_the_disk_is_bounded_by_the_number_of_keys() -> None:
 # --- the harness finds what is planted ----------------------------------------------------------
 
 
+def _find(seeds: int) -> None:
+    for seed in range(seeds):
+        Trial(seed, Counts()).run(12)
+
+
+def test_older_values_that_are_settled_with_the_newer_ones_are_found_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def hasty(log: Log, commit: Commit, options: Any) -> LastValueOrder:
+        return LastValueOrder(log, True, "routing_key", None)
+
+    monkeypatch.setattr(factory, "_last_value_order", hasty)
+    with pytest.raises(BrokenPromiseError, match="is lost"):
+        _find(60)
+
+
 def test_older_values_that_a_start_does_not_replace_are_found(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    if impl.chosen() == impl.NATIVE:
-        # A compiled method cannot be exchanged: the other run of the tests plants it.
-        monkeypatch.setattr(factory, "LastValueOrder", factory.FifoOrder)
-        error: type[BaseException] = BaseException
-    else:
-        monkeypatch.setattr(LastValueOrder, "_note", lambda *_: 0)
-        error = BrokenPromiseError
-    with pytest.raises(error):
-        for seed in range(10):
-            Trial(seed, Counts()).run(12)
+    def lenient(log: Log, commit: Commit, options: Any) -> LastValueOrder:
+        return LastValueOrder(log, True, "no such key" if log.live() else "routing_key", commit)
+
+    monkeypatch.setattr(factory, "_last_value_order", lenient)
+    with pytest.raises(BrokenPromiseError, match="is there more than once"):
+        _find(10)
