@@ -151,12 +151,6 @@ def test_events_of_both_are_published_in_the_first_vhost(both: Workers) -> None:
         assert eventually(came)
 
 
-def test_one_process_does_not_close_what_all_have(both: Workers) -> None:
-    for each in ("app.stop", "listeners.suspend"):
-        with pytest.raises(ControlError, match="share its listeners"):
-            both.ask(each)
-
-
 def test_backups_are_refused_and_not_half_made(both: Workers, tmp_path: Path) -> None:
     done = asked(both.broker, "backup", str(tmp_path / "target"))
     assert done.returncode
@@ -183,6 +177,96 @@ def test_clients_of_tls_reach_both(tmp_path: Path) -> None:
                     channel.publish(b"body" * 50_000, routing_key="secret", delivery_mode=2)
         rows = found.ask("queues.list", vhost="far")
         assert [(row["name"], row["messages"]) for row in rows] == [("secret", 4)]
+
+
+# --- clients are kept out -------------------------------------------------------------------------
+
+
+def _refuses(port: int) -> bool:
+    """Whether nobody listens at a port; a client is never left waiting."""
+    try:
+        socket.create_connection(("127.0.0.1", port), SECONDS).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
+@pytest.mark.parametrize("store", [1, 2])
+def test_suspended_listeners_refuse_clients_of_all_workers(both: Workers, store: int) -> None:
+    port = both.broker.port
+    with connect(both.amqp()) as near, connect(both.amqp("far")) as far:
+        both.ask("listeners.suspend", store)
+        both.ask("listeners.suspend", 3 - store)
+        assert all(_refuses(port) for _ in range(8))
+        for each in (1, 2):
+            assert ask_overview(both.data_dir(each))["listeners_suspended"]
+        for open_before in (near, far):
+            with open_before.channel() as channel:
+                channel.declare_queue("", exclusive=True)
+        # A worker that starts again meanwhile keeps clients out, too.
+        both.kill(2)
+        assert all(_refuses(port) for _ in range(8))
+        with pytest.raises(ControlError, match="the broker is running"):
+            both.ask("app.reset")
+        both.ask("listeners.resume", store)
+        for vhost in ("%2F", "far"):
+            assert all(opens(both.amqp(vhost)) for _ in range(8))
+        with near.channel() as channel:
+            channel.declare_queue("", exclusive=True)
+        assert not ask_overview(both.data_dir(2))["listeners_suspended"]
+
+
+def test_a_stop_of_the_app_is_one_of_all_workers(tmp_path: Path) -> None:
+    certificate = make_certificate(tmp_path / "certificate.pem")
+    files = ("--tls-cert", str(certificate), "--tls-key", str(certificate))
+    metrics = free_port()
+    with workers(
+        "--tls-port", "0", *files, management_port=free_port(), metrics_port=metrics
+    ) as found:
+        publish(found.amqp("far"), b"kept")
+        ports = [
+            int(found.broker.address(each).rpartition(":")[2]) for each in ("amqp", "amqps", "http")
+        ]
+        with socket.create_connection(("127.0.0.1", found.broker.port)) as client:
+            client.sendall(b"AMQP\0\0\x09\x01")
+            assert client.recv(1)
+            found.ask("app.stop", 2)
+            found.ask("app.stop", 1)
+            assert all(_refuses(port) for port in ports for _ in range(4))
+            client.settimeout(SECONDS)
+            while client.recv(4096):
+                """Read to its end."""
+        for store in (1, 2):
+            for asked in ("listeners.resume", "app.reset"):
+                with pytest.raises(ControlError):
+                    found.ask(asked, store)
+        _metrics(metrics)
+        found.kill(1)
+        assert all(_refuses(port) for port in ports for _ in range(4))
+        found.ask("app.start", 1)
+        assert take_all(found.amqp("far")) == [b"kept"]
+        assert not any(_refuses(port) for port in ports)
+        assert _api(found).get("/api/overview")["node"]
+        # A start of the whole broker accepts clients.
+        found.ask("app.stop")
+        data_dir = str(found.broker.data_dir)
+        assert found.broker.stop() == 0
+        with workers("--data-dir", data_dir) as again:
+            assert opens(again.amqp("far"))
+
+
+def test_a_port_that_was_taken_meanwhile_keeps_all_clients_out() -> None:
+    with workers(port=free_port()) as found:
+        found.ask("listeners.suspend")
+        with socket.socket() as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            other.bind(("127.0.0.1", found.broker.port))
+            other.listen()
+            with pytest.raises(ControlError, match="in use"):
+                found.ask("listeners.resume", 2)
+        assert _refuses(found.broker.port)
+        found.ask("listeners.resume", 2)
+        assert opens(found.amqp("far"))
 
 
 # --- metrics --------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ class Operation(Protocol):
     A future is done when the work is; it raises a `HarebellError` if that failed.
     """
 
-    def suspend(self) -> None:
+    def suspend(self) -> Future[None]:
         """Close the AMQP listeners; connections stay."""
 
     def resume(self) -> Future[None]:

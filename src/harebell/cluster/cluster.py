@@ -49,6 +49,13 @@ if TYPE_CHECKING:
 _MS = 1_000
 
 
+class ClientService(Protocol):
+    """Accepts clients, or does not: see `harebell.server.client_service`."""
+
+    async def follow(self, state: str) -> None:
+        """Act on the state that all workers have."""
+
+
 class ClusterApp(Protocol):
     """The parts of a broker that work with others: see `harebell.server.app.App`."""
 
@@ -61,6 +68,10 @@ class ClusterApp(Protocol):
     http_listeners: list[HttpListener]
     max_connections: int
     handing_over: Elsewhere | None
+
+    @property
+    def service(self) -> ClientService:
+        """Return what accepts clients, or does not."""
 
     def flush_soon(self) -> None:
         """Write output, and start a commit, at the end of this turn."""
@@ -273,8 +284,14 @@ class Cluster:
         if self.directory.number == FIRST_STORE:
             await self._copy.renew()
 
+    async def follow(self) -> None:
+        """Accept clients, or do not, as all workers do."""
+        await self._app.service.follow(self.directory.view.service)
+
     async def _changed(self, view: View) -> None:
-        """Take over the users of store 1."""
+        """Take over the users of store 1, and whether clients are accepted."""
+        if self._member.socket is not None:
+            await self._app.service.follow(view.service)
         if self.directory.number != FIRST_STORE:
             await self._dispatcher.run(lambda: take_over(view.users, self._context))
 

@@ -25,7 +25,7 @@ from harebell.cluster.limits import (
     CLUSTER_LOAD_SECONDS,
     CLUSTER_LOOK_SECONDS,
 )
-from harebell.cluster.shared import CLUSTER_SCHEME, OwnerRow, Shared
+from harebell.cluster.shared import CLUSTER_SCHEME, RUNNING, OwnerRow, Shared
 from harebell.cluster.stores import FIRST_STORE, ClusterAddress
 
 FINGERPRINT = "fingerprint"
@@ -43,12 +43,14 @@ class View(NamedTuple):
         owners: by the number of the store.
         vhosts: the store of each vhost.
         users: all users, as the owner of store 1 has written them.
+        service: whether workers accept clients.
     """
 
     version: int = -1
     owners: dict[int, OwnerRow] = {}
     vhosts: dict[str, int] = {}
     users: str = ""
+    service: str = RUNNING
 
 
 class ClusterDirectory:
@@ -192,6 +194,14 @@ class ClusterDirectory:
             raise StoreError("the users were not changed: store 1 has another owner now")
         self._users = users
 
+    async def write_service(self, state: str) -> None:
+        """Change whether all workers accept clients; those that serve act on it then.
+
+        Raises:
+            StoreError: what is shared cannot be used.
+        """
+        await self._change(lambda link: self._shared.write_service(link, state))
+
     def _lightest(self) -> int:
         counts = dict.fromkeys(range(FIRST_STORE, FIRST_STORE + self.stores), 0)
         for store in self.view.vhosts.values():
@@ -262,7 +272,9 @@ class ClusterDirectory:
         before = self.view
         version, owners = self._shared.version(link), self._shared.owners(link)
         if version != before.version:
-            view = View(version, owners, self._shared.vhosts(link), self._shared.users(link))
+            shared = self._shared
+            vhosts, users = shared.vhosts(link), shared.users(link)
+            view = View(version, owners, vhosts, users, shared.service(link))
         else:
             view = before._replace(owners=owners)
         if version != before.version or not self._ready.is_set() or self._refusal:

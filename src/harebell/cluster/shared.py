@@ -5,6 +5,7 @@
     users          all of them, as the owner of store 1 has written them
     owners         who owns each store, and where it is reached
     a secret       by which the processes know each other
+    a state        of several workers: whether they accept clients
 
 Two places keep it: tables in PostgreSQL (`postgresql/shared_tables.py`), and a file in the data
 directory (`workers/shared_file.py`). `cluster_directory.py` follows either.
@@ -18,6 +19,12 @@ from typing import Any, NamedTuple, Protocol
 
 CLUSTER_SCHEME = "cluster"
 """The key of the cluster port among the addresses of an owner."""
+RUNNING = "running"
+"""Clients are accepted."""
+SUSPENDED = "suspended"
+"""No more clients of AMQP are accepted: `harebell listeners suspend`."""
+STOPPED = "stopped"
+"""There are no clients: `harebell app stop`."""
 
 
 class OwnerRow(NamedTuple):
@@ -93,6 +100,12 @@ class Shared(Protocol):
 
     def users(self, link: Any) -> str:
         """Return the users, as the owner of store 1 has written them."""
+
+    def service(self, link: Any) -> str:
+        """Return whether workers accept clients: RUNNING, SUSPENDED or STOPPED."""
+
+    def write_service(self, link: Any, state: str) -> None:
+        """Change whether workers accept clients."""
 
     def place(self, link: Any, vhost: str, store: int) -> int:
         """Write down where a vhost lives, unless that is known; return the number of its store."""

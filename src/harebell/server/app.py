@@ -27,6 +27,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
+from harebell.cluster.shared import STOPPED
 from harebell.cluster.stores import FIRST_STORE, number_of
 from harebell.config import Config, Configuration, memory_bytes
 from harebell.config.shown import shown_values
@@ -53,7 +54,7 @@ from harebell.model.broker import Broker
 from harebell.server import limits
 from harebell.server.alarms import Alarms
 from harebell.server.backup.backups import Backups
-from harebell.server.client_service import STOPPED, ClientService
+from harebell.server.client_service import ClientService
 from harebell.server.disk.flusher import Flusher
 from harebell.server.disk.storage import Storage
 from harebell.server.event_turns import EventTurns
@@ -365,6 +366,9 @@ class App:
         # Sockets that were not taken are of addresses that the configuration has no more: clients
         # in their backlogs would wait for ever.
         handed.close()
+        if self.cluster is not None:
+            # Before commands that depend on it: all workers may be suspended or stopped now.
+            await self.cluster.follow()
         self._control = await control_server.start(self, self.config.data_dir, dispatcher)
         if self.cluster is not None:
             self.cluster.publish()

@@ -6,27 +6,37 @@
 
 These are RabbitMQ's `suspend_listeners`, `stop_app` and `reset`. The listener of metrics and probes
 stays open in every state: a probe of liveness must not end a broker that an operator has stopped.
+
+Several workers have one state, which is among what their stores share: each of them acts on it when
+it changes, and when it starts. Their sockets are the same, so the one that was asked silences them
+when all others have stopped to accept clients.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
 from harebell.base.names import did_you_mean
+from harebell.cluster.shared import RUNNING, STOPPED, SUSPENDED
 from harebell.cluster.stores import FIRST_STORE
+from harebell.server.net.acceptor import Acceptor
+from harebell.server.net.listen_address import ListenAddress, refused
+from harebell.server.net.silencing import listen_again, silence
+from harebell.server.net.tcp_options import options_of
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
+    import socket
+
+    from harebell.cluster.cluster import Cluster
     from harebell.cluster.shared import Member
     from harebell.management.http.listening import HttpListener
     from harebell.server.disk.storage import Storage
 
-RUNNING = "running"
-STOPPED = "stopped"
 _ANSWER_SECONDS = 0.05
 """Time for the answer to a command that ends the service."""
 
@@ -39,6 +49,7 @@ class ServingApp(Running, Protocol):
     http_listeners: list[HttpListener]
     storage: Storage
     member: Member | None
+    cluster: Cluster | None
     open_http: Callable[[], Awaitable[list[HttpListener]]]
     reopened: Callable[[Any], Awaitable[Any]]
 
@@ -68,6 +79,7 @@ class ClientService:
         self._app = app
         self.state = RUNNING if closed is None else STOPPED
         self.closed = closed or []
+        self._paused_http: list[HttpListener] = []
         self.resetting: Future[None] | None = None
         self.successor: str | None = None
 
@@ -78,16 +90,40 @@ class ClientService:
             return "the broker is stopped: `harebell app start`"
         return "the listeners are suspended: `harebell listeners resume`" if self.closed else ""
 
-    def suspend(self) -> None:
+    def suspend(self) -> Future[None]:
         """Close the AMQP listeners; connections stay.
 
         Raises:
-            CommandRefused: other processes of this machine have the same listeners.
+            CommandRefused: processes of other machines would go on.
         """
-        self._check_listeners()
+        self._check_machines()
+        return self._begun(self._suspend())
+
+    async def _suspend(self) -> None:
+        if self._workers is not None:
+            await self._change_all(STOPPED if self.state == STOPPED else SUSPENDED)
+            return
+        self._close_listeners()
+
+    def _begun(self, work: Coroutine[Any, Any, None]) -> Future[None]:
+        """Start to open or close listeners."""
+        return asyncio.run_coroutine_threadsafe(work, self._app.loop)
+
+    def _check_machines(self) -> None:
+        config = self._app.config
+        if config.storage_stores > 1 and config.storage:
+            raise CommandRefused(
+                "the processes of this machine share its listeners, and would go on accepting "
+                "clients: `harebell cluster drain` gives its stores to other machines"
+            )
+
+    def _close_listeners(self) -> None:
         app = self._app
         for listener in app.listeners:
-            listener.server.close()
+            if self._workers is None:
+                listener.server.close()
+            else:
+                listener.server.pause(paused=True)
         self.closed += app.listeners
         app.listeners = []
         app.logger.write(
@@ -98,7 +134,7 @@ class ClientService:
         """Open the AMQP listeners again, at the addresses that they had."""
         if self.state == STOPPED:
             raise CommandRefused(f"no listener is opened: {self.trouble}")
-        return asyncio.run_coroutine_threadsafe(self._resume(), self._app.loop)
+        return self._begun(self._resume())
 
     async def _resume(self) -> None:
         """Open every closed listener, or none.
@@ -106,11 +142,21 @@ class ClientService:
         Raises:
             StartError: an address is in use.
         """
+        if self._workers is not None:
+            await self._change_all(RUNNING)
+            return
+        await self._open_listeners()
+
+    async def _open_listeners(self) -> None:
         app = self._app
         opened: list[Any] = []
         try:
             for listener in self.closed:
-                opened += [await app.reopened(listener)]
+                if self._workers is None:
+                    opened += [await app.reopened(listener)]
+                else:
+                    listener.server.pause(paused=False)
+                    opened += [listener]
         except Exception:
             for listener in opened:
                 listener.server.close()
@@ -125,38 +171,34 @@ class ClientService:
         """Close the listeners of AMQP and the HTTP API, and every connection.
 
         Raises:
-            CommandRefused: other processes of this machine have the same listeners.
+            CommandRefused: processes of other machines would go on.
         """
-        self._check_listeners()
-        return asyncio.run_coroutine_threadsafe(self._stop(), self._app.loop)
+        self._check_machines()
+        return self._begun(self._stop())
 
     async def _stop(self) -> None:
-        if self.state == STOPPED:
+        if self._workers is not None:
+            await self._change_all(STOPPED)
             return
-        app = self._app
-        self.state = STOPPED
-        self.suspend()
-        http, app.http_listeners = app.http_listeners, []
-        for each in http:
-            await each.close()
-        await app.close_connections("the broker was stopped by an operator")
-        app.logger.write("info", "the broker is stopped: `harebell app start` starts it again")
+        await self._close()
 
-    def _check_listeners(self) -> None:
-        if self._app.config.storage_stores > 1:
-            remedy = (
-                "end the broker (SIGTERM to its first process)"
-                if self._app.storage.owned is None
-                else "`harebell cluster drain` gives its stores to other machines"
-            )
-            raise CommandRefused(
-                "the processes of this machine share its listeners, and would go on accepting "
-                f"clients: {remedy}"
-            )
+    async def _close(self) -> None:
+        app = self._app
+        was_stopped, self.state = self.state == STOPPED, STOPPED
+        if app.listeners or not was_stopped:
+            self._close_listeners()
+        http, app.http_listeners = app.http_listeners, []
+        if self._workers is not None:
+            self._paused_http += http
+        for each in http:
+            await (each.close() if self._workers is None else each.pause())
+        if not was_stopped:
+            await app.close_connections("the broker was stopped by an operator")
+            app.logger.write("info", "the broker is stopped: `harebell app start` starts it again")
 
     def start(self) -> Future[None]:
         """Open what `stop` has closed."""
-        return asyncio.run_coroutine_threadsafe(self._start(), self._app.loop)
+        return self._begun(self._start())
 
     async def _start(self) -> None:
         """Open the listeners of the HTTP API and AMQP; if one cannot be opened, none is.
@@ -166,11 +208,14 @@ class ClientService:
         """
         if self.state == RUNNING:
             return
+        if self._workers is not None:
+            await self._change_all(RUNNING)
+            return
         app = self._app
         app.http_listeners = await app.open_http()
         self.state = RUNNING
         try:
-            await self._resume()
+            await self._open_listeners()
         except Exception:
             self.state = STOPPED
             http, app.http_listeners = app.http_listeners, []
@@ -178,6 +223,73 @@ class ClientService:
                 await each.close()
             raise
         app.logger.write("info", "the broker is started again")
+
+    # --- several workers --------------------------------------------------------------------------
+
+    @property
+    def _workers(self) -> Cluster | None:
+        """Return what this worker knows of the others; None for a broker that has none."""
+        app = self._app
+        return None if app.storage.owned is not None else app.cluster
+
+    async def _change_all(self, state: str) -> None:
+        """Change the state of all workers.
+
+        Raises:
+            StartError: an address is in use by another program.
+            StoreError: what they share cannot be used.
+        """
+        workers = self._workers
+        assert workers is not None, "there are several"
+        if state == RUNNING:
+            self._listen_again()
+        # It returns when all that serve act on it, this one included.
+        await workers.directory.write_service(state)
+        if state != RUNNING:
+            # No process watches these any more, so they wake no event loop.
+            silence(self._sockets(http=state == STOPPED))
+
+    def _sockets(self, *, http: bool) -> list[socket.socket]:
+        acceptors = [each.server for each in self.closed if isinstance(each.server, Acceptor)]
+        found = [sock for each in acceptors for sock in each.sockets]
+        if http:
+            found += [sock for each in self._paused_http for sock in each.sockets]
+        return found
+
+    def _listen_again(self) -> None:
+        """Let the sockets of all workers accept clients again, or none of them.
+
+        Raises:
+            StartError: an address is in use.
+        """
+        sockets = self._sockets(http=self.state == STOPPED)
+        try:
+            listen_again(sockets, options_of(self._app.config).backlog)
+        except OSError as error:
+            first = self.closed[0]
+            address = ListenAddress(first.scheme, first.configured_host, first.port)
+            raise refused(address, error) from None
+
+    async def follow(self, state: str) -> None:
+        """Act on the state that all workers have; may be called again and again.
+
+        Args:
+            state: RUNNING, SUSPENDED or STOPPED.
+        """
+        if state == RUNNING:
+            was_stopped, self.state = self.state == STOPPED, RUNNING
+            for each in self._paused_http:
+                each.go_on()
+            self._app.http_listeners += self._paused_http
+            self._paused_http = []
+            if self.closed:
+                await self._open_listeners()
+            if was_stopped:
+                self._app.logger.write("info", "the broker is started again")
+        elif state == SUSPENDED and self._app.listeners:
+            self._close_listeners()
+        elif state == STOPPED:
+            await self._close()
 
     def reset(self) -> Future[None]:
         """Begin the process anew on an empty data directory, stopped."""
@@ -187,6 +299,11 @@ class ClientService:
             raise CommandRefused(
                 "the store is in PostgreSQL, and is not removed from here: stop every broker of "
                 "it, and drop its schema (DROP SCHEMA ... CASCADE)"
+            )
+        if self._workers is not None:
+            raise CommandRefused(
+                "there are several stores: end the broker, remove its data directory, and start it "
+                "again"
             )
         self._app.logger.write("warning", "everything that is stored is removed")
         self.resetting = Future()

@@ -26,9 +26,9 @@ def _local(context: AdminContext, what: str) -> None:
 
 
 @LISTENERS.command(tag=ADMINISTRATOR, done="clients cannot connect any more; connections stay")
-def suspend(context: AdminContext) -> Row:
+def suspend(context: AdminContext) -> Slices[Row]:
     """Close the ports for AMQP until they are resumed or the broker restarts."""
-    context.operation.suspend()
+    yield from finished(context.operation.suspend())
     return {}
 
 

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 from psycopg import Error, errors, sql
 
-from harebell.cluster.shared import OwnerRow
+from harebell.base.errors import StoreError
+from harebell.cluster.shared import RUNNING, OwnerRow
 from harebell.cluster.stores import FIRST_STORE, schema_of
 
 if TYPE_CHECKING:
@@ -136,6 +137,14 @@ class ClusterTables:
         """Return the version of the shared tables."""
         row = connection.execute(self._shared("SELECT version FROM {cluster}")).fetchone()
         return 0 if row is None else int(row[0])
+
+    def service(self, _connection: Connection[Any]) -> str:
+        """Return RUNNING: brokers on several machines are not suspended together."""
+        return RUNNING
+
+    def write_service(self, _connection: Connection[Any], state: str) -> None:
+        """Refuse to change it: see `service`."""
+        raise StoreError(f"brokers of several machines are not {state} together")
 
     def owners(self, connection: Connection[Any]) -> dict[int, OwnerRow]:
         """Return the owners of the stores that were ever made, by number.

@@ -3,6 +3,7 @@ r"""What the stores of a data directory share, in a file that all of its process
     cluster    one row: the secret, the users, and a version that grows with each change
     vhost      which store each vhost lives in
     store      of each store, the epoch of its owner, where that is reached, and its load
+    service    one row: whether the processes accept clients
 
 The stores have the truth: the supervisor reads at its start which vhosts they have, and store 1
 writes the users. So the file need not be synced, and a damaged one is made anew. Of an earlier run
@@ -31,7 +32,7 @@ from harebell.cluster.limits import (
     WORKERS_SECRET_BYTES,
     WORKERS_USERS_LOOK_SECONDS,
 )
-from harebell.cluster.shared import OwnerRow
+from harebell.cluster.shared import RUNNING, OwnerRow
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE
 
 NAME = "shared.sqlite"
@@ -44,6 +45,7 @@ _TABLES = (
     "CREATE TABLE IF NOT EXISTS vhost (name TEXT PRIMARY KEY, store INTEGER NOT NULL)",
     "CREATE TABLE IF NOT EXISTS store (number INTEGER PRIMARY KEY, epoch INTEGER NOT NULL,"
     " owner TEXT NOT NULL, addresses TEXT NOT NULL, version INTEGER NOT NULL, load REAL NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS service (state TEXT NOT NULL)",
 )
 
 
@@ -136,6 +138,9 @@ class SharedFile:
             link.executemany("INSERT INTO vhost VALUES (?, ?)", vhosts.items())
             link.execute("DELETE FROM store WHERE number > ?", (self.stores,))
             link.execute("UPDATE store SET addresses = '{}'")
+            # A start of the broker accepts clients, whatever an operator has done before.
+            link.execute("DELETE FROM service")
+            link.execute("INSERT INTO service VALUES (?)", (RUNNING,))
 
     def ended(self, store: int) -> None:
         """Note that the process of a store has ended, in any way.
@@ -218,6 +223,15 @@ class SharedFile:
     def users(self, link: sqlite3.Connection) -> str:
         """Return the users, as the owner of store 1 has written them."""
         return str(self._cluster(link, "users"))
+
+    def service(self, link: sqlite3.Connection) -> str:
+        """Return whether the processes accept clients."""
+        return str(link.execute("SELECT state FROM service").fetchone()[0])
+
+    def write_service(self, link: sqlite3.Connection, state: str) -> None:
+        """Change whether the processes accept clients."""
+        with self._change(link):
+            link.execute("UPDATE service SET state = ?", (state,))
 
     def owners(self, link: sqlite3.Connection) -> dict[int, OwnerRow]:
         """Return the owners of the stores that were ever started, by number."""

@@ -107,6 +107,18 @@ class HttpListener:
     async def close(self) -> None:
         """Stop listening, and end the connections; answers that are being sent are cut."""
         self._acceptor.close()
+        await self._end()
+
+    async def pause(self) -> None:
+        """Accept no client, and end the connections; the sockets stay."""
+        self._acceptor.pause(paused=True)
+        await self._end()
+
+    def go_on(self) -> None:
+        """Accept clients again, after a pause."""
+        self._acceptor.pause(paused=False)
+
+    async def _end(self) -> None:
         state = self._state
         for each in list(state.connections):
             each.shutdown()
