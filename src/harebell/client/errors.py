@@ -155,15 +155,18 @@ class PublishFailed(AMQPError):
 
 
 class PublishNacked(PublishFailed):
-    """The broker refused responsibility for a message (basic.nack).
+    """The broker refused responsibility for a message (basic.nack; rejected in AMQP 1.0).
 
     Args:
         sequence: number of the publish on its channel, from 1.
+        reason: the broker's text; "" in versions that have none.
     """
 
-    def __init__(self, sequence: int) -> None:
-        super().__init__(f"the broker did not take publish number {sequence} (basic.nack)")
+    def __init__(self, sequence: int, reason: str = "") -> None:
+        why = reason or "basic.nack"
+        super().__init__(f"the broker did not take publish number {sequence} ({why})")
         self.sequence = sequence
+        self.reason = reason
 
 
 class PublishReturned(PublishFailed):

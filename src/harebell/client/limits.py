@@ -28,3 +28,11 @@ RECOVERY_FIRST_SECONDS = 0.5
 """Longest delay before the first attempt to recover a connection."""
 RECOVERY_MAX_SECONDS = 30.0
 """Longest delay between attempts to recover a connection."""
+SESSION_WINDOW = 65_536
+"""Frames that the client lets a broker of AMQP 1.0 send before it grants more."""
+UNLIMITED_CREDIT = 2_000
+"""Messages that a broker of AMQP 1.0 may send ahead to a consumer without a prefetch limit."""
+IDLE_SECONDS = 60
+"""Heartbeat interval that the client asks a broker of AMQP 1.0 for, unless the address has one."""
+LINKS_FOR_ROUTES = 48
+"""Links of a session for publishes by exchange and key (brokers allow 64 and more for all)."""

@@ -1,6 +1,7 @@
 r"""amqp:// and amqps:// addresses: where to connect, as whom, and how.
 
     amqp://...   0-9-1      amqp+0-8://...   0-8       amqps+0-9://...   0-9 over TLS
+                            amqp+1.0://...   1.0
 
     amqps://alice:s%2Fcret@broker.example:5671/orders%2Feu?heartbeat=30&name=billing
     \___/   \___/ \______/ \____________/ \__/ \_________/ \_______________________/
@@ -25,13 +26,18 @@ PORT = 5672
 TLS_PORT = 5671
 PLAIN = "PLAIN"
 AMQPLAIN = "AMQPLAIN"
+ANONYMOUS = "ANONYMOUS"
+EXTERNAL = "EXTERNAL"
 VERIFY_PEER = "verify_peer"
 VERIFY_NONE = "verify_none"
 
-VERSIONS = ("0-8", "0-9", "0-9-1", "0-10", "0-10t")
+VERSIONS = ("0-8", "0-9", "0-9-1", "0-10", "0-10t", "1-0")
 """Versions of AMQP that the client supports."""
 NEWEST = "0-9-1"
+"""The version of an address that names none."""
 FINAL = "0-10"
+LAST = "1-0"
+"""AMQP 1.0, which is written with a point as well."""
 _PROTOCOLS = ("amqp", "amqps")
 _SHORT_MAX = 0xFFFF
 _LONG_MAX = 0xFFFF_FFFF
@@ -56,7 +62,7 @@ class URL:
         connection_timeout: seconds for connecting and the handshake together.
         channel_max: maximum number of channels, None for the broker's value.
         frame_max: maximum frame size, in bytes, None for the broker's value.
-        auth_mechanism: PLAIN or AMQPLAIN; None prefers PLAIN.
+        auth_mechanism: PLAIN, AMQPLAIN, EXTERNAL or ANONYMOUS; None prefers PLAIN.
         name: name of the connection, as shown in management.
         cacertfile: PEM file of the authorities to trust instead of the system's.
         certfile: PEM file of our own certificate.
@@ -88,6 +94,8 @@ class URL:
     version: str = NEWEST
 
     def __post_init__(self) -> None:
+        if self.version == "1.0":
+            object.__setattr__(self, "version", LAST)
         check_version(self.version)
         if self.verify == VERIFY_NONE and not self.insecure:
             raise URLError(
@@ -112,7 +120,7 @@ class URL:
     def __str__(self) -> str:
         scheme = "amqps" if self.tls else "amqp"
         if self.version != NEWEST:
-            scheme += f"+{self.version}"
+            scheme += f"+{'1.0' if self.version == LAST else self.version}"
         return f"{scheme}://{self.username}:***@{self.address} vhost {self.vhost!r}"
 
     def __repr__(self) -> str:
@@ -279,7 +287,7 @@ _PARAMETERS: dict[str, Callable[[str, str], Any]] = {
     "connection_timeout": _timeout,
     "channel_max": _whole(0, _SHORT_MAX),
     "frame_max": _frame_max,
-    "auth_mechanism": _choice(PLAIN, AMQPLAIN),
+    "auth_mechanism": _choice(PLAIN, AMQPLAIN, EXTERNAL, ANONYMOUS),
     "name": _text,
 }
 _TLS_PARAMETERS: dict[str, Callable[[str, str], Any]] = {

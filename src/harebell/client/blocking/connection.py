@@ -42,8 +42,8 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing, Blocking
         self._core = link.core
         if self._beater is not None:
             self._beater.stop()
-        if self._beats and self._core.heartbeat:
-            self._beater = Beater(link, self._core.heartbeat)
+        if self._beats and self._core.beat_seconds:
+            self._beater = Beater(link, self._core.beat_seconds)
             self._beater.start()
 
     # --- state ----------------------------------------------------------------------------------

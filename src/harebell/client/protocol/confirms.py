@@ -140,6 +140,13 @@ class ConfirmTracker:
             error = PublishNacked(sequence)
         entry[0].settle(entry[1], error)
 
+    def settle_as(self, sequence: int, error: AMQPError | None) -> None:
+        """Settle one publish, whose outcome came with its number."""
+        entry = self._waiting.pop(sequence, None)
+        self._kept.pop(sequence, None)
+        if entry is not None:
+            entry[0].settle(entry[1], error)
+
     def returned(self, error: PublishReturned, message: WireMessage) -> bool:
         """Handle a basic.return; False if no unconfirmed publish matches."""
         second = 0

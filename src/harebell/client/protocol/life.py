@@ -85,6 +85,8 @@ class Life(Generic[C]):
         opened: settled when the connection is open, or has failed to open.
         closed: settled when it is closed; with an error unless this program closed it.
         blocked: why the broker blocks publishers; None if it does not.
+        heartbeat: seconds; twice that without input means that the connection is lost. 0 for none.
+        beat_seconds: the interval of our heartbeats, in seconds; 0 for none.
         finished: whether the socket must be closed after the output is written.
     """
 
@@ -113,6 +115,7 @@ class Life(Generic[C]):
         # Taken from `out`, and not written yet.
         self._parts: list[bytes | BodyFrames] = []
         self._next_beat: float | None = None
+        self.beat_seconds = 0.0
         self._deadline: float | None = now + url.connection_timeout
 
     # --- implemented by each version ------------------------------------------------------------
@@ -260,15 +263,22 @@ class Life(Generic[C]):
             )
         )
 
-    def _begin_beating(self) -> None:
-        if self.heartbeat:
-            self._next_beat = self.last_received + self.heartbeat / _TICKS_PER_BEAT
+    def _begin_beating(self, every: float | None = None) -> None:
+        """Begin to send and miss heartbeats.
+
+        Args:
+            every: the interval of ours, in seconds; None for that of both sides.
+        """
+        self.beat_seconds = self.heartbeat if every is None else every
+        if self.beat_seconds:
+            self._next_beat = self.last_received + self.beat_seconds / _TICKS_PER_BEAT
 
     def _beat(self, now: float) -> None:
         """Send or miss heartbeats (AMQP 0-9-1 4.2.7): any byte counts as one, both ways."""
-        self._next_beat = now + self.heartbeat / _TICKS_PER_BEAT
+        self._next_beat = now + self.beat_seconds / _TICKS_PER_BEAT
         silence = now - self.last_received
-        if silence > self.heartbeat * _BEATS_BEFORE_LOST and not self.reading_paused:
+        patience = self.heartbeat * _BEATS_BEFORE_LOST
+        if 0 < patience < silence and not self.reading_paused:
             text = f"nothing came from {self.url.address} for {silence:.0f} seconds"
             self._finish(ConnectionLost(f"{text}, with heartbeats every {self.heartbeat}"))
             return

@@ -4,7 +4,7 @@
     reply     correlation-id 5f..1                                              <- to this channel
 
 Direct reply-to needs no queue: the broker passes replies to the channel that made the request.
-Both versions of 0-10 lack it, and use an exclusive queue. An unroutable request is returned, and
+Both versions of 0-10 lack it, and use an exclusive queue; so does 1.0. An unroutable request is returned, and
 fails at once. Both shells use this; it does no I/O.
 """
 
@@ -22,7 +22,7 @@ from harebell.client.protocol.shared_channel import SharedChannel
 from harebell.client.protocol.v09.channel import CoreChannel
 
 DIRECT = "amq.rabbitmq.reply-to"
-_WITHOUT_DIRECT = ("0-10", "0-10t")
+_WITHOUT_DIRECT = ("0-10", "0-10t", "1-0")
 _WITHOUT_RETURNS = ("0-10t",)
 
 

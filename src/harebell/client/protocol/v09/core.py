@@ -32,7 +32,7 @@ from harebell.client.protocol.v09 import handshake
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v09.dialect import TRANSITIONAL, dialect_of
 from harebell.client.protocol.v09.transitional_channel import TransitionalChannel
-from harebell.client.url import FINAL, URL
+from harebell.client.url import FINAL, LAST, URL
 from harebell.wire.v09 import extensions
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import HEARTBEAT, METHOD, FrameScanner, FrameSink, OutBuffer
@@ -309,15 +309,17 @@ def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> C
         url: the address, with user and version.
         now: the time, in seconds.
         properties: added to the client properties.
-        rng: randomness for the names of sessions.
+        rng: randomness for the names of sessions and containers.
     """
-    if url.version != FINAL:
+    if url.version not in (FINAL, LAST):
         return CoreConnection(url, now, properties)
-    # Imported on demand: the codec of 0-10 loads slowly, and most programs never use it.
-    from harebell.client.protocol.v010.core import CoreConnection010
-
     nonce = f"harebell-{int(rng.random() * _NONCE_MAX):014x}"
+    # Imported on demand: their codecs load slowly, and most programs never use them.
+    if url.version == FINAL:
+        from harebell.client.protocol.v010.core import CoreConnection010 as Other
+    else:
+        from harebell.client.protocol.v1.core import CoreConnection1 as Other
     # It has the verbs and attributes of CoreConnection, over other frames.
-    core: Any = CoreConnection010(url, now, properties, nonce)
-    final: CoreConnection = core
-    return final
+    core: Any = Other(url, now, properties, nonce)
+    other: CoreConnection = core
+    return other

@@ -18,7 +18,7 @@ from typing import Any
 
 from harebell.base.limits import CHANNEL_MAX, FRAME_MAX_BYTES, FRAME_MIN_BYTES
 from harebell.client.errors import AuthenticationFailed, ConnectionFailed, ProtocolMismatch
-from harebell.client.url import AMQPLAIN, PLAIN, URL
+from harebell.client.url import AMQPLAIN, ANONYMOUS, EXTERNAL, PLAIN, URL
 from harebell.wire.v09.fields import encode_table
 
 LOCALE = "en_US"
@@ -103,6 +103,9 @@ def sasl_response(mechanism: str, url: URL) -> bytes:
     if mechanism == AMQPLAIN:
         # AMQPLAIN is a field table without its length.
         return encode_table({"LOGIN": url.username, "PASSWORD": url.password})[_TABLE_LENGTH:]
+    if mechanism in (EXTERNAL, ANONYMOUS):
+        # The certificate says who we are, or nobody asks.
+        return b""
     return b"\0" + url.username.encode() + b"\0" + url.password.encode()
 
 
