@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from harebell.base.message import FAMILY_1_0, Message, Properties
 from harebell.client.protocol.v1.addresses import Route
-from harebell.wire.convert.amqp_1_0 import from_basic, to_basic
-from harebell.wire.v1.sections import PROPERTIES, Sections, data_section, split
+from harebell.client.protocol.v1.basic import from_basic, to_basic
+from harebell.wire.v1.sections import (
+    HEADER,
+    PROPERTIES,
+    Sections,
+    data_section,
+    section,
+    split,
+)
 
 _EXCHANGE, _KEY = "x-exchange", "x-routing-key"
 _CACHE_ENTRIES = 256
@@ -51,14 +58,37 @@ def outgoing(message: Message, route: Route) -> bytes:
 @lru_cache(_CACHE_ENTRIES)
 def _routed(raw: bytes, to: str | None, subject: str | None) -> bytes:
     """Return sections whose properties have `to` and `subject`."""
-    sections = Sections(raw)
-    properties = sections.properties()
+    properties = Sections(raw).properties()
     properties.to, properties.subject = to, subject
-    old = sections.octets(PROPERTIES)
-    encoded = properties.encoded()
-    if old:
-        # Three octets of descriptor are before the list.
-        start = raw.index(old) - 3
-        return raw[:start] + encoded + raw[start + 3 + len(old) :]
-    after = _before_application(raw)
-    return raw[:after] + encoded + raw[after:]
+    start = end = 0
+    while end < len(raw):
+        code, _, after = section(raw, end, len(raw))
+        if code > PROPERTIES:
+            break
+        start, end = (end if code == PROPERTIES else after), after
+    return raw[:start] + properties.encoded() + raw[end:]
+
+
+def incoming(payload: bytes) -> Came:
+    """Return the message of encoded sections.
+
+    Raises:
+        DecodeError: they are malformed.
+    """
+    raw, body, family = split(payload)
+    redelivered, exchange, key = _origin(raw)
+    basic = to_basic(Message(exchange, key, Properties(raw, family=family), body))
+    converted = Properties(basic.raw, basic.delivery_mode, basic.priority, basic.has_headers)
+    return Came(redelivered, exchange, key, converted, basic.body)
+
+
+@lru_cache(_CACHE_ENTRIES)
+def _origin(raw: bytes) -> tuple[bool, str, str]:
+    """Return whether a message was delivered before, its exchange and its routing key."""
+    sections = Sections(raw)
+    redelivered = False
+    if HEADER in sections:
+        header = sections.header()
+        redelivered = header.delivery_count > 0 or not header.first_acquirer
+    annotations: dict[Any, Any] = sections.message_annotations()
+    return redelivered, str(annotations.get(_EXCHANGE, "")), str(annotations.get(_KEY, ""))

@@ -46,14 +46,11 @@ from harebell.client.protocol.v1.publisher import Publisher
 from harebell.client.protocol.v1.subscribing import check_filters, subscription
 from harebell.client.protocol.v1.transactions import Transactions
 from harebell.client.protocol.v09.channel import CoreChannel
-from harebell.wire.v1.composites import Accepted, Modified, Rejected
+from harebell.wire.v1.composites import Accepted, Modified, Rejected, Released
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameSink
 
 T = TypeVar("T")
-
-_FAILED = Modified(delivery_failed=True)
-
 
 class CoreSession1(CoreChannel):
     """The protocol state of one session; no I/O. It has the verbs of `CoreChannel`.
@@ -71,6 +68,9 @@ class CoreSession1(CoreChannel):
         super().__init__(host, number, confirms=confirms, keep=keep)
         self.endpoint = Endpoint(host, number - 1, self)
         self._addresses = addresses
+        # RabbitMQ before 4.0 does not know `modified`.
+        new = addresses.has_management
+        self._failed = Modified(delivery_failed=True) if new else Released()
         self._management = Management(self.endpoint)
         self._transactions = Transactions(self.endpoint)
         self._publisher = Publisher(self, self.endpoint, addresses, self._transactions)
@@ -192,11 +192,18 @@ class CoreSession1(CoreChannel):
         if local is not None:
             local(self, method, call, finish)
             return call
-        if not self._addresses.has_management:
-            thing = f"{method.NAME} with this broker, which has no node {'/management'!r}"
-            raise UnsupportedByVersion(VERSION, thing)
+        self._need_new_broker(method.NAME)
         self._ask(plan(method, self._queue_name), call, finish)
         return call
+
+    def _need_new_broker(self, verb: str) -> None:
+        """Check that the broker has a management node, and answers a drain.
+
+        Raises:
+            UnsupportedByVersion: it is RabbitMQ before 4.0, which crashes over a drain.
+        """
+        if not self._addresses.has_management:
+            raise UnsupportedByVersion(VERSION, f"{verb} with RabbitMQ before 4.0")
 
     def _ask(
         self, request_plan: RequestPlan, call: Call[Any], finish: Callable[[m.Method], None]
@@ -240,7 +247,7 @@ class CoreSession1(CoreChannel):
         self, method: m.BasicRecover, call: Call[Any], finish: Callable[[m.Method], None]
     ) -> None:
         """Requeue all unacknowledged messages."""
-        self._deliveries.settle(0, _FAILED, multiple=True)
+        self._deliveries.settle(0, self._failed, multiple=True)
         finish(m.BasicRecoverOk())
 
     # --- transactions ---------------------------------------------------------------------------
@@ -310,7 +317,7 @@ class CoreSession1(CoreChannel):
     def nack(self, tag: int, *, multiple: bool = False, requeue: bool = True) -> None:
         """Give a delivery back as failed, or all up to it; without `requeue` reject it."""
         self.check_open()
-        self._deliveries.settle(tag, _FAILED if requeue else _REJECTED, multiple=multiple)
+        self._deliveries.settle(tag, self._failed if requeue else _REJECTED, multiple=multiple)
 
     def reject(self, tag: int, *, requeue: bool = False) -> None:
         """Reject one delivery; without `requeue` it is dropped or dead-lettered."""
@@ -430,6 +437,7 @@ class CoreSession1(CoreChannel):
     def get(self, queue: str, *, no_ack: bool = False) -> Call[Got | None]:
         """Get one message; None when the queue is empty."""
         self.check_open()
+        self._need_new_broker("basic.get")
         queue = self._renamed(m.BasicGet(queue=queue)).queue
         call: Call[Got | None] = Call()
         came: list[Got] = []
@@ -438,7 +446,7 @@ class CoreSession1(CoreChannel):
             link.drained = None
             message = incoming(payload)
             tag = self._deliveries.add(link, number, settled)
-            method: Any = m.BasicGetOk(
+            method = m.BasicGetOk(
                 delivery_tag=tag,
                 redelivered=message.redelivered,
                 exchange=message.exchange,
@@ -474,11 +482,6 @@ class CoreSession1(CoreChannel):
 
     def _count(self, queue: str, got: Got, call: Call[Got | None]) -> None:
         """Ask how many messages are left, and finish."""
-        if not self._addresses.has_management:
-            got.method.message_count = None
-            call.succeed(got)
-            return
-
         def counted(info: Call[Any]) -> None:
             if info.error is None:
                 got.method.message_count = info.value().message_count
