@@ -3,7 +3,7 @@
 #1 0-9-1 > channel 1 queue.declare queue='jobs' durable            34 octets
 |  |     | |         |             |
 |  |     | |         |             fields: a bit by its name, and none that are false or empty
-|  |     | |         method, command, control, or kind of frame
+|  |     | |         method, command, control, performative, or kind of frame
 |  |     | channel, but for channel 0
 |  |     > from the client, < from the broker
 |  version
@@ -23,7 +23,7 @@ from harebell.wire.dissect import event as kinds
 from harebell.wire.json_values import shown, text_of
 
 _COLUMN = 16
-_NAMED = (kinds.METHOD, kinds.COMMAND, kinds.CONTROL)
+_NAMED = (kinds.METHOD, kinds.COMMAND, kinds.CONTROL, kinds.PERFORMATIVE)
 
 
 class Look:

@@ -62,7 +62,7 @@ def dump(
 ) -> None:
     """Print every frame between clients and a broker, decoded.
 
-    Clients connect to --port, and what they send is passed on to --to. Every AMQP from 0-8 to 0-10
+    Clients connect to --port, and what they send is passed on to --to. Every AMQP from 0-8 to 1.0
     is read. Passwords and other secrets are masked; message bodies are not shown without --bodies.
     Connections with TLS pass, but cannot be read.
     """

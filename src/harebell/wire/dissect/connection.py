@@ -4,6 +4,8 @@ client  A M Q P 1 1 0 10 | frames ...
 server                     A M Q P 1 1 0 10   final 0-10: the same header
 01 00 00 ...       transitional 0-10: connection.start at once
 A M Q P 0 0 9 1    refused, with a supported version
+client  A M Q P 3 1 0 0 | SASL ... | A M Q P 0 1 0 0 | frames ...
+server  the same                                                   1.0
 """
 
 from __future__ import annotations
@@ -11,9 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Protocol
 
-from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10, VERSIONS
+from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10, VERSION_1_0, VERSIONS
 from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event
+from harebell.wire.dissect.frames1 import Frames1
 from harebell.wire.dissect.frames010 import Frames010
 from harebell.wire.dissect.frames09 import SPECS, Frames09
 
@@ -115,12 +118,12 @@ class Dissector:
             if len(data) < _HEADER:
                 return
             header, self._begun[False] = data[:_HEADER], data[_HEADER:]
-            same = header == self._header and HEADERS[header] == FINAL
+            same = header == self._header and HEADERS[header] in (FINAL, VERSION_1_0)
             yield _header_event(False, header, HEADERS.get(header, ""), refused=not same)
             if not same:
                 self._readers = {True: _Opaque(True), False: _Opaque(False)}
                 return
-            self.version = FINAL
+            self.version = HEADERS[header]
         elif not self.version and self._header:
             # No header came back, so the server has begun with connection.start at once.
             self.version = TRANSITIONAL
@@ -140,6 +143,8 @@ class Dissector:
     def _reader(self, from_client: bool) -> FrameReader:
         if self.version in SPECS:
             return Frames09(self.version, from_client)
+        if self.version == VERSION_1_0:
+            return Frames1(from_client)
         return Frames010(from_client) if self.version == FINAL else _Opaque(from_client)
 
 

@@ -10,6 +10,7 @@ HEADER = "protocol-header"
 METHOD = "method"
 COMMAND = "command"
 CONTROL = "control"
+PERFORMATIVE = "performative"
 CONTENT = "content-header"
 BODY = "body"
 HEARTBEAT = "heartbeat"
@@ -24,8 +25,8 @@ class Event:
         kind: one of the constants of this module.
         from_client: whether the client sent it.
         octets: its length in bytes.
-        name: of the method, command or control, "queue.declare"; of a content header's class; of
-            the version in a protocol header.
+        name: of the method, command, control or performative, "queue.declare"; of a content
+            header's class; of the version in a protocol header.
         channel: the channel; None where there is none.
         fields: by their names in the specification, secrets masked.
         text: an error, or a description.
@@ -51,6 +52,9 @@ _SECRET_FIELDS = {
     "connection.secure": ("challenge",),
     "connection.secure-ok": ("response",),
     "connection.update-secret": ("new-secret",),
+    "sasl-init": ("initial-response",),
+    "sasl-challenge": ("challenge",),
+    "sasl-response": ("response",),
 }
 
 
@@ -58,7 +62,7 @@ def masked(name: str, fields: dict[str, Any], raw: bytes) -> tuple[dict[str, Any
     """Mask the secrets in the fields and bytes of a method: passwords, challenges, tokens.
 
     Args:
-        name: of the method, command or control.
+        name: of the method, command, control or performative.
         fields: by their names in the specification.
         raw: the whole frame.
     """

@@ -35,7 +35,7 @@ def test_one_header_is_two_versions_until_the_broker_answers() -> None:
     [
         (b"\x16\x03\x01\x00\xc8\x01", "encrypted"),
         (b"GET / HTTP/1.1\r\n\r\n", "no AMQP: b'GET / HTTP"),
-        (b"AMQP\x03\x01\x00\x00", "AMQP 3 1 0 0"),
+        (b"AMQP\x02\x01\x00\x00", "AMQP 2 1 0 0"),
     ],
 )
 def test_another_protocol_is_named(data: bytes, text: str) -> None:
@@ -45,6 +45,7 @@ def test_another_protocol_is_named(data: bytes, text: str) -> None:
 def test_random_octets_never_raise_and_are_all_counted() -> None:
     entropy = random.Random(5)
     headers = [b"", HEADER, b"AMQP\x01\x01\x00\x0a", b"AMQP\x01\x01\x08\x00"]
+    headers.append(b"AMQP\x03\x01\x00\x00")
     for number in range(400):
         data = bytearray(entropy.choice(headers) + CLIENT[8:] + entropy.randbytes(60))
         for _ in range(number % 5):
