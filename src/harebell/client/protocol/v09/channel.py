@@ -301,7 +301,7 @@ class CoreChannel(Verbs):
         self.consumers[tag] = consumer
         try:
             call = self.call(method, (m.BasicConsumeOk,), lambda reply: consumer)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, UnsupportedByVersion):
             del self.consumers[tag]
             raise
         self.note_eras(consumer, method)

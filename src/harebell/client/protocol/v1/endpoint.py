@@ -47,6 +47,9 @@ class Wire(Protocol):
     def send_raw(self, data: bytes) -> None:
         """Append a whole frame to the output."""
 
+    def set_blocked(self, reason: str | None) -> None:
+        """Note that the broker takes no messages now, or does again."""
+
 
 class Owner(Protocol):
     """Gets what happens to the session as a whole."""
@@ -342,6 +345,7 @@ class Endpoint:
         expected = flow.next_incoming_id or 0
         window = (expected + flow.incoming_window - self._next_out) % NUMBERS
         self.remote_window = window if window < HALF else 0
+        self._wire.set_blocked(None if flow.incoming_window else "its window for messages is 0")
         link = None if flow.handle is None else self._remote.get(flow.handle)
         if isinstance(link, SenderLink):
             link.credited(flow.delivery_count, flow.link_credit or 0)
