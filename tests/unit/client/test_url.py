@@ -162,7 +162,7 @@ def test_printing_an_address_hides_the_password() -> None:
         assert "[::1]:1" in shown
 
 
-@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "0-10t"])
+@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "0-10t", "1-0"])
 @pytest.mark.parametrize("protocol", ["amqp", "amqps"])
 def test_the_scheme_may_name_a_version(protocol: str, version: str) -> None:
     url = URL.parse(f"{protocol}+{version}://host")
@@ -171,8 +171,15 @@ def test_the_scheme_may_name_a_version(protocol: str, version: str) -> None:
     assert URL.of(f"{protocol}://host").version == "0-9-1"
 
 
+def test_version_1_0_may_have_a_point() -> None:
+    url = URL.parse("amqps+1.0://host")
+    assert url.version == "1-0"
+    assert str(url).startswith("amqps+1.0://")
+    assert URL.of("amqp://host", "1.0").version == "1-0"
+
+
 def test_a_version_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(URLError, match="AMQP '1-0' is unknown: use 0-8, 0-9, 0-9-1, 0-10, 0-10t"):
-        URL.parse("amqp+1-0://host")
+    with pytest.raises(URLError, match="AMQP '1-1' is unknown: use 0-8, 0-9, 0-9-1, 0-10, 0-10t, 1-0"):
+        URL.parse("amqp+1-1://host")
     with pytest.raises(URLError, match="AMQP '0-7' is unknown"):
         URL.of("amqp://host", "0-7")

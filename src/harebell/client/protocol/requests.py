@@ -4,8 +4,8 @@
     reply     correlation-id 5f..1                                              <- to this channel
 
 Direct reply-to needs no queue: the broker passes replies to the channel that made the request.
-Both versions of 0-10 lack it, and use an exclusive queue; so does 1.0. An unroutable request is returned, and
-fails at once. Both shells use this; it does no I/O.
+Both versions of 0-10 lack it, and use an exclusive queue, and so does the client in 1.0. An
+unroutable request is returned, and fails at once. Both shells use this; it does no I/O.
 """
 
 from __future__ import annotations

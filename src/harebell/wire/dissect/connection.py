@@ -16,9 +16,9 @@ from typing import Protocol
 from harebell.wire import FINAL_0_10, TRANSITIONAL_0_10, VERSION_1_0, VERSIONS
 from harebell.wire.dissect import event as kinds
 from harebell.wire.dissect.event import Event
-from harebell.wire.dissect.frames1 import Frames1
 from harebell.wire.dissect.frames010 import Frames010
 from harebell.wire.dissect.frames09 import SPECS, Frames09
+from harebell.wire.dissect.frames1 import Frames1
 
 FINAL = FINAL_0_10
 TRANSITIONAL = TRANSITIONAL_0_10

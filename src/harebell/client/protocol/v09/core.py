@@ -315,11 +315,15 @@ def new_core(url: URL, now: float, properties: dict[str, Any], rng: Random) -> C
         return CoreConnection(url, now, properties)
     nonce = f"harebell-{int(rng.random() * _NONCE_MAX):014x}"
     # Imported on demand: their codecs load slowly, and most programs never use them.
+    # They have the verbs and attributes of CoreConnection, over other frames.
+    core: Any
     if url.version == FINAL:
-        from harebell.client.protocol.v010.core import CoreConnection010 as Other
+        from harebell.client.protocol.v010.core import CoreConnection010
+
+        core = CoreConnection010(url, now, properties, nonce)
     else:
-        from harebell.client.protocol.v1.core import CoreConnection1 as Other
-    # It has the verbs and attributes of CoreConnection, over other frames.
-    core: Any = Other(url, now, properties, nonce)
+        from harebell.client.protocol.v1.core import CoreConnection1
+
+        core = CoreConnection1(url, now, properties, nonce)
     other: CoreConnection = core
     return other

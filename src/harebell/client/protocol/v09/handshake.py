@@ -104,7 +104,7 @@ def sasl_response(mechanism: str, url: URL) -> bytes:
         # AMQPLAIN is a field table without its length.
         return encode_table({"LOGIN": url.username, "PASSWORD": url.password})[_TABLE_LENGTH:]
     if mechanism in (EXTERNAL, ANONYMOUS):
-        # The certificate says who we are, or nobody asks.
+        # The certificate names the user, or the broker asks for none.
         return b""
     return b"\0" + url.username.encode() + b"\0" + url.password.encode()
 

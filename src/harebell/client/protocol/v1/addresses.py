@@ -24,8 +24,8 @@ class Route(NamedTuple):
 
     Args:
         target: the address of its link; None is the anonymous terminus.
-        to: the `to` of the message.
-        subject: its subject.
+        to: the `to` of the message, an address.
+        subject: the subject of the message, which v1 takes as its routing key.
     """
 
     target: str | None

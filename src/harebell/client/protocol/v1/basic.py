@@ -18,8 +18,11 @@ def from_basic(message: Message) -> Message:
     p = decode_properties(message.raw)
     header = None
     if p.delivery_mode or p.priority is not None or p.expiration:
-        header = c.Header(durable=p.delivery_mode == 2, priority=p.priority,
-                          ttl=int(p.expiration) if p.expiration else None)
+        header = c.Header(
+            durable=p.delivery_mode == 2,
+            priority=p.priority,
+            ttl=int(p.expiration) if p.expiration else None,
+        )
     annotations: dict[Any, Any] = {}
     application: dict[str, Any] = {}
     for key, value in (p.headers or {}).items():
@@ -33,15 +36,21 @@ def from_basic(message: Message) -> Message:
     if isinstance(p.timestamp, datetime):
         stamp = int(p.timestamp.timestamp()) * 1000
     props = c.Properties(
-        message_id=p.message_id, correlation_id=p.correlation_id,
+        message_id=p.message_id,
+        correlation_id=p.correlation_id,
         user_id=p.user_id.encode() if p.user_id else None,
         reply_to=queue_address(p.reply_to) if p.reply_to else None,
-        content_type=p.content_type, content_encoding=p.content_encoding,
-        creation_time=stamp, group_id=p.app_id)
+        content_type=p.content_type,
+        content_encoding=p.content_encoding,
+        creation_time=stamp,
+        group_id=p.app_id,
+    )
     if props == c.Properties():
         props = None
     raw = encode_sections(header, annotations, props, application)
-    return Message(message.exchange, message.routing_key, Properties(raw, family=FAMILY_1_0), message.body)
+    return Message(
+        message.exchange, message.routing_key, Properties(raw, family=FAMILY_1_0), message.body
+    )
 
 
 def to_basic(message: Message) -> Message:
@@ -54,15 +63,25 @@ def to_basic(message: Message) -> Message:
         annotations.pop(each, None)
     headers |= {str(k): _plain(v) for k, v in annotations.items()}
     basic = BasicProperties(
-        content_type=p.content_type, content_encoding=p.content_encoding,
-        headers=headers or None, delivery_mode=2 if h.durable else 1, priority=h.priority,
+        content_type=p.content_type,
+        content_encoding=p.content_encoding,
+        headers=headers or None,
+        delivery_mode=2 if h.durable else 1,
+        priority=h.priority,
         correlation_id=None if p.correlation_id is None else str(p.correlation_id),
         reply_to=queue_of(p.reply_to) if p.reply_to else None,
         expiration=None if h.ttl is None else str(h.ttl),
         message_id=None if p.message_id is None else str(p.message_id),
-        timestamp=None if p.creation_time is None else datetime.fromtimestamp(p.creation_time // 1000, UTC),
-        type=kind, user_id=p.user_id.decode() if p.user_id else None, app_id=p.group_id)
-    return Message(message.exchange, message.routing_key, Properties(encode_properties(basic)), message.body)
+        timestamp=None
+        if p.creation_time is None
+        else datetime.fromtimestamp(p.creation_time // 1000, UTC),
+        type=kind,
+        user_id=p.user_id.decode() if p.user_id else None,
+        app_id=p.group_id,
+    )
+    return Message(
+        message.exchange, message.routing_key, Properties(encode_properties(basic)), message.body
+    )
 
 
 def _plain(v: Any) -> Any:

@@ -29,8 +29,9 @@ from harebell.client.errors import (
 from harebell.client.limits import IDLE_SECONDS
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.life import ConnectionPhase, Life
+from harebell.client.protocol.v09 import handshake
 from harebell.client.protocol.v1.addresses import Addresses, AddressesV2, addresses_of
-from harebell.client.protocol.v1.conditions import ended_connection, text_of
+from harebell.client.protocol.v1.conditions import ended_connection
 from harebell.client.protocol.v1.frames import (
     AMQP_HEADER,
     KEEP_ALIVE,
@@ -40,7 +41,6 @@ from harebell.client.protocol.v1.frames import (
     frame,
 )
 from harebell.client.protocol.v1.session import CoreSession1
-from harebell.client.protocol.v09 import handshake
 from harebell.client.url import URL
 from harebell.wire.v09.frames import OutBuffer
 from harebell.wire.v1 import composites as c
@@ -125,9 +125,7 @@ class CoreConnection1(Life[CoreSession1]):
 
     @property
     def _sends(self) -> bool:
-        return self.blocked is None and any(
-            session.sends for session in self.channels.values()
-        )
+        return self.blocked is None and any(session.sends for session in self.channels.values())
 
     def all_sent(self) -> None:
         """Go on with the close: nothing of a session waits for credit any more."""

@@ -40,7 +40,7 @@ class Deliveries:
         """Add a delivery; return its tag.
 
         Args:
-            link: its link.
+            link: what it came over.
             number: its delivery-id.
             settled: whether it needs no outcome.
         """
@@ -112,7 +112,7 @@ class Deliveries:
                 self._endpoint.detach(link)
 
     def release(self, tag: int) -> None:
-        """Give a delivery back that nobody has seen."""
+        """Give a delivery back that the program has not seen."""
         self.settle(tag, Released(), multiple=False)
 
     def committed(self) -> None:

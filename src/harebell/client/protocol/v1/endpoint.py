@@ -17,7 +17,14 @@ from harebell.client.limits import SESSION_WINDOW
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v1.conditions import ended_channel
 from harebell.client.protocol.v1.frames import TRANSFER_HEAD_BYTES, transfer_frame
-from harebell.client.protocol.v1.links import HALF, NUMBERS, Link, Outgoing, ReceiverLink, SenderLink
+from harebell.client.protocol.v1.links import (
+    HALF,
+    NUMBERS,
+    LinkEnd,
+    Outgoing,
+    ReceiverLink,
+    SenderLink,
+)
 from harebell.wire.v1.composites import (
     Attach,
     Begin,
@@ -27,10 +34,9 @@ from harebell.wire.v1.composites import (
     Flow,
     Source,
     Target,
-    Transfer,
     TransactionalState,
+    Transfer,
 )
-from harebell.wire.v1.values import Symbol
 
 _UNSETTLED, _SETTLED = 0, 1
 _HANDLE_MAX = 0xFFFF_FFFF
@@ -85,9 +91,9 @@ class Endpoint:
         self._owner = owner
         self._ending = False
         self._handle_max = _HANDLE_MAX
-        self._links: dict[int, Link] = {}
-        self._named: dict[tuple[str, bool], Link] = {}
-        self._remote: dict[int, Link] = {}
+        self._links: dict[int, LinkEnd] = {}
+        self._named: dict[tuple[str, bool], LinkEnd] = {}
+        self._remote: dict[int, LinkEnd] = {}
         self._made = 0
         self._next_out = 0
         self._next_delivery = 0
@@ -125,7 +131,8 @@ class Endpoint:
 
         Args:
             target: a `Target` or a `Coordinator`.
-            on_lost, on_outcome: as of `SenderLink`.
+            on_lost: as of `SenderLink`.
+            on_outcome: as of `SenderLink`.
             settled: whether all its messages are settled.
             name: its name; "" makes one.
             source: our address.
@@ -185,7 +192,7 @@ class Endpoint:
             name or self._name(), handle, on_lost, on_message, window=window, counts=counts
         )
 
-    def _attach(self, link: Link, attach: Attach) -> None:
+    def _attach(self, link: LinkEnd, attach: Attach) -> None:
         self._links[link.handle] = link
         self._named[link.name, link.is_receiver] = link
         self._send(attach)
@@ -202,7 +209,7 @@ class Endpoint:
             raise ClientClosed(f"all {self._handle_max + 1} links of the session are in use")
         return handle
 
-    def detach(self, link: Link) -> Call[None]:
+    def detach(self, link: LinkEnd) -> Call[None]:
         """Detach a link for good; what still arrives over it is dropped."""
         if not link.closed and not link.detaching:
             link.detaching = True
@@ -214,7 +221,7 @@ class Endpoint:
         link.credit = credit
         self._flow(link, drain=drain)
 
-    def _flow(self, link: Link | None = None, *, drain: bool = False) -> None:
+    def _flow(self, link: LinkEnd | None = None, *, drain: bool = False) -> None:
         self._window = SESSION_WINDOW
         flow = Flow(
             next_incoming_id=self._next_in,
@@ -317,7 +324,7 @@ class Endpoint:
         for link in links.values():
             self._end_link(link, error)
 
-    def _end_link(self, link: Link, error: AMQPError) -> None:
+    def _end_link(self, link: LinkEnd, error: AMQPError) -> None:
         link.end(error)
         for number in [n for n, (each, _) in self.unsettled.items() if each is link]:
             sender, message = self.unsettled.pop(number)

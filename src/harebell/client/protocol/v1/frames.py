@@ -24,7 +24,7 @@ _TRANSFER = b"\x00\x53\x14"
 _NULL, _TRUE, _FALSE, _ZERO = b"\x40", b"\x41", b"\x42", b"\x43"
 
 
-class Reader(Protocol):
+class FrameReader(Protocol):
     """Gets what a `FrameScanner1` finds."""
 
     def greeting(self, header: bytes) -> None:
@@ -47,7 +47,7 @@ class FrameScanner1:
         fast: not used: every frame takes the same way.
     """
 
-    def __init__(self, reader: Reader, frame_max: int) -> None:
+    def __init__(self, reader: FrameReader, frame_max: int) -> None:
         self.headers = 1
         self.frame_max = frame_max
         self.stopped = False

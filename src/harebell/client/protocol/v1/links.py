@@ -1,9 +1,9 @@
 """The links of a session: what goes over each of them, and the credit for it.
 
-    attach -->               our handle, name, role, source and target
-    <-- attach               the broker's handle, the termini that it grants; none if it refuses
-    <-- detach               the reason of the refusal, or of the end
-    detach -->
+attach -->               our handle, name, role, source and target
+<-- attach               the broker's handle, the termini that it grants; none if it refuses
+<-- detach               the reason of the refusal, or of the end
+detach -->
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Outgoing:
         self.offset = 0
 
 
-class Link:
+class LinkEnd:
     """One end of a link.
 
     Args:
@@ -100,11 +100,11 @@ class Link:
             self._on_lost(error)
 
 
-class SenderLink(Link):
+class SenderLink(LinkEnd):
     """A link to the broker.
 
     Args:
-        name, handle, on_lost: as of `Link`.
+        name, handle, on_lost: as of `LinkEnd`.
         on_outcome: called once for each message that is not settled, with its outcome: None if the
             broker settled it without one, an `AMQPError` if the link ended before.
 
@@ -161,11 +161,11 @@ class Incoming:
         self.size = 0
 
 
-class ReceiverLink(Link):
+class ReceiverLink(LinkEnd):
     """A link from the broker.
 
     Args:
-        name, handle, on_lost: as of `Link`.
+        name, handle, on_lost: as of `LinkEnd`.
         on_message: called with the link, the delivery-id, whether it is settled, and the sections.
         window: how many messages may be in flight or not settled at a time.
         counts: whether unsettled messages take places of the window.
@@ -196,7 +196,7 @@ class ReceiverLink(Link):
         self._partial: Incoming | None = None
 
     def granted(self, attach: Attach) -> bool:
-        """Take over the delivery-count of the broker; see `Link.granted`."""
+        """Take over the delivery-count of the broker; see `LinkEnd.granted`."""
         self.delivery_count = attach.initial_delivery_count or 0
         return super().granted(attach)
 

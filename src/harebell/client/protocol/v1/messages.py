@@ -29,7 +29,7 @@ class Came(NamedTuple):
         exchange: the exchange that it was published to.
         key: its routing key.
         properties: of class basic.
-        body: its body.
+        body: its octets; encoded sections if the type is `amqp-1.0`.
     """
 
     redelivered: bool

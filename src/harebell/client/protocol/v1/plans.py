@@ -1,11 +1,11 @@
 """Translate the declaring verbs of the client into requests to the management node.
 
-    queue.declare            PUT /queues/Q; GET if it is passive           the client generates names
-    queue.delete, purge      DELETE /queues/Q, DELETE /queues/Q/messages
-    exchange.declare, delete PUT, DELETE /exchanges/X
-    queue.bind               POST /bindings
-    queue.unbind             DELETE /bindings/src=X;dstq=Q;key=K;args=, where an answer to
-                             GET /bindings names bindings with arguments
+queue.declare            PUT /queues/Q; GET if it is passive           the client generates names
+queue.delete, purge      DELETE /queues/Q, DELETE /queues/Q/messages
+exchange.declare, delete PUT, DELETE /exchanges/X
+queue.bind               POST /bindings
+queue.unbind             DELETE /bindings/src=X;dstq=Q;key=K;args=, where an answer to
+                         GET /bindings names bindings with arguments
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
@@ -28,19 +28,16 @@ from harebell.client.errors import (
 )
 from harebell.client.limits import LINKS_FOR_ROUTES
 from harebell.client.message import ReturnedMessage
-from harebell.client.protocol.channel_parts import OPEN, Mode
-from harebell.client.protocol.confirms import MANDATORY
+from harebell.client.protocol.call import Call
+from harebell.client.protocol.channel_parts import OPEN, ChannelPhase, Mode
+from harebell.client.protocol.confirms import MANDATORY, ConfirmTracker
 from harebell.client.protocol.v1.addresses import Addresses
 from harebell.client.protocol.v1.conditions import NOT_FOUND, text_of
 from harebell.client.protocol.v1.endpoint import Endpoint
-from harebell.client.protocol.v1.links import Link, Outgoing, SenderLink
+from harebell.client.protocol.v1.links import LinkEnd, Outgoing, SenderLink
 from harebell.client.protocol.v1.messages import outgoing
 from harebell.client.protocol.v1.transactions import Transactions
 from harebell.wire.v1.composites import Accepted, Error, Rejected, Released, Target
-
-if TYPE_CHECKING:
-    from harebell.client.protocol.call import Call
-    from harebell.client.protocol.v1.session import CoreSession1
 
 _NO_ROUTE = 312
 
@@ -67,6 +64,21 @@ class _Publish(Outgoing):
         self.sequence = sequence
 
 
+class PublishingChannel(Protocol):
+    """The client's channel, as its publishing side uses it."""
+
+    mode: Mode
+    state: ChannelPhase
+    confirms: ConfirmTracker
+    on_return: Callable[[PublishReturned], None] | None
+
+    def sent(self, *, all_of_it: bool) -> None:
+        """Handle that publishes were sent, or that some wait for credit now."""
+
+    def fail(self, error: AMQPError) -> None:
+        """End the channel because of an error for which no call waits."""
+
+
 class Publisher:
     """The publishing side of a session.
 
@@ -78,7 +90,7 @@ class Publisher:
     """
 
     def __init__(
-        self, session: CoreSession1, endpoint: Endpoint, addresses: Addresses,
+        self, session: PublishingChannel, endpoint: Endpoint, addresses: Addresses,
         transactions: Transactions,
     ) -> None:  # fmt: skip
         self._session = session
@@ -122,9 +134,7 @@ class Publisher:
             if len(self._links) >= LINKS_FOR_ROUTES:
                 route = self._addresses.anonymous(route)
             link = self._link(route.target, settled)
-        publish = _Publish(
-            outgoing(message, route), settled, state, message, mandatory, sequence
-        )
+        publish = _Publish(outgoing(message, route), settled, state, message, mandatory, sequence)
         if not settled:
             self._unsettled += 1
         self._waiting.append((link, publish))
@@ -139,7 +149,7 @@ class Publisher:
             settled=settled,
         )  # fmt: skip
 
-        def opened(call: Call[Link]) -> None:
+        def opened(call: Call[LinkEnd]) -> None:
             if call.error is not None:
                 self._ended(made, call.error)
 
@@ -167,7 +177,7 @@ class Publisher:
             if not publish.settled:
                 self._outcome(publish, error)
             elif not _is_unroutable(publish.message, error) and self._session.state is OPEN:
-                # Nobody waits for its outcome: the channel ends, as in other versions.
+                # No call waits for its outcome: the channel ends, as in other versions.
                 self._session.fail(error)
                 return
         self.advance()

@@ -35,22 +35,23 @@ from harebell.client.protocol.channel_parts import (
     Mode,
 )
 from harebell.client.protocol.confirms import ConfirmWaiter
+from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v1.addresses import Addresses
 from harebell.client.protocol.v1.deliveries import Deliveries
 from harebell.client.protocol.v1.endpoint import Endpoint
-from harebell.client.protocol.v1.links import Link, ReceiverLink
+from harebell.client.protocol.v1.links import LinkEnd, ReceiverLink
 from harebell.client.protocol.v1.management import Management
 from harebell.client.protocol.v1.messages import incoming
 from harebell.client.protocol.v1.plans import VERSION, RequestPlan, plan
 from harebell.client.protocol.v1.publisher import Publisher
 from harebell.client.protocol.v1.subscribing import check_filters, subscription
 from harebell.client.protocol.v1.transactions import Transactions
-from harebell.client.protocol.v09.channel import CoreChannel
-from harebell.wire.v1.composites import Accepted, Modified, Rejected, Released
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.frames import FrameSink
+from harebell.wire.v1.composites import Accepted, Modified, Rejected, Released
 
 T = TypeVar("T")
+
 
 class CoreSession1(CoreChannel):
     """The protocol state of one session; no I/O. It has the verbs of `CoreChannel`.
@@ -67,6 +68,7 @@ class CoreSession1(CoreChannel):
     ) -> None:
         super().__init__(host, number, confirms=confirms, keep=keep)
         self.endpoint = Endpoint(host, number - 1, self)
+        self._connection: Any = host
         self._addresses = addresses
         # RabbitMQ before 4.0 does not know `modified`.
         new = addresses.has_management
@@ -151,7 +153,7 @@ class CoreSession1(CoreChannel):
         if all_of_it:
             if self._ends_when_sent:
                 self._finish_closing()
-            self._host.all_sent()
+            self._connection.all_sent()
 
     @property
     def sends(self) -> bool:
@@ -228,7 +230,7 @@ class CoreSession1(CoreChannel):
 
     def _queue_name(self) -> str:
         self._queues += 1
-        return f"harebell.gen-{self._host.container}-{self.number}-{self._queues}"
+        return f"harebell.gen-{self._connection.container}-{self.number}-{self._queues}"
 
     def set_prefetch(
         self, method: m.BasicQos, call: Call[Any], finish: Callable[[m.Method], None]
@@ -286,9 +288,7 @@ class CoreSession1(CoreChannel):
 
         def roll_back(error: AMQPError | None) -> None:
             self._deliveries.rolled_back()
-            _then(
-                self._transactions.discharge(fail=True), call, lambda: finish(m.TxRollbackOk())
-            )
+            _then(self._transactions.discharge(fail=True), call, lambda: finish(m.TxRollbackOk()))
 
         self._publisher.when_settled(roll_back)
 
@@ -341,9 +341,7 @@ class CoreSession1(CoreChannel):
             raise UnsupportedByVersion(VERSION, "exclusive consumers")
         tag = method.consumer_tag
         consumer = self.consumers[tag]
-        source, properties = subscription(
-            self._addresses.source(method.queue), method.arguments
-        )
+        source, properties = subscription(self._addresses.source(method.queue), method.arguments)
         limited = bool(self._prefetch) and not method.no_ack
 
         def deliver(link: ReceiverLink, number: int, settled: bool, payload: bytes) -> None:
@@ -358,7 +356,7 @@ class CoreSession1(CoreChannel):
         self._receivers[tag] = link
         self.endpoint.attach_receiver(source, link, settled=method.no_ack, properties=properties)
 
-        def attached(opening: Call[Link]) -> None:
+        def attached(opening: Call[LinkEnd]) -> None:
             error = opening.error
             try:
                 if error is None:
@@ -471,7 +469,7 @@ class CoreSession1(CoreChannel):
         source, _ = subscription(self._addresses.source(queue), {})
         self.endpoint.attach_receiver(source, link, settled=no_ack)
 
-        def attached(opening: Call[Link]) -> None:
+        def attached(opening: Call[LinkEnd]) -> None:
             if opening.error is None:
                 self.endpoint.grant(link, 1, drain=True)
             else:
@@ -482,6 +480,7 @@ class CoreSession1(CoreChannel):
 
     def _count(self, queue: str, got: Got, call: Call[Got | None]) -> None:
         """Ask how many messages are left, and finish."""
+
         def counted(info: Call[Any]) -> None:
             if info.error is None:
                 got.method.message_count = info.value().message_count

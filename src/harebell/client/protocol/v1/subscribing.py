@@ -38,18 +38,20 @@ def _as_is(value: Any) -> Any:
     return value
 
 
+_OFFSET, _FILTER, _UNFILTERED = (
+    "rabbitmq:stream-offset-spec",
+    "rabbitmq:stream-filter",
+    "rabbitmq:stream-match-unfiltered",
+)
 _PROPERTIES: dict[str, tuple[str, Callable[[Any], Any]]] = {
     "x-priority": ("rabbitmq:priority", Int),
     "x-consumer-timeout": ("rabbitmq:consumer-timeout", UInt),
 }
 _FILTERS: dict[str, tuple[str, str, Callable[[Any], Any]]] = {
-    name: (key, descriptor, convert)
-    for name, key, descriptor, convert in (
-        ("x-stream-offset", *["rabbitmq:stream-offset-spec"] * 2, _offset),
-        ("x-stream-filter", *["rabbitmq:stream-filter"] * 2, _as_is),
-        ("x-stream-match-unfiltered", *["rabbitmq:stream-match-unfiltered"] * 2, bool),
-        ("x-filter-jms-selector", "jms-selector", "apache.org:selector-filter:string", str),
-    )
+    "x-stream-offset": (_OFFSET, _OFFSET, _offset),
+    "x-stream-filter": (_FILTER, _FILTER, _as_is),
+    "x-stream-match-unfiltered": (_UNFILTERED, _UNFILTERED, bool),
+    "x-filter-jms-selector": ("jms-selector", "apache.org:selector-filter:string", str),
 }
 
 

@@ -195,9 +195,7 @@ class Broker:
         annotations = {"x-exchange": "", "x-routing-key": "q"}
         payload = encode_message(data_section(body), header, annotations, **more)
         tag = number.to_bytes(4)
-        transfer = c.Transfer(
-            handle=handle, delivery_id=number, delivery_tag=tag, settled=settled
-        )
+        transfer = c.Transfer(handle=handle, delivery_id=number, delivery_tag=tag, settled=settled)
         self.say(transfer, payload=payload)
 
     def reply(self, handle: int, number: int, request: list[Any], status: str, body: Any) -> None:

@@ -54,7 +54,11 @@ def test_the_open_has_the_virtual_host_and_the_name() -> None:
     url = URL(version="1.0", vhost="blue", name="billing", heartbeat=7, channel_max=5)
     broker = Broker(url)
     (opened,) = broker.taken(c.Open)
-    assert (opened.container_id, opened.hostname, opened.idle_time_out) == ("us", "vhost:blue", 7000)
+    assert (opened.container_id, opened.hostname, opened.idle_time_out) == (
+        "us",
+        "vhost:blue",
+        7000,
+    )
     assert (opened.channel_max, opened.properties["connection_name"]) == (4, "billing")
     assert broker.core.channel_max == 5
 
@@ -108,9 +112,7 @@ def test_a_broker_that_hangs_up_at_the_open_may_lack_the_virtual_host() -> None:
 
 
 def test_an_open_that_fails_is_no_open_connection() -> None:
-    failing = c.Open(
-        container_id="b", properties={"amqp:connection-establishment-failed": True}
-    )
+    failing = c.Open(container_id="b", properties={"amqp:connection-establishment-failed": True})
     error = c.Error(condition="amqp:not-found", description="no vhost")
     core = CoreConnection1(NEW, 0.0)
     core.receive(OPENING[: -len(octets(OPEN))] + octets(failing, c.Close(error=error)), 0.0)

@@ -19,7 +19,7 @@ from harebell.client.message import outgoing
 from harebell.client.protocol.confirms import MANDATORY, Confirm
 from harebell.client.protocol.v1.session import CoreSession1
 from harebell.wire.v1 import composites as c
-from tests.unit.client.protocol.v1.broker import OPEN, Broker, octets, sections
+from tests.unit.client.protocol.v1.broker import Broker, octets, sections
 
 GONE = c.Error(condition="amqp:not-found", description="no exchange 'x'")
 FULL = c.Error(condition="amqp:resource-limit-exceeded", description="queue 'q' is full")

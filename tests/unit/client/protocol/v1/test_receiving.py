@@ -16,10 +16,10 @@ from harebell.client.errors import (
 from harebell.client.limits import UNLIMITED_CREDIT
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v1.session import CoreSession1
+from harebell.wire.v09.content import decode_properties
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import data_section, encode_message
 from harebell.wire.v1.values import Described
-from harebell.wire.v09.content import decode_properties
 from tests.unit.client.protocol.v1.broker import Broker
 from tests.unit.client.protocol.v1.test_publishing import RABBITMQ_3
 
@@ -47,7 +47,7 @@ class Consumer:
         return [delivery[5] for delivery in self.deliveries]
 
 
-def credits(broker: Broker) -> list[int]:
+def granted(broker: Broker) -> list[int]:
     """The credits that the client has granted since the last time."""
     return [flow.link_credit for flow in broker.taken(c.Flow) if flow.handle is not None]
 
@@ -60,14 +60,14 @@ def test_a_consumer_gets_credit_for_its_prefetch_and_again_for_what_is_settled()
     (attach,) = broker.taken(c.Attach)
     assert (attach.source.address, attach.role, attach.snd_settle_mode) == ("/queues/q", True, 0)
     assert consumer.call.done
-    assert credits(broker) == [4]
+    assert granted(broker) == [4]
     for number in range(4):
         broker.deliver(10, number)
-    assert credits(broker) == []
+    assert granted(broker) == []
     session.ack(1)
-    assert credits(broker) == []
+    assert granted(broker) == []
     session.ack(2)
-    assert credits(broker) == [2]
+    assert granted(broker) == [2]
     first, second = broker.taken(c.Disposition)
     assert (first.role, first.first, first.settled, first.state) == (True, 0, True, c.Accepted())
     assert second.first == 1
@@ -145,10 +145,10 @@ def test_without_acknowledgements_deliveries_are_settled_and_credit_comes_by_its
     consumer = Consumer(session, 2, no_ack=True)
     broker.settle()
     assert [attach.snd_settle_mode for attach in broker.taken(c.Attach)] == [1]
-    assert credits(broker) == [UNLIMITED_CREDIT]
+    assert granted(broker) == [UNLIMITED_CREDIT]
     for number in range(UNLIMITED_CREDIT // 2):
         broker.deliver(10, number, settled=True)
-    assert credits(broker) == [UNLIMITED_CREDIT]
+    assert granted(broker) == [UNLIMITED_CREDIT]
     assert len(consumer.bodies) == UNLIMITED_CREDIT // 2
 
 
@@ -225,7 +225,7 @@ def test_deliveries_of_a_cancelled_consumer_can_still_be_acknowledged() -> None:
     broker.deliver(10, 0)
     broker.deliver(10, 1)
     session.cancel("t").value()
-    assert credits(broker)[-1] == 0
+    assert granted(broker)[-1] == 0
     broker.deliver(10, 2)
     (given,) = broker.taken(c.Disposition)
     assert (given.first, given.state) == (2, c.Released()), "it came too late"
