@@ -18,6 +18,7 @@ from typing import Any
 
 from harebell.base.errors import ConditionError, ProtocolError
 from harebell.base.limits import CHANNEL_MAX, CLOSE_TIMEOUT_SECONDS, FRAME_MAX_BYTES
+from harebell.base.message import Properties
 from harebell.base.version import VERSION
 from harebell.client.errors import (
     AMQPError,
@@ -32,18 +33,20 @@ from harebell.client.protocol.life import ConnectionPhase, Life
 from harebell.client.protocol.v09 import handshake
 from harebell.client.protocol.v1.addresses import Addresses, AddressesV2, addresses_of
 from harebell.client.protocol.v1.conditions import ended_connection
-from harebell.client.protocol.v1.frames import (
-    AMQP_HEADER,
-    KEEP_ALIVE,
-    SASL,
-    SASL_HEADER,
-    FrameScanner1,
-    frame,
-)
+from harebell.client.protocol.v1.endpoint import Endpoint
+from harebell.client.protocol.v1.frames import AMQP_HEADER, SASL_HEADER, LoginScanner
 from harebell.client.protocol.v1.session import CoreSession1
 from harebell.client.url import URL
+from harebell.kernels.performatives import ACCEPTED, MODIFIED, REJECTED, RELEASED, SETTLED
 from harebell.wire.v09.frames import OutBuffer
 from harebell.wire.v1 import composites as c
+from harebell.wire.v1.frames import (
+    EMPTY,
+    SASL,
+    PerformativeScanner,
+    PerformativeSink,
+    encode_frame,
+)
 from harebell.wire.v1.performatives import decode_performative, encode_composite
 from harebell.wire.v1.values import Symbol
 
@@ -52,17 +55,25 @@ _FAILED_TO_OPEN = "amqp:connection-establishment-failed"
 _OUTCOMES = {1: "the user or the password is wrong", 2: "a system error", 3: "a system error",
              4: "a system error that may pass"}  # fmt: skip
 
+_OVER = (ConnectionPhase.CLOSING, ConnectionPhase.CLOSED)
+_PLAIN_OUTCOMES = {
+    ACCEPTED: c.Accepted(),
+    REJECTED: c.Rejected(),
+    RELEASED: c.Released(),
+    MODIFIED: c.Modified(),
+}
 
-class CoreConnection1(Life[CoreSession1]):
+
+class CoreConnection1(Life[CoreSession1], PerformativeSink):
     """The protocol state of one connection; arguments and attributes as of `Life`.
 
     Args:
         container: our container-id, unique for the program.
     """
 
-    heartbeat_frame = KEEP_ALIVE
+    heartbeat_frame = EMPTY
     out: OutBuffer
-    scanner: FrameScanner1
+    scanner: PerformativeScanner
 
     def __init__(
         self, url: URL, now: float, properties: dict[str, Any] | None = None, container: str = ""
@@ -71,7 +82,8 @@ class CoreConnection1(Life[CoreSession1]):
         self.container = container
         self.out = OutBuffer()
         self.frame_max = url.frame_max or FRAME_MAX_BYTES
-        self.scanner = FrameScanner1(self, self.frame_max)
+        self.scanner = PerformativeScanner(self)
+        self._login: LoginScanner | None = LoginScanner(self)
         self._addresses: Addresses = AddressesV2()
         self._expected = SASL_HEADER
         self._remote: dict[int, CoreSession1] = {}
@@ -80,7 +92,14 @@ class CoreConnection1(Life[CoreSession1]):
 
     def _read(self, data: bytes | bytearray | memoryview) -> None:
         try:
-            self.scanner.feed(bytes(data))
+            rest: bytes | None = bytes(data)
+            if self._login is not None:
+                rest = self._login.feed(bytes(data))
+                if rest is None:
+                    return
+                self._login = None
+            if rest and self.state is not ConnectionPhase.CLOSED:
+                self.scanner.feed(rest)
         except ConditionError as error:
             raise ProtocolError(501, f"{error.condition} - {error.text}") from None
 
@@ -147,7 +166,7 @@ class CoreConnection1(Life[CoreSession1]):
 
     def send(self, channel: int, performative: Any) -> None:
         """Append a performative to the output."""
-        self.out.raw(frame(channel, encode_composite(performative)))
+        self.out.raw(encode_frame(encode_composite(performative), channel))
 
     def send_raw(self, data: bytes) -> None:
         """Append a whole frame to the output."""
@@ -165,31 +184,114 @@ class CoreConnection1(Life[CoreSession1]):
 
     # --- callbacks of the scanner ---------------------------------------------------------------
 
-    def greeting(self, header: bytes) -> None:
-        """Handle a protocol header of the broker.
+    def greeting(self, header: bytes) -> bool:
+        """Handle a protocol header of the broker; True if it is the last one.
 
         Raises:
             ProtocolMismatch: it is another one.
         """
         if header == self._expected:
-            return
+            return header == AMQP_HEADER
         handshake.check_greeting(self.url, header)
         raise ProtocolMismatch(
             f"the server at {self.url.address} does not speak AMQP 1.0; it answered {header!r}"
         )
 
-    def frame(self, kind: int, channel: int, body: bytes) -> None:
+    def frame(self, channel: int, kind: int, body: bytes) -> int:
         """Handle one frame."""
         if not body:
-            return
+            return 0
         performative, end = decode_performative(body)
         handler = _HANDLERS.get((self.state, type(performative)))
         if handler is not None:
             handler(self, performative)
         elif self.state is ConnectionPhase.OPEN and kind != SASL:
-            self._session(channel, performative).endpoint.receive(performative, body[end:])
-        elif self.state is not ConnectionPhase.CLOSING:
+            session = self._session(channel, performative)
+            session.endpoint.receive(performative, body[end:])
+        elif self.state not in _OVER:
             raise ProtocolError(503, f"{performative.NAME} came in state {self.state.value}")
+        return 0
+
+    def transfer(
+        self,
+        channel: int,
+        handle: int,
+        delivery_id: int,
+        tag: bytes | None,
+        message_format: int,
+        flags: int,
+        properties: Properties,
+        body: bytes,
+    ) -> int:
+        """Handle a whole message."""
+        endpoint = self._endpoint(channel)
+        if endpoint is not None:
+            endpoint.delivered(handle, delivery_id, bool(flags & SETTLED), properties, body)
+        return 0
+
+    def partial(
+        self,
+        channel: int,
+        handle: int,
+        delivery_id: int,
+        tag: bytes | None,
+        message_format: int,
+        flags: int,
+        state: bytes,
+        payload: bytes,
+    ) -> int:
+        """Handle a part of a message."""
+        endpoint = self._endpoint(channel)
+        if endpoint is not None:
+            endpoint.part(handle, delivery_id, flags, payload)
+        return 0
+
+    def disposition(
+        self,
+        channel: int,
+        role: bool,
+        first: int,
+        last: int,
+        settled: bool,
+        outcome: int,
+        state: bytes,
+    ) -> int:
+        """Handle outcomes."""
+        endpoint = self._endpoint(channel)
+        if endpoint is not None:
+            value = decode_performative(state)[0] if state else _PLAIN_OUTCOMES.get(outcome)
+            endpoint.disposed(role, first, last, settled, value)
+        return 0
+
+    def flow(
+        self,
+        channel: int,
+        next_incoming_id: int,
+        incoming_window: int,
+        next_outgoing_id: int,
+        outgoing_window: int,
+        handle: int,
+        delivery_count: int,
+        link_credit: int,
+        available: int,
+        flags: int,
+    ) -> int:
+        """Handle windows and credit."""
+        endpoint = self._endpoint(channel)
+        if endpoint is not None:
+            endpoint.flowed(
+                next_incoming_id, incoming_window, handle, delivery_count, link_credit, flags
+            )
+        return 0
+
+    def _endpoint(self, channel: int) -> Endpoint | None:
+        """Return the session of a channel of the broker; None when all are over."""
+        if self.state is not ConnectionPhase.OPEN:
+            return None
+        session = self._remote.get(channel)
+        if session is None:
+            raise ProtocolError(504, f"a frame came on channel {channel}, which has no session")
+        return session.endpoint
 
     def _session(self, channel: int, performative: Any) -> CoreSession1:
         """Return the session of a channel of the broker."""
@@ -215,7 +317,7 @@ class CoreConnection1(Life[CoreSession1]):
             initial_response=handshake.sasl_response(mechanism, self.url),
             hostname=self.url.host,
         )
-        self.out.raw(frame(0, encode_composite(init), SASL))
+        self.out.raw(encode_frame(encode_composite(init), 0, SASL))
         self.state = ConnectionPhase.TUNING
 
     def handle_challenge(self, challenge: c.SaslChallenge) -> None:
@@ -227,8 +329,8 @@ class CoreConnection1(Life[CoreSession1]):
             text = f"the broker refused the login: {why} (sasl-outcome {outcome.code})"
             self._finish(AuthenticationFailed(text, login=self.url.login))
             return
-        self.scanner.headers = 1
         self._expected = AMQP_HEADER
+        self.scanner.frame_max = self.frame_max
         self.out.raw(AMQP_HEADER)
         seconds = IDLE_SECONDS if self.url.heartbeat is None else self.url.heartbeat
         properties = handshake.client_properties(self.url, VERSION, self._properties)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 from harebell.base.errors import ProtocolError
+from harebell.base.message import Properties
 from harebell.client.errors import AMQPError, ClientClosed
 from harebell.client.limits import SESSION_WINDOW
 from harebell.client.protocol.call import Call
@@ -21,9 +22,18 @@ from harebell.client.protocol.v1.links import (
     HALF,
     NUMBERS,
     LinkEnd,
+    OnMessage,
     Outgoing,
     ReceiverLink,
     SenderLink,
+)
+from harebell.kernels.performatives import (
+    ABORTED,
+    DRAIN,
+    ECHO,
+    MORE,
+    SETTLED,
+    PerformativeScanner,
 )
 from harebell.wire.v1.composites import (
     Attach,
@@ -46,6 +56,7 @@ class Wire(Protocol):
     """The connection, as its sessions use it."""
 
     frame_max: int
+    scanner: PerformativeScanner
 
     def send(self, channel: int, performative: Any) -> None:
         """Append a performative to the output."""
@@ -180,7 +191,7 @@ class Endpoint:
     def receiver(
         self,
         on_lost: Callable[[AMQPError], None],
-        on_message: Callable[[ReceiverLink, int, bool, bytes], None],
+        on_message: OnMessage,
         *,
         window: int = 0,
         counts: bool = False,
@@ -325,6 +336,8 @@ class Endpoint:
             self._end_link(link, error)
 
     def _end_link(self, link: LinkEnd, error: AMQPError) -> None:
+        if isinstance(link, ReceiverLink):
+            self._wire.scanner.pending -= link.assembles
         link.end(error)
         for number in [n for n, (each, _) in self.unsettled.items() if each is link]:
             sender, message = self.unsettled.pop(number)
@@ -349,60 +362,130 @@ class Endpoint:
         self._end_link(link, ended_channel(detach.error))
 
     def handle_flow(self, flow: Flow, payload: bytes) -> None:
-        expected = flow.next_incoming_id or 0
-        window = (expected + flow.incoming_window - self._next_out) % NUMBERS
-        self.remote_window = window if window < HALF else 0
-        self._wire.set_blocked(None if flow.incoming_window else "its window for messages is 0")
-        link = None if flow.handle is None else self._remote.get(flow.handle)
-        if isinstance(link, SenderLink):
-            link.credited(flow.delivery_count, flow.link_credit or 0)
-            self.pump(link)
-            if flow.drain and link.credit:
-                link.drain()
-                self._flow(link, drain=True)
-        elif isinstance(link, ReceiverLink):
-            self._advanced(link, flow)
-        if link is None or not isinstance(link, SenderLink):
-            for each in list(self._links.values()):
-                if isinstance(each, SenderLink):
-                    self.pump(each)
-        if flow.echo:
-            self._flow(link)
-        self._owner.flowed()
+        count, credit = flow.delivery_count, flow.link_credit
+        self.flowed(
+            flow.next_incoming_id or 0,
+            flow.incoming_window,
+            -1 if flow.handle is None else flow.handle,
+            -1 if count is None else count,
+            -1 if credit is None else credit,
+            DRAIN * flow.drain | ECHO * flow.echo,
+        )
 
-    def _advanced(self, link: ReceiverLink, flow: Flow) -> None:
+    def flowed(
+        self, expected: int, window: int, handle: int, count: int, credit: int, flags: int
+    ) -> None:
+        """Handle a flow.
+
+        Args:
+            expected: the number of the transfer that the broker expects next; -1 before any.
+            window: how many transfers it takes from there.
+            handle: of a link, the broker's; -1 for none.
+            count: how many messages came over the link; -1 if it is not known.
+            credit: how many may come; -1 if it is not known.
+            flags: DRAIN, ECHO.
+        """
+        if self._ending:
+            return
+        places = (max(0, expected) + window - self._next_out) % NUMBERS
+        self.remote_window = places if places < HALF else 0
+        self._wire.set_blocked(None if window else "its window for messages is 0")
+        link = self._remote.get(handle)
+        if isinstance(link, SenderLink):
+            link.credited(max(0, count), max(0, credit))
+        for each in list(self._links.values()):
+            if isinstance(each, SenderLink):
+                self.pump(each)
+        self._owner.flowed()
+        if isinstance(link, ReceiverLink):
+            self._advanced(link, count, flags)
+        elif link is not None and flags & DRAIN and link.credit and isinstance(link, SenderLink):
+            link.drain()
+            self._flow(link, drain=True)
+        if flags & ECHO:
+            self._flow(link)
+
+    def _advanced(self, link: ReceiverLink, count: int, flags: int) -> None:
         """Take over the delivery-count of the broker, which has used up credit without messages."""
-        if flow.delivery_count is not None:
-            used = (flow.delivery_count - link.delivery_count) % NUMBERS
+        if count >= 0:
+            used = (count - link.delivery_count) % NUMBERS
             if used < HALF:
-                link.delivery_count = flow.delivery_count
+                link.delivery_count = count
                 link.credit = max(0, link.credit - used)
-        if flow.drain and link.credit == 0 and link.drained is not None:
+        if flags & DRAIN and link.credit == 0 and link.drained is not None:
             link.drained()
 
     def handle_transfer(self, transfer: Transfer, payload: bytes) -> None:
-        link = self._remote.get(transfer.handle)
+        number = -1 if transfer.delivery_id is None else transfer.delivery_id
+        flags = SETTLED * bool(transfer.settled) | MORE * transfer.more | ABORTED * transfer.aborted
+        self.part(transfer.handle, number, flags, payload)
+
+    def delivered(
+        self, handle: int, number: int, settled: bool, properties: Properties, body: bytes
+    ) -> None:
+        """Handle a whole message.
+
+        Args:
+            handle: of its link, the broker's.
+            number: its delivery-id.
+            settled: whether the broker expects no outcome.
+            properties: the sections before the body.
+            body: its octets.
+        """
+        link = self._receiving(handle)
+        if link is not None:
+            link.delivered(number, settled, properties, body)
+
+    def part(self, handle: int, number: int, flags: int, payload: bytes) -> None:
+        """Handle a part of a message.
+
+        Args:
+            handle: of its link, the broker's.
+            number: its delivery-id; -1 if it is not given.
+            flags: SETTLED, MORE, ABORTED.
+            payload: the part of its sections.
+        """
+        link = self._receiving(handle)
+        if link is not None:
+            before = link.assembles
+            link.part(number, flags, payload)
+            self._wire.scanner.pending += link.assembles - before
+
+    def _receiving(self, handle: int) -> ReceiverLink | None:
+        """Count a transfer; return its link, or None if we have detached that."""
+        if self._ending:
+            return None
         self._next_in = (self._next_in + 1) % NUMBERS
         self._window -= 1
         if self._window < SESSION_WINDOW // 2:
             self._flow()
+        link = self._remote.get(handle)
         if not isinstance(link, ReceiverLink):
-            raise ProtocolError(504, f"a transfer for handle {transfer.handle}")
-        if not link.detaching:
-            link.transferred(transfer, payload)
+            raise ProtocolError(504, f"a transfer for handle {handle}, which is not attached")
+        return None if link.detaching else link
 
     def handle_disposition(self, disposition: Disposition, payload: bytes) -> None:
-        if not disposition.role:
-            # The broker settles its own deliveries, of which we have sent the outcome.
-            return
         first = disposition.first
         last = first if disposition.last is None else disposition.last
+        self.disposed(disposition.role, first, last, disposition.settled, disposition.state)
+
+    def disposed(self, role: bool, first: int, last: int, settled: bool, state: Any) -> None:
+        """Handle the outcome of deliveries.
+
+        Args:
+            role: whether they are ours; what the broker says of its own needs no answer.
+            first: the first delivery-id.
+            last: the last one.
+            settled: whether the broker has settled them.
+            state: their state; None for none.
+        """
+        if not role or self._ending:
+            return
+        if isinstance(state, TransactionalState):
+            state = state.outcome
         for number in _within(self.unsettled, first, last):
             link, message = self.unsettled[number]
-            state = disposition.state
-            if isinstance(state, TransactionalState):
-                state = state.outcome
-            if not disposition.settled:
+            if not settled:
                 if state is None:
                     continue
                 self._send(Disposition(role=False, first=number, last=number, settled=True))

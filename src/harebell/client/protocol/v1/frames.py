@@ -1,8 +1,8 @@
-"""Frames of AMQP 1.0, as the client finds and writes them.
+"""Frames of AMQP 1.0 that the client reads during the login, and those of its messages.
 
     size(4) doff(1) type(1) channel(2) [extended header] performative [payload]     AMQP 1.0 2.3
 
-The size includes itself. A frame without a performative keeps the connection alive.
+The size includes itself. `harebell.kernels.performatives` reads what comes after the login.
 """
 
 from __future__ import annotations
@@ -10,99 +10,68 @@ from __future__ import annotations
 from typing import Protocol
 
 from harebell.base.errors import ProtocolError
+from harebell.base.limits import HANDSHAKE_FRAME_BYTES
+from harebell.wire.v1.frames import encode_frame
 
 AMQP_HEADER = b"AMQP\x00\x01\x00\x00"
 SASL_HEADER = b"AMQP\x03\x01\x00\x00"
-KEEP_ALIVE = b"\x00\x00\x00\x08\x02\x00\x00\x00"
-AMQP, SASL = 0, 1
 
 _HEAD = 8
 _WORD = 4
-_DOFF = 2
+_DOFF = 4
+_KIND = 5
 _SHORT_MAX = 0xFF
 _TRANSFER = b"\x00\x53\x14"
 _NULL, _TRUE, _FALSE, _ZERO = b"\x40", b"\x41", b"\x42", b"\x43"
 
 
 class FrameReader(Protocol):
-    """Gets what a `FrameScanner1` finds."""
+    """Gets what a `LoginScanner` finds."""
 
-    def greeting(self, header: bytes) -> None:
-        """Handle a protocol header."""
+    def greeting(self, header: bytes) -> bool:
+        """Handle a protocol header; True if it is the last one."""
 
-    def frame(self, kind: int, channel: int, body: bytes) -> None:
-        """Handle a frame: performative and payload."""
+    def frame(self, channel: int, kind: int, body: bytes) -> int:
+        """Handle a frame: a performative."""
 
 
-class FrameScanner1:
-    """Find the frames in the bytes of a broker.
+class LoginScanner:
+    """Find protocol headers and frames of SASL in the first bytes of a broker.
 
     Args:
         reader: gets them.
-
-    Attributes:
-        headers: how many protocol headers come before the next frame.
-        frame_max: longest frame that is accepted, in bytes.
-        stopped: drop everything from now on.
-        fast: not used: every frame takes the same way.
     """
 
-    def __init__(self, reader: FrameReader, frame_max: int) -> None:
-        self.headers = 1
-        self.frame_max = frame_max
-        self.stopped = False
-        self.fast = False
+    def __init__(self, reader: FrameReader) -> None:
         self._reader = reader
         self._data = b""
 
-    def feed(self, data: bytes) -> None:
-        """Handle bytes.
+    def feed(self, data: bytes) -> bytes | None:
+        """Handle bytes; return those behind the last header, or None before it.
 
         Raises:
-            ProtocolError: they are no frames.
+            ProtocolError: they are neither.
         """
-        if self._data:
-            data = self._data + data
-        start = 0
-        while not self.stopped:
-            end = self._end(data, start)
-            if not end:
+        self._data += data
+        while self._data:
+            data = self._data
+            if data[0]:
+                if len(data) < _HEAD and AMQP_HEADER.startswith(data[:_WORD]):
+                    break
+                self._data = data[_HEAD:]
+                if self._reader.greeting(data[:_HEAD]):
+                    return self._data
+                continue
+            if len(data) < _HEAD:
                 break
-            self._hand_over(data, start, end)
-            start = end
-        self._data = b"" if self.stopped else data[start:]
-
-    def _end(self, data: bytes, start: int) -> int:
-        """Return the end of the next header or frame; 0 if it is not complete."""
-        left = len(data) - start
-        if self.headers:
-            if left < _HEAD and AMQP_HEADER.startswith(data[start : start + _WORD]):
-                return 0
-            return start + _HEAD
-        if left < _WORD:
-            return 0
-        size = int.from_bytes(data[start : start + _WORD])
-        if not _HEAD <= size <= self.frame_max:
-            raise ProtocolError(501, f"a frame of {size} octets came; {self.frame_max} are allowed")
-        return start + size if size <= left else 0
-
-    def _hand_over(self, data: bytes, start: int, end: int) -> None:
-        if self.headers:
-            self.headers -= 1
-            self._reader.greeting(data[start:end])
-            return
-        body = data[start + 4] * _WORD
-        if not _HEAD <= body <= end - start:
-            raise ProtocolError(501, f"the body of a frame begins at octet {body}")
-        channel = int.from_bytes(data[start + 6 : start + 8])
-        self._reader.frame(data[start + 5], channel, data[start + body : end])
-
-
-def frame(channel: int, body: bytes, kind: int = AMQP) -> bytes:
-    """Return a frame."""
-    return b"%b%c%c%b%b" % (
-        (len(body) + _HEAD).to_bytes(4), _DOFF, kind, channel.to_bytes(2), body
-    )  # fmt: skip
+            size, body = int.from_bytes(data[:_WORD]), data[_DOFF] * _WORD
+            if not _HEAD <= body <= size <= HANDSHAKE_FRAME_BYTES:
+                raise ProtocolError(501, f"a frame of {size} octets came during the login")
+            if len(data) < size:
+                break
+            self._data = data[size:]
+            self._reader.frame(0, data[_KIND], data[body:size])
+        return None
 
 
 def transfer_frame(
@@ -142,7 +111,7 @@ def transfer_frame(
     else:
         size = (len(fields) + 4).to_bytes(4)
         head = b"%b\xd0%b%b%b" % (_TRANSFER, size, count.to_bytes(4), fields)
-    return frame(channel, head + payload)
+    return encode_frame(head + payload, channel)
 
 
 TRANSFER_HEAD_BYTES = 64

@@ -14,10 +14,14 @@ from typing import Any
 
 from harebell.base.errors import ProtocolError
 from harebell.base.limits import BODY_HARD_MAX_BYTES
+from harebell.base.message import Properties
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
-from harebell.wire.v1.composites import Attach, Transfer
+from harebell.kernels.performatives import ABORTED, MORE, SETTLED
+from harebell.wire.v1.composites import Attach
+from harebell.wire.v1.sections import split
 
+OnMessage = Callable[["ReceiverLink", int, bool, Properties, bytes], None]
 NUMBERS = 1 << 32
 HALF = 1 << 31
 
@@ -143,20 +147,14 @@ class SenderLink(LinkEnd):
                 self.on_outcome(message, error)
 
 
-class Incoming:
-    """A message from the broker, complete or not.
-
-    Attributes:
-        number: its delivery-id.
-        settled: whether the broker expects no outcome.
-        parts: the pieces of its sections.
-    """
+class _Incoming:
+    """A message from the broker that is not complete."""
 
     __slots__ = ("number", "parts", "settled", "size")
 
-    def __init__(self, number: int, settled: bool) -> None:
+    def __init__(self, number: int) -> None:
         self.number = number
-        self.settled = settled
+        self.settled = False
         self.parts: list[bytes] = []
         self.size = 0
 
@@ -166,7 +164,8 @@ class ReceiverLink(LinkEnd):
 
     Args:
         name, handle, on_lost: as of `LinkEnd`.
-        on_message: called with the link, the delivery-id, whether it is settled, and the sections.
+        on_message: called with the link, the delivery-id, whether it is settled, the sections
+            before the body, and the body.
         window: how many messages may be in flight or not settled at a time.
         counts: whether unsettled messages take places of the window.
 
@@ -182,7 +181,7 @@ class ReceiverLink(LinkEnd):
         name: str,
         handle: int,
         on_lost: Callable[[AMQPError], None],
-        on_message: Callable[[ReceiverLink, int, bool, bytes], None],
+        on_message: OnMessage,
         *,
         window: int = 0,
         counts: bool = False,
@@ -193,7 +192,7 @@ class ReceiverLink(LinkEnd):
         self.unsettled = 0
         self.window = window
         self.counts = counts
-        self._partial: Incoming | None = None
+        self._partial: _Incoming | None = None
 
     def granted(self, attach: Attach) -> bool:
         """Take over the delivery-count of the broker; see `LinkEnd.granted`."""
@@ -205,29 +204,53 @@ class ReceiverLink(LinkEnd):
         target = self.window - self.unsettled if self.counts else self.window
         return target if target - self.credit >= max(1, self.window // 2) else -1
 
-    def transferred(self, transfer: Transfer, payload: bytes) -> None:
-        """Handle a transfer.
+    @property
+    def assembles(self) -> int:
+        """Number of messages that are not complete: 0 or 1."""
+        return self._partial is not None
+
+    def delivered(self, number: int, settled: bool, properties: Properties, body: bytes) -> None:
+        """Handle a whole message.
+
+        Raises:
+            ProtocolError: it has no delivery-id.
+        """
+        if number < 0:
+            raise ProtocolError(501, "the first transfer of a delivery has no delivery-id")
+        self._count()
+        self.on_message(self, number, settled, properties, body)
+
+    def _count(self) -> None:
+        self.delivery_count = (self.delivery_count + 1) % NUMBERS
+        self.credit = max(0, self.credit - 1)
+
+    def part(self, number: int, flags: int, payload: bytes) -> None:
+        """Handle a part of a message.
+
+        Args:
+            number: its delivery-id; -1 if it is not given.
+            flags: SETTLED, MORE, ABORTED.
+            payload: the part of its sections.
 
         Raises:
             ProtocolError: the first one has no delivery-id, or the message is too large.
+            DecodeError: the whole is no message.
         """
         message = self._partial
         if message is None:
-            if transfer.delivery_id is None:
+            if number < 0:
                 raise ProtocolError(501, "the first transfer of a delivery has no delivery-id")
-            message = Incoming(transfer.delivery_id, bool(transfer.settled))
-        elif transfer.settled:
-            message.settled = True
+            message = self._partial = _Incoming(number)
+        message.settled = message.settled or bool(flags & SETTLED)
         message.size += len(payload)
         if message.size > BODY_HARD_MAX_BYTES:
             raise ProtocolError(501, f"a message of more than {BODY_HARD_MAX_BYTES} octets came")
         message.parts.append(payload)
-        if transfer.more and not transfer.aborted:
-            self._partial = message
-            return
-        self._partial = None
-        self.delivery_count = (self.delivery_count + 1) % NUMBERS
-        self.credit = max(0, self.credit - 1)
-        if not transfer.aborted:
-            payload = b"".join(message.parts) if len(message.parts) > 1 else payload
-            self.on_message(self, message.number, message.settled, payload)
+        if flags & ABORTED:
+            self._partial = None
+            self._count()
+        elif not flags & MORE:
+            self._partial = None
+            raw, body, family = split(b"".join(message.parts))
+            properties = Properties(raw, family=family)
+            self.delivered(message.number, message.settled, properties, body)

@@ -13,23 +13,21 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from harebell.base.errors import ConditionError
+from harebell.base.message import Properties as SectionList
 from harebell.client.errors import AMQPError
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v1.conditions import refused_request
 from harebell.client.protocol.v1.endpoint import Endpoint
 from harebell.client.protocol.v1.links import Outgoing, ReceiverLink, SenderLink
 from harebell.wire.v1.composites import Properties, Source, Target
-from harebell.wire.v1.decoding import decode
-from harebell.wire.v1.encoding import encode
-from harebell.wire.v1.performatives import composite_of
-from harebell.wire.v1.values import Described, Symbol, Timestamp, ULong
+from harebell.wire.v1.sections import Sections, body_sections, value_section
+from harebell.wire.v1.values import Symbol, Timestamp, ULong
 
 NODE = "/management"
 _NAME = "harebell-management"
 _REPLIES = "$me"
 _ANSWERS_AHEAD = 100
 _FIRST_ERROR = 300
-_VALUE = 0x77
 _MILLISECONDS = 1000
 
 
@@ -119,10 +117,13 @@ class Management:
         for call in waiting.values():
             call.fail(error)
 
-    def _answered(self, link: ReceiverLink, number: int, settled: bool, payload: bytes) -> None:
+    def _answered(
+        self, link: ReceiverLink, number: int, settled: bool, answer: SectionList, body: bytes
+    ) -> None:
         self._endpoint.replenish(link)
         try:
-            properties, body = _decoded(payload)
+            properties = Sections(answer.raw).properties()
+            value = next(body_sections(body, answer.family)).value
         except ConditionError as error:
             self.lost(refused_request(501, f"the answer of {NODE} is malformed: {error.text}"))
             return
@@ -132,30 +133,16 @@ class Management:
         status = properties.subject or ""
         code = int(status) if status.isascii() and status.isdigit() else 0
         if 0 < code < _FIRST_ERROR:
-            call.succeed(body)
+            call.succeed(value)
         else:
-            call.fail(refused_request(code, str(body)))
+            call.fail(refused_request(code, str(value)))
 
 
 def _encoded(request: Request, number: int) -> bytes:
     properties = Properties(
         message_id=ULong(number), to=request.path, subject=request.method, reply_to=_REPLIES
     )
-    value = encode(Described(ULong(_VALUE), to_value(request.body)))
-    return properties.encoded() + value
-
-
-def _decoded(payload: bytes) -> tuple[Properties, Any]:
-    """Return the properties and the value of an answer."""
-    properties, value, offset = Properties(), None, 0
-    while offset < len(payload):
-        section, offset = decode(payload, offset)
-        section = composite_of(section)
-        if isinstance(section, Properties):
-            properties = section
-        elif isinstance(section, Described) and section.descriptor in (_VALUE, "amqp:amqp-value:*"):
-            value = section.value
-    return properties, value
+    return properties.encoded() + value_section(to_value(request.body))
 
 
 def to_value(value: Any) -> Any:

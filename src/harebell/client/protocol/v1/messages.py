@@ -14,7 +14,6 @@ from harebell.wire.v1.sections import (
     Sections,
     data_section,
     section,
-    split,
 )
 
 _EXCHANGE, _KEY = "x-exchange", "x-routing-key"
@@ -69,15 +68,18 @@ def _routed(raw: bytes, to: str | None, subject: str | None) -> bytes:
     return raw[:start] + properties.encoded() + raw[end:]
 
 
-def incoming(payload: bytes) -> Came:
-    """Return the message of encoded sections.
+def incoming(sections: Properties, body: bytes) -> Came:
+    """Return a delivered message.
+
+    Args:
+        sections: those before the body.
+        body: of the message, as `sections.family` says.
 
     Raises:
         DecodeError: they are malformed.
     """
-    raw, body, family = split(payload)
-    redelivered, exchange, key = _origin(raw)
-    basic = to_basic(Message(exchange, key, Properties(raw, family=family), body))
+    redelivered, exchange, key = _origin(sections.raw)
+    basic = to_basic(Message(exchange, key, sections, body))
     converted = Properties(basic.raw, basic.delivery_mode, basic.priority, basic.has_headers)
     return Came(redelivered, exchange, key, converted, basic.body)
 

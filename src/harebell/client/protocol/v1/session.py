@@ -17,6 +17,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from harebell.base.message import Message as WireMessage
+from harebell.base.message import Properties
 from harebell.client.errors import (
     AMQPError,
     ClientClosed,
@@ -344,8 +345,10 @@ class CoreSession1(CoreChannel):
         source, properties = subscription(self._addresses.source(method.queue), method.arguments)
         limited = bool(self._prefetch) and not method.no_ack
 
-        def deliver(link: ReceiverLink, number: int, settled: bool, payload: bytes) -> None:
-            self._deliver(consumer, link, number, settled, payload)
+        def deliver(
+            link: ReceiverLink, number: int, settled: bool, properties: Properties, body: bytes
+        ) -> None:
+            self._deliver(consumer, link, number, settled, properties, body)
 
         link = self.endpoint.receiver(
             lambda error: self._lost(tag, error),
@@ -409,7 +412,8 @@ class CoreSession1(CoreChannel):
         link: ReceiverLink,
         number: int,
         settled: bool,
-        payload: bytes,
+        properties: Properties,
+        body: bytes,
     ) -> None:
         """Handle a message for a consumer."""
         if self.state is not OPEN:
@@ -421,7 +425,7 @@ class CoreSession1(CoreChannel):
                 self._deliveries.release(tag)
             return
         self.endpoint.replenish(link)
-        came = incoming(payload)
+        came = incoming(properties, body)
         if consumer.on_delivery is not None:
             consumer.on_delivery(
                 tag, came.redelivered, came.exchange, came.key, came.properties, came.body
@@ -440,9 +444,11 @@ class CoreSession1(CoreChannel):
         call: Call[Got | None] = Call()
         came: list[Got] = []
 
-        def arrived(link: ReceiverLink, number: int, settled: bool, payload: bytes) -> None:
+        def arrived(
+            link: ReceiverLink, number: int, settled: bool, properties: Properties, body: bytes
+        ) -> None:
             link.drained = None
-            message = incoming(payload)
+            message = incoming(properties, body)
             tag = self._deliveries.add(link, number, settled)
             method = m.BasicGetOk(
                 delivery_tag=tag,

@@ -26,11 +26,10 @@ from harebell.wire.v1.composites import (
     Rejected,
     TransactionalState,
 )
-from harebell.wire.v1.encoding import encode
-from harebell.wire.v1.values import Described, Symbol, ULong
+from harebell.wire.v1.sections import value_section
+from harebell.wire.v1.values import Symbol
 
 _LOCAL = Symbol("amqp:local-transactions")
-_VALUE = 0x77
 _FAILED = 406
 
 
@@ -40,7 +39,7 @@ class _Order(Outgoing):
     __slots__ = ("call",)
 
     def __init__(self, order: Declare | Discharge) -> None:
-        super().__init__(encode(Described(ULong(_VALUE), order)))
+        super().__init__(value_section(order))
         self.call: Call[Any] = Call()
 
 

@@ -20,7 +20,7 @@ from harebell.wire.v09.content import decode_properties
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import data_section, encode_message
 from harebell.wire.v1.values import Described
-from tests.unit.client.protocol.v1.broker import Broker
+from tests.unit.client.protocol.v1.broker import Broker, octets
 from tests.unit.client.protocol.v1.test_publishing import RABBITMQ_3
 
 GONE = c.Error(condition="amqp:resource-deleted", description="queue 'q' deleted")
@@ -339,3 +339,18 @@ def test_a_session_that_sends_much_gets_a_new_window() -> None:
     broker.deliver(10, 0)
     windows = [flow.incoming_window for flow in broker.taken(c.Flow) if flow.handle is None]
     assert windows == [65_536]
+
+
+def test_what_comes_after_our_end_is_dropped() -> None:
+    broker = Broker()
+    session = broker.session()
+    consumer = Consumer(session)
+    broker.settle()
+    closed = session.close()
+    payload = encode_message(data_section(b"late"))
+    transfer = c.Transfer(handle=10, delivery_id=0, delivery_tag=b"t")
+    broker.core.receive(octets(transfer, payload=payload), 0.0)
+    broker.core.receive(octets(broker.flow(10, 1)), 0.0)
+    broker.settle()
+    closed.value()
+    assert (consumer.bodies, broker.core.finished) == ([], False)
