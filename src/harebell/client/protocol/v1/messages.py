@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from harebell.base.message import FAMILY_1_0, Message, Properties
 from harebell.client.protocol.v1.addresses import Route
-from harebell.client.protocol.v1.basic import from_basic, to_basic
-from harebell.wire.v1.sections import (
-    HEADER,
-    PROPERTIES,
-    Sections,
-    data_section,
-    section,
-)
+from harebell.wire.convert.amqp_1_0 import from_basic, properties_from_basic, to_basic
+from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections, data_section, section
 
 _EXCHANGE, _KEY = "x-exchange", "x-routing-key"
 _CACHE_ENTRIES = 256
@@ -45,18 +39,29 @@ def outgoing(message: Message, route: Route) -> bytes:
         message: with properties of class basic.
         route: what its properties say about its way.
     """
+    raw = _before_body(message.raw, route.to, route.subject)
+    if raw is not None:
+        return raw + data_section(message.body)
     converted = from_basic(message)
-    raw = converted.raw
-    if route.to is not None or route.subject is not None:
-        raw = _routed(raw, route.to, route.subject)
-    if converted.family != FAMILY_1_0:
-        return raw + converted.body
-    return raw + data_section(converted.body)
+    raw = _routed(converted.raw, route.to, route.subject)
+    if converted.family == FAMILY_1_0:
+        return raw + data_section(converted.body)
+    return raw + converted.body
 
 
 @lru_cache(_CACHE_ENTRIES)
+def _before_body(basic: bytes, to: str | None, subject: str | None) -> bytes | None:
+    """Return the sections before a body that does not change; None if it may have to."""
+    converted = properties_from_basic(Message("", "", Properties(basic), b""))
+    if converted.family != FAMILY_1_0:
+        return None
+    return _routed(converted.raw, to, subject)
+
+
 def _routed(raw: bytes, to: str | None, subject: str | None) -> bytes:
-    """Return sections whose properties have `to` and `subject`."""
+    """Return sections whose properties have `to` and `subject`, unless both are None."""
+    if to is None and subject is None:
+        return raw
     properties = Sections(raw).properties()
     properties.to, properties.subject = to, subject
     start = end = 0
@@ -78,19 +83,25 @@ def incoming(sections: Properties, body: bytes) -> Came:
     Raises:
         DecodeError: they are malformed.
     """
-    redelivered, exchange, key = _origin(sections.raw)
-    basic = to_basic(Message(exchange, key, sections, body))
-    converted = Properties(basic.raw, basic.delivery_mode, basic.priority, basic.has_headers)
-    return Came(redelivered, exchange, key, converted, basic.body)
+    if sections.family != FAMILY_1_0:
+        return _converted(sections, body)
+    return _with_one_body(sections.raw)._replace(body=body)
 
 
 @lru_cache(_CACHE_ENTRIES)
-def _origin(raw: bytes) -> tuple[bool, str, str]:
-    """Return whether a message was delivered before, its exchange and its routing key."""
-    sections = Sections(raw)
+def _with_one_body(raw: bytes) -> Came:
+    """Return a message whose body is that of basic, without it."""
+    return _converted(Properties(raw, family=FAMILY_1_0), b"")
+
+
+def _converted(sections: Properties, body: bytes) -> Came:
+    before = Sections(sections.raw)
     redelivered = False
-    if HEADER in sections:
-        header = sections.header()
+    if HEADER in before:
+        header = before.header()
         redelivered = header.delivery_count > 0 or not header.first_acquirer
-    annotations: dict[Any, Any] = sections.message_annotations()
-    return redelivered, str(annotations.get(_EXCHANGE, "")), str(annotations.get(_KEY, ""))
+    annotations = before.message_annotations()
+    exchange, key = str(annotations.get(_EXCHANGE, "")), str(annotations.get(_KEY, ""))
+    basic = to_basic(Message(exchange, key, sections, body))
+    converted = Properties(basic.raw, basic.delivery_mode, basic.priority, basic.has_headers)
+    return Came(redelivered, exchange, key, converted, basic.body)
