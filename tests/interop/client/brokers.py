@@ -105,7 +105,7 @@ class HarebellBroker:
 
 
 class RabbitBroker(RabbitNode):
-    """A RabbitMQ node with TLS."""
+    """A RabbitMQ node with TLS and AMQP 1.0."""
 
     name = "rabbitmq"
 
@@ -114,4 +114,4 @@ def make_broker(name: str, certificates: Path) -> Broker:
     """A broker by its name, not started."""
     if name == HarebellBroker.name:
         return HarebellBroker(certificates)
-    return RabbitBroker(certificates)
+    return RabbitBroker(certificates, plugins=["rabbitmq_amqp1_0"])
