@@ -179,7 +179,9 @@ def test_version_1_0_may_have_a_point() -> None:
 
 
 def test_a_version_that_does_not_exist_is_refused_with_those_that_do() -> None:
-    with pytest.raises(URLError, match="AMQP '1-1' is unknown: use 0-8, 0-9, 0-9-1, 0-10, 0-10t, 1-0"):
+    with pytest.raises(
+        URLError, match="AMQP '1-1' is unknown: use 0-8, 0-9, 0-9-1, 0-10, 0-10t, 1-0"
+    ):
         URL.parse("amqp+1-1://host")
     with pytest.raises(URLError, match="AMQP '0-7' is unknown"):
         URL.of("amqp://host", "0-7")

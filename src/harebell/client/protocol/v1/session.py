@@ -35,7 +35,7 @@ from harebell.client.protocol.channel_parts import (
     Got,
     Mode,
 )
-from harebell.client.protocol.confirms import ConfirmWaiter
+from harebell.client.protocol.confirms import MANDATORY, ConfirmWaiter
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.v1.addresses import Addresses
 from harebell.client.protocol.v1.deliveries import Deliveries
@@ -200,10 +200,11 @@ class CoreSession1(CoreChannel):
         return call
 
     def _need_new_broker(self, verb: str) -> None:
-        """Check that the broker has a management node, and answers a drain.
+        """Check that the broker has a management node, answers a drain, and releases messages.
 
         Raises:
-            UnsupportedByVersion: it is RabbitMQ before 4.0, which crashes over a drain.
+            UnsupportedByVersion: it is RabbitMQ before 4.0, which crashes over a drain, and accepts
+                what is unroutable.
         """
         if not self._addresses.has_management:
             raise UnsupportedByVersion(VERSION, f"{verb} with RabbitMQ before 4.0")
@@ -298,9 +299,15 @@ class CoreSession1(CoreChannel):
     def publish(
         self, message: WireMessage, flags: int, waiting: ConfirmWaiter, token: int = 0
     ) -> bool:
-        """Append a transfer to the output; see `CoreChannel.publish`."""
+        """Append a transfer to the output; see `CoreChannel.publish`.
+
+        Raises:
+            UnsupportedByVersion: it is mandatory, and the broker says nothing of routes.
+        """
         if self.state is not OPEN:
             self.check_open()
+        if flags & MANDATORY:
+            self._need_new_broker("basic.return")
         if self.mode is PLAIN and self.wants_confirms:
             self.mode = Mode.CONFIRM
         if self.mode is not CONFIRM:

@@ -18,7 +18,7 @@ from harebell.client.protocol.v1.session import CoreSession1
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.values import Timestamp
 from tests.unit.client.protocol.v1.broker import Broker
-from tests.unit.client.protocol.v1.test_publishing import RABBITMQ_3
+from tests.unit.client.protocol.v1.test_publishing import RABBITMQ_3, publish
 
 QUEUE = {"message_count": 2, "consumer_count": 1, "name": "q"}
 
@@ -236,9 +236,11 @@ def test_what_the_node_cannot_do_is_refused_by_name(
         getattr(Broker().session(), verb)(*arguments, **options)
 
 
-def test_rabbitmq_3_has_no_node_and_no_drain() -> None:
+def test_rabbitmq_3_has_no_node_no_drain_and_no_returns() -> None:
     session = Broker(opened=RABBITMQ_3).session()
     with pytest.raises(UnsupportedByVersion, match=r"queue\.declare with RabbitMQ before 4\.0"):
         session.declare_queue("q")
     with pytest.raises(UnsupportedByVersion, match=r"basic\.get with RabbitMQ before 4\.0"):
         session.get("q")
+    with pytest.raises(UnsupportedByVersion, match=r"basic\.return with RabbitMQ before 4\.0"):
+        publish(session, mandatory=True)
