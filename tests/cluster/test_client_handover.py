@@ -22,7 +22,6 @@ from pika.exceptions import ConnectionClosedByBroker, ProbableAccessDeniedError
 
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
-from harebell.client.url import VERSIONS
 from harebell.cluster.client_handover import header_of
 from harebell.cluster.limits import HAND_OVER_BYTES
 from harebell.cluster.link import open_link, streams
@@ -36,6 +35,7 @@ from tests.cluster.certificates import make_certificate
 from tests.conformance.sites import Site, SocketWire
 from tests.conformance.v010.raw import Peer010
 from tests.conformance.v010.test_login import proof
+from tests.interop.matrix import SPOKEN
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 from tests.unit.server.listening import HEADER, Talker, frame
@@ -108,7 +108,7 @@ def only(two: Cluster) -> dict[str, Any]:
 # --- who is served, and how -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SPOKEN)
 def test_a_client_of_every_version_is_served_by_the_owner(two: Cluster, version: str) -> None:
     with connect(two.url(version=version)) as connection, connection.channel() as channel:
         queue = f"of-{version}"
@@ -246,7 +246,7 @@ def test_a_wrong_password_is_refused_as_usual(two: Cluster) -> None:
         pika.BlockingConnection(pika.URLParameters(two.url(user="guest:wrong")))
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SPOKEN)
 def test_a_user_without_permission_is_refused_by_the_owner(two: Cluster, version: str) -> None:
     with pytest.raises(AMQPError, match="access to vhost 'far' refused for user 'visitor'"):
         connect(two.url(user="visitor:visitor", version=version))
@@ -254,7 +254,7 @@ def test_a_user_without_permission_is_refused_by_the_owner(two: Cluster, version
     assert eventually(lambda: why in two.far.log)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SPOKEN)
 @pytest.mark.parametrize("vhost", ["nowhere", "gone"])
 def test_a_vhost_that_is_not_there_is_refused_as_usual(
     two: Cluster, version: str, vhost: str
@@ -606,7 +606,7 @@ def secured(two: Cluster, certificate: Path | None = None) -> ssl.SSLSocket:
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=SECONDS))
 
 
-@pytest.mark.parametrize("version", [each for each in VERSIONS if each != "0-10t"])
+@pytest.mark.parametrize("version", [each for each in SPOKEN if each != "0-10t"])
 def test_a_client_of_tls_is_passed_on_over_tls(
     encrypted: Cluster, certificate: Path, version: str
 ) -> None:

@@ -17,7 +17,7 @@ import pika
 import pytest
 
 from harebell.client.blocking import connect
-from harebell.client.url import VERSIONS
+from tests.interop.matrix import SPOKEN
 from tests.patience import eventually
 from tests.running import RunningBroker, asked, running_broker
 from tests.unit.server.listening import talk
@@ -53,7 +53,7 @@ def stood_still(broker: RunningBroker) -> bool:
 
 def test_no_client_of_any_version_is_cut_as_the_broker_stood_still(broker: RunningBroker) -> None:
     url = f"amqp://guest:guest@127.0.0.1:{broker.port}/%2F?heartbeat={BEAT_SECONDS}"
-    links = [connect(url, version=each, background_heartbeats=True) for each in VERSIONS]
+    links = [connect(url, version=each, background_heartbeats=True) for each in SPOKEN]
     stand_still(broker.process)
     assert eventually(lambda: stood_still(broker)), broker.log
     for link in links:

@@ -13,9 +13,9 @@ import pytest
 
 from harebell.client import blocking
 from harebell.client.errors import CallTimeout, ConnectionLost, NotFound, PublishReturned
-from harebell.client.url import VERSIONS
 from tests.interop.client.apis import Api, do, unique
 from tests.interop.client.brokers import Broker
+from tests.interop.matrix import SPOKEN
 from tests.patience import SECONDS, reached
 
 pytestmark = pytest.mark.asyncio
@@ -175,7 +175,7 @@ async def test_a_request_whose_connection_is_lost_fails_and_the_next_one_is_answ
     assert reply.body == b"AGAIN"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SPOKEN)
 async def test_requests_are_answered_in_every_version(
     harebell: Broker, api: Api, serve: Callable[[Broker], Server], version: str
 ) -> None:

@@ -18,10 +18,11 @@ from harebell.client import aio, blocking
 from harebell.client.blocking import transport as blocking_link
 from harebell.client.blocking.shared_socket import SharedSocket
 from harebell.client.errors import ConcurrentUse
-from harebell.client.url import URL, VERSIONS
+from harebell.client.url import URL
 from harebell.wire.v09.frames import FrameSink
 from tests.interop.client.apis import unique
 from tests.interop.client.brokers import Broker
+from tests.interop.matrix import SPOKEN
 from tests.patience import SECONDS
 
 HEARTBEAT = b"\x08\x00\x00\x00\x00\x00\x00\xce"
@@ -101,7 +102,7 @@ def test_every_bulk_read_beside_slow_heartbeats_is_answered(
         channel.delete_queue(queue)
 
 
-@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize("version", SPOKEN)
 def test_heartbeats_of_the_thread_are_those_of_the_version(
     harebell: Broker, beating: threading.Event, version: str
 ) -> None:
