@@ -127,6 +127,7 @@ class CoreSession1(CoreChannel):
 
     def end(self, error: AMQPError) -> None:
         """End the channel: the broker or the connection has ended it."""
+        self._ends_when_sent = False
         self._closing.succeed(None)
         self._opening.fail(error)
         super().end(error)

@@ -279,6 +279,17 @@ def test_a_close_of_a_channel_waits_until_all_is_sent() -> None:
     closed.value()
 
 
+def test_a_session_that_ends_before_all_is_sent_ends_once() -> None:
+    broker = Broker(credit=0)
+    session = broker.session(confirms=False)
+    publish(session, b"lost").value()
+    closed = session.close()
+    broker.say(c.End())
+    closed.value()
+    assert len(broker.taken(c.End)) == 1
+    assert not broker.core.finished
+
+
 def test_a_close_of_a_broker_that_gives_no_credit_ends_by_time() -> None:
     broker = Broker(credit=0)
     publish(broker.session(confirms=False))
