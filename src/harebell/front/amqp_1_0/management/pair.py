@@ -24,10 +24,11 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.management.requests import Answer, Request, serve
 from harebell.front.amqp_1_0.receiving import ReceivingLink
-from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.amqp_1_0.session import near
 from harebell.front.limits import MANAGEMENT_CREDIT
+from harebell.kernels.performatives import DRAIN, ECHO
 from harebell.wire.v1 import composites
-from harebell.wire.v1.composites import Attach, Flow
+from harebell.wire.v1.composites import Attach
 from harebell.wire.v1.sections import (
     DATA,
     SEQUENCE,
@@ -213,33 +214,24 @@ class AnsweringLink:
     def attached(self) -> None:
         """Do nothing: the peer gives credit first."""
 
-    def take_flow(self, flow: Flow) -> None:
-        """Take credit from the peer, then send what waits."""
-        if flow.link_credit is not None:
-            count = 0 if flow.delivery_count is None else flow.delivery_count
-            limit = near(count, self.delivery_count) + flow.link_credit
+    def take_flow(self, delivery_count: int, credit: int, flags: int) -> None:
+        """Take credit from the peer, then send what waits; -1 is what the peer left out."""
+        if credit >= 0:
+            limit = near(max(delivery_count, 0), self.delivery_count) + credit
             self.credit = max(limit - self.delivery_count, 0)
         self._send_waiting()
-        if flow.drain:
+        if flags & DRAIN:
             self.delivery_count += self.credit
             self.credit = 0
-        if flow.drain or flow.echo:
-            self._tell(drain=flow.drain)
+        if flags & (DRAIN | ECHO):
+            self.session.send_flow(
+                *(self.handle, self.delivery_count, self.credit),
+                *(len(self.waiting), flags & DRAIN != 0),
+            )
         if not self.waiting:
             for link in list(self.session.links.values()):
                 if isinstance(link, RequestLink) and link.name == self.name:
                     link.renew()
-
-    def _tell(self, *, drain: bool) -> None:
-        """Send the state of the link."""
-        flow = self.session.flow_of(
-            handle=self.handle,
-            delivery_count=self.delivery_count % SERIALS,
-            link_credit=self.credit % SERIALS,
-            available=len(self.waiting),
-            drain=drain,
-        )
-        self.connection.send(self.session.number, flow)
 
     def fail(self, error: AmqpError) -> None:
         """Detach the link because of an error."""
