@@ -352,12 +352,6 @@ _RULES |= {key: (_item(name), (name,)) for key, name in _ITEMS.items()}
 _RULES |= {key: (_member(name), (name,)) for key, name in _MEMBERS.items()}
 
 
-@_rule("anonymous_login_user", sets=("anonymous_login_user",))
-def _anonymous(translation: Translation, line: Line, _matched: tuple[str, ...]) -> None:
-    if line.value != "none":
-        translation.put("anonymous_login_user", line.value, line)
-
-
 # --- authentication -------------------------------------------------------------------------------
 
 

@@ -396,7 +396,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         RabbitMQ("password_hashing_module"),
         "How new passwords are hashed."] = SCRYPT
     anonymous_login_user: Annotated[Text | None, Reload.CONNECTIONS,
-        "User of logins with SASL ANONYMOUS; without it they are not offered."] = None
+        RabbitMQ("anonymous_login_user"),
+        "User of SASL ANONYMOUS, or none; without the key only AMQP 1.0 has it."] = None
     loopback_users: Annotated[Names, Reload.USERS,
         "Users who may log in from this machine only; none for no user."] = ("guest",)
     credential_validator: Annotated[str, choice("accept_everything", "min_length", "regexp"),

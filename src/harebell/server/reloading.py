@@ -204,7 +204,9 @@ def reloaded_settings(config: Config) -> dict[str, Any]:
         "initial_frame_max": config.initial_frame_max,
         "handshake_timeout": config.handshake_timeout_seconds,
         "message_max": config.message_max_bytes,
-        "anonymous_user": config.anonymous_login_user or "",
+        "anonymous_user": ""
+        if config.anonymous_login_user == "none"
+        else config.anonymous_login_user,
         "stamp_time": config.message_interceptors_incoming_set_header_timestamp_overwrite,
         "stamp_node": config.message_interceptors_incoming_set_header_routing_node_overwrite,
         "stamp_sent": config.message_interceptors_outgoing_timestamp_enabled,

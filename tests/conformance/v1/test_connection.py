@@ -23,14 +23,12 @@ def _plain(user: str = "guest", password: str = "guest") -> c.SaslInit:
 def test_the_header_of_the_sasl_layer_is_echoed_before_the_mechanisms(connect1: Connect1) -> None:
     mechanisms = connect1().greet().sasl_server_mechanisms
     assert {"PLAIN", "AMQPLAIN", "SCRAM-SHA-256"} <= set(mechanisms)
-    assert "ANONYMOUS" not in mechanisms
 
 
 @pytest.mark.rule("1.0#015")
-def test_without_an_anonymous_user_the_bare_header_is_answered_with_that_of_sasl(
-    connect1: Connect1,
-) -> None:
-    peer = connect1()
+def test_without_an_anonymous_user_the_bare_header_is_answered_with_that_of_sasl() -> None:
+    site = MemorySite(anonymous_user="")
+    peer = Peer1(site, site.connect())
     peer.send_bytes(HEADER_1_0)
     peer.expect_header(HEADER_1_0_SASL)
     peer.expect_end()
@@ -76,12 +74,45 @@ def test_a_bare_header_logs_the_anonymous_user_in() -> None:
     peer.done()
 
 
-def test_anonymous_is_offered_for_a_configured_user() -> None:
-    site = MemorySite(anonymous_user="guest")
+@pytest.mark.parametrize("configured", ["guest", None])
+def test_anonymous_is_the_configured_user_or_guest(configured: str | None) -> None:
+    site = MemorySite(anonymous_user=configured)
     peer = Peer1(site, site.connect())
     assert "ANONYMOUS" in peer.greet().sasl_server_mechanisms
     peer.send(c.SaslInit("ANONYMOUS"), kind=SASL)
     peer.expect(c.SaslOutcome, code=0)
+    assert [each.user.name for each in site.registry.connections] == ["guest"]
+
+
+def test_guest_with_another_password_is_not_anonymous() -> None:
+    site = MemorySite()
+    site.users.add("guest", "secret", vhosts=("/",))
+    peer = Peer1(site, site.connect())
+    peer.greet()
+    peer.send(c.SaslInit("ANONYMOUS"), kind=SASL)
+    peer.expect(c.SaslOutcome, code=1)
+    peer.expect_end()
+
+
+@pytest.mark.parametrize(
+    "settings", [{"anonymous_user": ""}, {"mechanisms": ("PLAIN",)}], ids=["none", "not allowed"]
+)
+def test_anonymous_is_not_offered_where_it_is_switched_off(settings: dict[str, object]) -> None:
+    site = MemorySite(**settings)
+    peer = Peer1(site, site.connect())
+    assert "ANONYMOUS" not in peer.greet().sasl_server_mechanisms
+    peer.send(c.SaslInit("ANONYMOUS"), kind=SASL)
+    peer.expect(c.SaslOutcome, code=1)
+    peer.expect_end()
+
+
+def test_guest_is_not_anonymous_from_elsewhere() -> None:
+    site = MemorySite()
+    peer = Peer1(site, site.connect("10.0.0.1"))
+    peer.greet()
+    peer.send(c.SaslInit("ANONYMOUS"), kind=SASL)
+    peer.expect(c.SaslOutcome, code=1)
+    peer.expect_end()
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ Names = Callable[[str], str]
 
 _CLIENTS = (
     *("aio_pika", "amqp", "amqpstorm", "celery", "dramatiq", "faststream", "kombu", "pika"),
+    *("proton", "rabbitmq_amqp_python_client"),
 )
 _numbers = itertools.count(1)
 

@@ -1,7 +1,9 @@
 """The SASL layer: mechanisms, init, challenges, outcome (AMQP 1.0 5.3).
 
-A peer that begins with the header of AMQP alone is logged in as the anonymous user, where one is
-configured; otherwise it is answered with the header of the SASL layer, and the socket is closed.
+A peer that begins with the header of AMQP alone is logged in as the anonymous user; without one it
+is answered with the header of the SASL layer, and the socket is closed. Many clients of this
+version log in as ANONYMOUS unless they are told otherwise. As in RabbitMQ 4 that is the user guest
+with its first password, unless `anonymous_login_user` says otherwise.
 """
 
 from __future__ import annotations
@@ -10,8 +12,15 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harebell.auth.sasl.anonymous import Anonymous
-from harebell.auth.sasl.exchange import SaslError
-from harebell.auth.sasl.exchanges import begin_exchange, begin_single, offers, single_offers
+from harebell.auth.sasl.exchange import Context, SaslError
+from harebell.auth.sasl.exchanges import (
+    USUAL,
+    PlainExchange,
+    begin_exchange,
+    begin_single,
+    offers,
+    single_offers,
+)
 from harebell.base.errors import FramingError
 from harebell.front.amqp_1_0.connection_states import ConnectionEvent
 from harebell.front.amqp_1_0.negotiation import NegotiationScanner, is_amqp
@@ -43,6 +52,8 @@ if TYPE_CHECKING:
     from harebell.front.common.connection_ports import Scanner
     from harebell.wire.v1.described_list import DescribedList
 
+_GUEST = "guest"
+_GUEST_RESPONSE = b"\0guest\0guest"
 _OK = 0
 _REFUSED = 1
 _ACCESS_REFUSED = 403
@@ -60,6 +71,8 @@ def begin(connection: Connection) -> None:
     context = context_of(connection)
     # AMQPLAIN is no mechanism of this version, but RabbitMQ offers it all the same.
     names = dict.fromkeys([*offers(context), *single_offers(context)])
+    if _guest_may(connection, context):
+        names[Anonymous.NAME] = None
     _send(connection, SaslMechanisms(tuple(Symbol(name) for name in names)))
     drop_repeated(connection)
     connection.state = ConnectionState.STARTING
@@ -68,7 +81,7 @@ def begin(connection: Connection) -> None:
 def _begin_without_layer(connection: Connection) -> None:
     """Log in a peer without the SASL layer, as RabbitMQ does not and other brokers do."""
     connection.scanner = _frames_of(connection)
-    exchange = begin_exchange(Anonymous.NAME, context_of(connection))
+    exchange, response = _begun(connection, Anonymous.NAME, b"")
     if exchange is None:
         # AMQP 1.0 2.2: an acceptable header, then the end.
         connection.out.raw(HEADER_1_0_SASL)
@@ -77,7 +90,7 @@ def _begin_without_layer(connection: Connection) -> None:
         connection.finish()
         return
     connection.mechanism = Anonymous.NAME
-    exchange.step(b"")
+    exchange.step(response)
     go_on = partial(_logged_in, connection, exchange)
     # The input waits until the user is known.
     in_turn(connection, exchange, _ACCESS_REFUSED, lambda: when_clear(connection, exchange, go_on))
@@ -104,8 +117,7 @@ def _take(connection: Connection, body: bytes) -> None:
 
 
 def _begin_exchange(connection: Connection, mechanism: str, response: bytes) -> None:
-    context = context_of(connection)
-    exchange = begin_exchange(mechanism, context) or begin_single(mechanism, context)
+    exchange, response = _begun(connection, mechanism, response)
     connection.mechanism = mechanism
     if exchange is None:
         text = f"unknown authentication mechanism '{mechanism}'"
@@ -113,6 +125,24 @@ def _begin_exchange(connection: Connection, mechanism: str, response: bytes) -> 
         raise LoginRefused(_ACCESS_REFUSED, text)
     connection.exchange = exchange
     _step(connection, response)
+
+
+def _begun(
+    connection: Connection, mechanism: str, response: bytes
+) -> tuple[Exchange | None, bytes]:
+    """Return the exchange of a mechanism, None if it is not offered, and its first response."""
+    context = context_of(connection)
+    if mechanism == Anonymous.NAME and _guest_may(connection, context):
+        return begin_exchange(PlainExchange.NAME, context), _GUEST_RESPONSE
+    return begin_exchange(mechanism, context) or begin_single(mechanism, context), response
+
+
+def _guest_may(connection: Connection, context: Context) -> bool:
+    """True if ANONYMOUS stands for the user guest and its first password."""
+    if connection.settings.anonymous_user is not None or context.users.get(_GUEST) is None:
+        return False
+    allowed = context.allowed or USUAL
+    return Anonymous.NAME in allowed and PlainExchange.NAME in offers(context)
 
 
 def _step(connection: Connection, response: bytes) -> None:

@@ -51,7 +51,7 @@ def context_of(connection: BaseConnection) -> Context:
         peer.address,
         partial(_drawn, connection),
         peer.certificate,
-        settings.anonymous_user,
+        settings.anonymous_user or "",
         settings.mechanisms,
         _table_without_length,
     )

@@ -72,7 +72,8 @@ class Settings(Struct):
             publisher's; None for no.
         stamp_node: the same with the name of the broker.
         stamp_sent: whether every delivery gets its sending time.
-        anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled.
+        anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled, None if
+            nothing is configured: guest in AMQP 1.0, nobody in other versions.
         mechanisms: the SASL mechanisms that may be used; none for the default.
         log: takes lines for the log.
         elsewhere: returns whether a vhost that this broker does not have is in another store of the
@@ -102,7 +103,7 @@ class Settings(Struct):
     stamp_time: bool | None = None
     stamp_node: bool | None = None
     stamp_sent: bool = False
-    anonymous_user: str = ""
+    anonymous_user: str | None = None
     mechanisms: tuple[str, ...] = ()
     log: Log = _silent
     elsewhere: Callable[[str], bool] = _nowhere
