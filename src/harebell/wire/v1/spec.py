@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -83,6 +84,17 @@ class Field(NamedTuple):
         if self.default is not None or annotation is Any:
             return self.attribute, annotation, self.default
         return self.attribute, annotation | None, None
+
+    def plain(self) -> type | None:
+        """Return the type whose values are the attribute as they are; None if there is none.
+
+        It is `object` for all types but described values.
+        """
+        accepts = KINDS[self.kind].accepts
+        if not accepts:
+            return object
+        looked_at = self.multiple or self.limit is not None or self.kind in _NESTING
+        return None if looked_at else accepts[0]
 
     def decoded(self, value: Any) -> Any:
         """Return the value of the attribute for a decoded value.
@@ -175,6 +187,7 @@ class CompositeSpec:
         self.code = code
         self.symbol = f"amqp:{name}:list"
         self.fields = fields
+        self._plain = tuple(field.plain() for field in fields)
         self.head = b"\0" + encoding.ulong(code)
         self.type = cast(
             type[DescribedList],
@@ -197,19 +210,29 @@ class CompositeSpec:
         Raises:
             DecodeError: there are too many, or one does not fit; the text names the field.
         """
-        fields = self.fields
-        if len(items) > len(fields):
-            raise DecodeError(f"{self.name}: {len(items)} fields, at most {len(fields)} may be")
-        made = []
-        for number, field in enumerate(fields):
-            value = items[number] if number < len(items) else None
-            try:
-                if value is not None and field.kind in _NESTING:
-                    value = _with_composites(value, nested)
-                made.append(field.decoded(value))
-            except DecodeError as error:
-                raise DecodeError(f"{self.name}: {field.name}: {error.text}") from None
+        if len(items) > len(self.fields):
+            raise DecodeError(
+                f"{self.name}: {len(items)} fields, at most {len(self.fields)} may be"
+            )
+        made: list[Any] = []
+        # Most fields are null or of the one type that they take.
+        for field, plain, value in zip_longest(self.fields, self._plain, items):
+            if value is None and not field.mandatory:
+                made.append(() if field.multiple else field.default)
+            elif type(value) is plain or (plain is object and type(value) is not Described):
+                made.append(value)
+            else:
+                made.append(self._decoded(field, value, nested))
         return self.type(*made)
+
+    def _decoded(self, field: Field, value: Any, nested: Callable[[Any], Any]) -> Any:
+        """Return the attribute for a value that has to be looked at."""
+        try:
+            if value is not None and field.kind in _NESTING:
+                value = _with_composites(value, nested)
+            return field.decoded(value)
+        except DecodeError as error:
+            raise DecodeError(f"{self.name}: {field.name}: {error.text}") from None
 
     def write(self, value: DescribedList) -> bytes:
         """Return the octets of a composite.
