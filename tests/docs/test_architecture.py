@@ -19,7 +19,7 @@ PAGES = [
         for name in ("commit", "front", "queues", "storage", "wire", "work-budget")
     ),
 ]
-LINES = 154
+LINES = 158
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 BUILT_IN = {"ValueError", "TypeError", "Decimal", "None"}
