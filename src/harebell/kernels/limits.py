@@ -11,6 +11,8 @@ NESTING = 32
 COMPOUND_BYTES = 4_194_304
 """Longest list, map or array that is decoded (4 MiB): an octet of it may become 64 in memory.
 Bodies are passed on without being decoded, and may be longer."""
+MESSAGE_SECTIONS = 65_536
+"""Most sections of a message: those of a body may be repeated, and take only five octets each."""
 VOID_ARRAY_ELEMENTS = 64
 """Most elements of an array whose elements take no octets: an array of arrays may have one in nine
 octets."""

@@ -15,7 +15,12 @@ from __future__ import annotations
 
 from harebell.base.errors import DecodeError
 from harebell.base.message import Properties
-from harebell.kernels.limits import COMPOUND_BYTES, NESTING, VOID_ARRAY_ELEMENTS
+from harebell.kernels.limits import (
+    COMPOUND_BYTES,
+    MESSAGE_SECTIONS,
+    NESTING,
+    VOID_ARRAY_ELEMENTS,
+)
 
 HEADER = 0x70
 DELIVERY_ANNOTATIONS = 0x71
@@ -323,6 +328,7 @@ def split(payload: bytes) -> tuple[bytes, bytes, int]:
     end = len(payload)
     at = 0
     last = 0
+    count = 0
     dropped = (0, 0)
     body = -1
     whole = (0, 0)
@@ -338,6 +344,9 @@ def split(payload: bytes) -> tuple[bytes, bytes, int]:
         if DATA <= code <= VALUE and body < 0:
             body = at
             whole = (value, after)
+        count += 1
+        if count > MESSAGE_SECTIONS:
+            raise DecodeError(f"message: more than {MESSAGE_SECTIONS} sections")
         last = code
         at = after
     if body < 0:

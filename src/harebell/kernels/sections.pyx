@@ -11,7 +11,9 @@ from harebell.base.message cimport Properties
 from harebell.kernels.octets cimport u32, u64
 
 from harebell.base.errors import DecodeError
-from harebell.kernels.limits import COMPOUND_BYTES, NESTING, VOID_ARRAY_ELEMENTS
+from harebell.kernels.limits import (
+    COMPOUND_BYTES, MESSAGE_SECTIONS, NESTING, VOID_ARRAY_ELEMENTS,
+)
 
 HEADER = 0x70
 DELIVERY_ANNOTATIONS = 0x71
@@ -56,6 +58,7 @@ cdef enum:
 
 cdef int MAX_NESTING = NESTING
 cdef Py_ssize_t MAX_COMPOUND = COMPOUND_BYTES
+cdef Py_ssize_t MAX_SECTIONS = MESSAGE_SECTIONS
 cdef Py_ssize_t MAX_VOID = VOID_ARRAY_ELEMENTS
 
 _NAMES = (
@@ -392,6 +395,7 @@ def section(bytes data not None, Py_ssize_t start, Py_ssize_t end):
 cdef int find_borders(const unsigned char* data, Py_ssize_t end, Borders* found) except -1:
     """Find what a message keeps of the octets of its transfers; `split` of the twin."""
     cdef Py_ssize_t at = 0, value, after, body = -1, whole = 0, whole_end = 0, size
+    cdef Py_ssize_t count = 0
     cdef int last = 0, code, prefix
     cdef bint repeated, mixed
     found.dropped = found.kept = 0
@@ -409,6 +413,9 @@ cdef int find_borders(const unsigned char* data, Py_ssize_t end, Borders* found)
             body = at
             whole = value
             whole_end = after
+        count += 1
+        if count > MAX_SECTIONS:
+            raise DecodeError(f"message: more than {MAX_SECTIONS} sections")
         last = code
         at = after
     if body < 0:

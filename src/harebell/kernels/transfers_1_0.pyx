@@ -336,9 +336,9 @@ cdef long long _ttl(const unsigned char* raw, Py_ssize_t start, Py_ssize_t end) 
         return -1
     if raw[at] == 0x43:
         return 0
-    if raw[at] == 0x52:
+    if raw[at] == 0x52 and at + 2 <= end:
         return raw[at + 1]
-    return <long long>u32(raw + at + 1) if raw[at] == 0x70 else -1
+    return <long long>u32(raw + at + 1) if raw[at] == 0x70 and at + 5 <= end else -1
 
 
 cdef unsigned char* _put_header(unsigned char* p, Message message, bint first_acquirer,

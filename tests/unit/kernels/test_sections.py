@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.base.errors import DecodeError
+from harebell.kernels.limits import MESSAGE_SECTIONS
 from harebell.wire.v1.composites import Header, Properties
 from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.sections import (
@@ -118,6 +119,14 @@ REFUSED = [
 @pytest.mark.parametrize(("payload", "text"), REFUSED)
 def test_sections_out_of_order_are_refused(module: Any, payload: bytes, text: str) -> None:
     assert said(module.split, payload) == ("amqp:decode-error", text)
+
+
+@BOTH
+def test_a_message_may_have_as_many_sections_as_the_limit_says(module: Any) -> None:
+    body = data_section(b"") * MESSAGE_SECTIONS
+    assert module.split(body) == (b"", body, 101)
+    more = body + data_section(b"")
+    assert said(module.split, more)[1] == "message: more than 65536 sections"
 
 
 @BOTH
