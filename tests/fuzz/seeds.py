@@ -16,6 +16,7 @@ from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.fields import encode_table
 from harebell.wire.v09.methods import BulkRead, BulkSpan
 from tests.fuzz.batches import batch_seeds
+from tests.fuzz.connections1 import connection1_seeds
 from tests.fuzz.contents import content_seeds
 from tests.fuzz.messages010t import messages010t_seeds
 from tests.fuzz.performatives import performative_seeds
@@ -101,6 +102,8 @@ def seeds(target: str) -> list[bytes]:
         return row_seeds()
     if target in ("performatives", "values1", "composites1", "messages1"):
         return performative_seeds(target)
+    if target == "connection1":
+        return connection1_seeds()
     if target == "composites":
         return composite_seeds()
     if target in ("contents", "staged", "connection08"):

@@ -22,6 +22,7 @@ from harebell.wire.v09.content import decode_properties, encode_properties
 from harebell.wire.v09.fields import decode_table, encode_table
 from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.batches import TARGETS as BATCHES
+from tests.fuzz.connections1 import TARGETS as CONNECTIONS1
 from tests.fuzz.contents import TARGETS as CONTENTS
 from tests.fuzz.messages010t import messages010t
 from tests.fuzz.performatives import TARGETS as PERFORMATIVES
@@ -232,6 +233,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         *CONTENTS,
         *BATCHES,
         *PERFORMATIVES,
+        *CONNECTIONS1,
         row_batches,
         canary,
     )
