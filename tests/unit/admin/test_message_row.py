@@ -11,8 +11,13 @@ import pytest
 
 from harebell.admin.limits import HTTP_CHUNK_BYTES
 from harebell.admin.message_row import long_message_row, message_row
+from harebell.base.message import Message
 from harebell.front.convert import EDITOR
+from harebell.kernels.sections import parse_properties, split
 from harebell.management.json_rows import encoded_rows
+from harebell.wire.v1.composites import Properties
+from harebell.wire.v1.sections import data_section, encode_message
+from harebell.wire.v1.values import ULong
 from tests.unit.model.things import message
 
 LONG = 20 * HTTP_CHUNK_BYTES + 1
@@ -60,3 +65,18 @@ def test_a_short_payload_is_an_ordinary_row() -> None:
     row, slices = sliced(long_message_row(EDITOR, message(b"\xff"), "auto", 1))
     assert slices == 0
     assert b64decode(row["payload"]) == b"\xff"
+
+
+def test_a_message_of_1_0_is_a_row_as_in_basic() -> None:
+    body = data_section(b"a") + data_section(b"b")
+    properties = Properties(message_id=ULong(5), subject="s")
+    raw, parts, family = split(encode_message(body, properties=properties))
+    one = Message("x", "k", parse_properties(raw, family), parts)
+    row = message_row(EDITOR, one, "auto", LONG)
+    assert (row["payload"], row["payload_bytes"], row["payload_encoding"]) == ("ab", 2, "string")
+    shown = row["properties"]
+    assert isinstance(shown, dict)
+    assert shown["message_id"] == "5"
+    assert shown["headers"]["x-amqp-subject"] == "s"
+    long_row, _ = sliced(long_message_row(EDITOR, one, "auto", LONG))
+    assert long_row == row

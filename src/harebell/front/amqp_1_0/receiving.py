@@ -29,8 +29,9 @@ from harebell.front.amqp_1_0.errors import (
     of_link,
 )
 from harebell.front.amqp_1_0.session import near
-from harebell.front.amqp_1_0.special import destination_of, intercepted, prepared, trace_publish
+from harebell.front.amqp_1_0.special import destination_of, prepared, trace_publish
 from harebell.front.common.channel_details import details_of
+from harebell.front.common.interceptors import intercepted
 from harebell.front.limits import LINK_CREDIT
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.performatives import ECHO

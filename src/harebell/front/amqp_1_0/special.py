@@ -23,16 +23,13 @@ from harebell.front.amqp_1_0.errors import (
     UNAUTHORIZED_ACCESS,
     LinkError,
 )
-from harebell.front.common.interceptors import NODE
 from harebell.front.common.permission import check_topic
-from harebell.kernels.sections import parse_properties
 from harebell.model.firehose import Actor
 from harebell.model.transaction import due_at_commit
-from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections, encode_sections
-from harebell.wire.v1.values import Symbol, Timestamp
+from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections
+from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_1_0.connection import Connection
     from harebell.front.amqp_1_0.receiving import ReceivingLink
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
@@ -122,28 +119,6 @@ def _further_keys(annotations: dict[Any, Any]) -> list[str]:
     if not isinstance(value, list) or not all(type(key) is str for key in value):
         raise LinkError(INVALID_FIELD, f"bad value for 'x-cc' message-annotation: {value!r:.100}")
     return value
-
-
-def intercepted(connection: Connection, properties: Properties) -> Properties:
-    """Add the configured annotations to a published message."""
-    settings = connection.settings
-    sections = Sections(properties.raw)
-    annotations = dict(sections.message_annotations())
-    if settings.stamp_time is not None and (settings.stamp_time or _RECEIVED not in annotations):
-        annotations[_RECEIVED] = Timestamp(connection.broker.clock.ms)
-    if settings.stamp_node is not None and (settings.stamp_node or _ROUTED_BY not in annotations):
-        annotations[_ROUTED_BY] = connection.broker.events.node
-    raw = encode_sections(
-        sections.header() if HEADER in sections else None,
-        annotations,
-        sections.properties() if PROPERTIES in sections else None,
-        sections.application_properties(),
-    )
-    return parse_properties(raw, properties.family)
-
-
-_RECEIVED = Symbol("x-opt-rabbitmq-received-time")
-_ROUTED_BY = Symbol(NODE)
 
 
 def trace_publish(

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.base.gauge import Gauge
+from harebell.base.message import FAMILY_1_0, Message, Properties
 from harebell.front.convert import EDITOR
 from harebell.model.queue.contract import ACCEPTED, REJECTED
 from harebell.model.vhost import VHost
@@ -87,3 +88,12 @@ def test_a_delivery_makes_room_for_another_message(kind: dict[str, Any]) -> None
     place.queue.add_consumer(Taker(place.queue))
     place.queue.drain()
     assert place.publish(b"2", b"3") == [ACCEPTED] * 2
+
+
+def test_messages_of_1_0_go_like_those_of_basic(kind: dict[str, Any]) -> None:
+    place = Place(kind, max_length=2)
+    for body in (b"1", b"2", b"3"):
+        properties = Properties(b"", family=FAMILY_1_0)
+        place.queue.publish(Message("", body.decode(), properties, body))
+    assert not place.queue.spares
+    assert place.rest() == [b"2", b"3"]
