@@ -151,13 +151,6 @@ def test_events_of_both_are_published_in_the_first_vhost(both: Workers) -> None:
         assert eventually(came)
 
 
-def test_backups_are_refused_and_not_half_made(both: Workers, tmp_path: Path) -> None:
-    done = asked(both.broker, "backup", str(tmp_path / "target"))
-    assert done.returncode
-    assert "several workers makes no backups" in done.stderr
-    assert not (tmp_path / "target").exists()
-
-
 def test_clients_of_tls_reach_both(tmp_path: Path) -> None:
     certificate = make_certificate(tmp_path / "certificate.pem")
     files = ("--tls-cert", str(certificate), "--tls-key", str(certificate))
@@ -507,10 +500,6 @@ def test_a_check_and_a_dump_look_at_every_store(tmp_path: Path) -> None:
         (("--workers", "0"), "--workers must be a whole number from 1 to 64"),
         (("--workers", "2", "--storage-stores", "3"), "leave one of them out"),
         (("--workers", "2", "--durability", "replicated"), "needs storage in PostgreSQL"),
-        (
-            ("--workers", "2", "--backup-target", "s3://bucket/backups"),
-            "is for a broker with one store",
-        ),
     ],
 )
 def test_wrong_configurations_are_refused(flags: tuple[str, ...], reason: str) -> None:

@@ -300,6 +300,7 @@ BACKUPS = Noun(
     "Look at the backups of a running broker, and end the one that is being made.",
     "backups",
     order="",
+    place=FIRST,
 )
 LOGS = Noun(
     "logs",

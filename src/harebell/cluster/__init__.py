@@ -29,6 +29,7 @@ What owners tell each other
     events.py             events and log lines, which the owner of store 1 publishes
     usage.py              what counts towards the limits of users and of the cluster
     metrics.py            samples for the document of a worker
+    backup.py             the stores of other workers in a backup
 
 Between brokers
     link.py               connections at the cluster port, their proofs and certificates

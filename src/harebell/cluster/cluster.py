@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.errors import StoreError
 from harebell.cluster import stores
+from harebell.cluster.backup import SERVICE as BACKUP
+from harebell.cluster.backup import BackupService, OtherPart
 from harebell.cluster.client_handover import SERVICE as CLIENTS
 from harebell.cluster.client_handover import ClientHandover, clients_service
 from harebell.cluster.cluster_directory import FINGERPRINT, ClusterDirectory, View
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from harebell.management.http.listening import HttpListener
     from harebell.management.metrics.merging import Others
     from harebell.model.vhost import VHost
+    from harebell.server.backup.backups import Backups
     from harebell.server.logs.published_log import PublishedLog
     from harebell.server.net.elsewhere import Elsewhere
     from harebell.server.net.tls import ServerTls
@@ -68,6 +71,7 @@ class ClusterApp(Protocol):
     http_listeners: list[HttpListener]
     max_connections: int
     handing_over: Elsewhere | None
+    backups: Backups
 
     @property
     def service(self) -> ClientService:
@@ -181,6 +185,7 @@ class Cluster:
             service = MetricsService(report)
             lines[METRICS] = service
             self.other_metrics = MetricsElsewhere(self.directory, service)
+            lines |= self._backups()
         if self.directory.number == FIRST_STORE:
             lines[EVENTS] = EventService(broker.events, broker.log, app.flush_soon, report)
         self._ends += [service.close for service in lines.values()]
@@ -206,6 +211,18 @@ class Cluster:
             ) from None
         self._listener = listener
         self._ends.append(listener.close)
+
+    def _backups(self) -> dict[str, LineService]:
+        """Let the worker of store 1 make backups of all stores; return what the others serve."""
+        backups, directory, app = self._app.backups, self.directory, self._app
+        if directory.number != FIRST_STORE:
+            backups.in_charge = False
+            return {BACKUP: BackupService(backups.part, app.logger.write)}
+        loop, root = asyncio.get_running_loop(), app.config.data_dir
+        others = range(FIRST_STORE + 1, FIRST_STORE + directory.stores)
+        backups.others = lambda: [OtherPart(directory, each, root, loop) for each in others]
+        backups.all_there = lambda: all(map(directory.address_of, others))
+        return {}
 
     def _commands(self) -> CommandService:
         """Return what serves the commands of the other brokers, and send ours to them."""

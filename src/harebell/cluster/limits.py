@@ -55,6 +55,8 @@ CLUSTER_USAGE_BYTES = 4_194_304
 CLUSTER_METRICS_SECONDS = 4.0
 """How long a document of metrics waits for the next part of another worker: less than the 10 s that
 Prometheus waits for the whole."""
+BACKUP_SEGMENTS_PER_LINE = 1_000
+"""Segments in one line between two workers that make a backup, which takes about a millisecond."""
 CLUSTER_RESTART_SECONDS = 0.5
 """Pause before the process of a store that has ended is started again; it doubles each time."""
 CLUSTER_RESTART_MAX_SECONDS = 10.0

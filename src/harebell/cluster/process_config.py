@@ -87,8 +87,3 @@ def check_stores(config: Config) -> None:
             "load_definitions imports into one store: leave it out, and import definitions over "
             "the HTTP API, or have one store"
         )
-    if config.backup_target and not config.storage:
-        raise StartError(
-            "backup_target is for a broker with one store: leave it out, and copy the data "
-            "directory while the broker does not run, or leave workers out"
-        )

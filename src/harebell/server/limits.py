@@ -165,6 +165,8 @@ BACKUP_PAUSE_SECONDS = 0.001
 """How long it pauses."""
 BACKUP_RETRY_SECONDS = 60.0
 """Time from a backup of the configuration that failed to the next one."""
+BACKUP_OTHERS_SECONDS = 120.0
+"""How long after its start a worker leaves a backup that is due for later, while others start."""
 BACKUP_LOOK_SECONDS = 3_600.0
 """Longest time to the next look whether one is due: the configuration may change."""
 BACKUP_WAIT_SECONDS = 0.25

@@ -70,5 +70,7 @@ syncs all of them."""
 # --- backups --------------------------------------------------------------------------------------
 CUT_LOGS = 256
 """Logs whose lengths a backup notes in one turn."""
+BACKUP_STORES = 99
+"""Stores in a backup: their numbers have two digits, and a broker has fewer."""
 BACKUP_LINES_PER_PAUSE = 256
 """Lines of a manifest after which the thread of a backup pauses, for the event loop."""

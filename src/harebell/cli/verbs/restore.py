@@ -49,3 +49,5 @@ def restore(source: str, data_dir: str, name: str) -> None:
         f"backup {manifest.name} was restored to {data_dir}: {len(manifest.files)} files, {total}, "
         f"as they were at {manifest.about['began']}"
     )
+    if manifest.stores > 1:
+        echo(f"it has {manifest.stores} stores: start the broker with --workers {manifest.stores}")

@@ -155,14 +155,22 @@ def _look_at_all(action: str, place: str, queue: str, vhost: str, backup: str) -
     """
     # Imported only if it is used, as all that looks into a store.
     from harebell.cluster.workers.layout import data_dirs, stores_of
+    from harebell.server.backup.looking import has_backups, stores_in
 
     try:
-        count = stores_of(Path(place))
-    except StoreError as error:
+        if has_backups(place):
+            count = stores_in(absolute(place), backup)
+            stores = [(place, f"store {number}", number) for number in range(1, count + 1)]
+        else:
+            count = stores_of(Path(place))
+            stores = [(str(each), str(each), 1) for each in data_dirs(Path(place), count)]
+    except (StoreError, OSError) as error:
         raise Failure(str(error)) from None
-    places = [place] if count == 1 else [str(each) for each in data_dirs(Path(place), count)]
+    if count == 1:
+        stores = [(place, place, 1)]
     results = [
-        _look(action, each, each, [], queue, vhost, backup, several=count > 1) for each in places
+        _look(action, each, shown, [], queue, vhost, backup, several=count > 1, number=number)
+        for each, shown, number in stores
     ]
     _end(
         _Result(max(each.code for each in results), any(each.has_queues for each in results)),
@@ -205,6 +213,7 @@ def _look(
     backup: str = "",
     *,
     several: bool = False,
+    number: int = 1,
 ) -> _Result:
     """Check, dump or repair a directory.
 
@@ -217,6 +226,7 @@ def _look(
         vhost: only queues of this vhost; "" for all.
         backup: the name of the backup; "" for the newest.
         several: whether it is one of several stores.
+        number: of the store, in a backup.
 
     Raises:
         Failure: the directory cannot be used.
@@ -224,7 +234,7 @@ def _look(
     if several and action != DUMP:
         echo(f"{shown}:")
     try:
-        with _surveyed(directory, backup, mend=action == REPAIR) as (survey, complaints):
+        with _surveyed(directory, backup, number, mend=action == REPAIR) as (survey, complaints):
             complaints[:0] = damaged
             findings = []
             with Progress(f"reading {shown}, queues") as progress:
@@ -348,7 +358,7 @@ def _check_readable(directory: Path) -> None:
 
 
 def _surveyed(
-    place: str, backup: str, *, mend: bool
+    place: str, backup: str, number: int, *, mend: bool
 ) -> AbstractContextManager[tuple[Survey, list[str]]]:
     """Survey a data directory or a backup."""
     # Imported only if it is used, as all that looks into a store.
@@ -357,7 +367,7 @@ def _surveyed(
     if has_backups(place):
         if mend:
             raise WrongUsage("a backup is not repaired: restore it, and repair the data directory")
-        return surveyed(absolute(place), backup)
+        return surveyed(absolute(place), backup, number)
     if backup:
         raise WrongUsage(f"{place} is no target of backups: leave --backup out")
     directory = Path(place)

@@ -17,6 +17,7 @@ from harebell.server.backup.kept import KeptFiles
 from harebell.server.limits import (
     BACKUP_END_SECONDS,
     BACKUP_LOOK_SECONDS,
+    BACKUP_OTHERS_SECONDS,
     BACKUP_RETRY_SECONDS,
     BACKUP_ROWS,
 )
@@ -26,17 +27,13 @@ from harebell.store.backup.manifest import BackupError
 if TYPE_CHECKING:
     from harebell.config import Config
     from harebell.server.backup.making import Making
+    from harebell.server.backup.part import OwnPart, Part
     from harebell.server.disk.storage import Storage
 
 RUNNING, DONE, FAILED = "running", "done", "failed"
 _POSTGRESQL = (
     "this broker keeps everything in PostgreSQL: back the database up by its own means, such as "
     "base backups with archived WAL, or pg_dump; docs/guides/postgresql.md says how"
-)
-
-_WORKERS = (
-    "a broker with several workers makes no backups: end it, and copy its data directory as a "
-    "whole, or make it one store with `harebell store join`"
 )
 
 
@@ -53,6 +50,10 @@ class Backups:
     Attributes:
         failures: how many have failed since the start.
         made: how many were completed since the start.
+        others: returns the data directories of the other workers; raises BackupError if one is
+            away.
+        in_charge: whether this process makes the backups of the configuration.
+        all_there: returns whether all other workers serve.
     """
 
     def __init__(
@@ -64,6 +65,10 @@ class Backups:
         log: Callable[[str, str], None],
     ) -> None:
         self.failures = self.made = 0
+        self.others: Callable[[], list[Part]] = list
+        self.in_charge = True
+        self.all_there: Callable[[], bool] = lambda: True
+        self._began = time.monotonic()
         self._newest: float | None = None
         self._last: tuple[float, int, int] | tuple[None, None, None] = (None, None, None)
         self._loop = loop
@@ -127,7 +132,12 @@ class Backups:
         config = self._config()
         every = config.backup_interval_seconds
         now = time.monotonic()
-        if not config.backup_target or not every or self._making is not None or now < self._due:
+        # With several workers that of store 1 makes the backups of all.
+        if not self.in_charge or not config.backup_target or not every:
+            return
+        if self._making is not None or now < self._due:
+            return
+        if not self.all_there() and now < self._began + BACKUP_OTHERS_SECONDS:
             return
         self._due = now + min(every, BACKUP_LOOK_SECONDS)
         try:
@@ -149,8 +159,6 @@ class Backups:
         storage, config = self._storage, self._config()
         if storage.owned is not None:
             raise BackupError(_POSTGRESQL)
-        if config.storage_stores > 1:
-            raise BackupError(_WORKERS)
         # Imported when a backup is made: most brokers make none for a long time.
         from harebell.server.backup.making import Making, Order
         from harebell.server.backup.target import checked_place
@@ -158,8 +166,7 @@ class Backups:
         checked_place(place)
         about = {"node": self._node, "version": __version__}
         order = Order(place, keep, rate, about, config.backup_timeout_seconds, every)
-        kept = KeptFiles(storage.files)
-        making = Making(order, config.data_dir, kept, self._cut_soon, storage.free_limit)
+        making = Making(order, [self.part(), *self.others()], storage.free_limit)
         self._making = making
         self._next += 1
         self._rows.append(
@@ -177,6 +184,13 @@ class Backups:
             target=self._run, args=(making,), name="backup", daemon=True
         )
         self._thread.start()
+
+    def part(self) -> OwnPart:
+        """Return the data directory of this process, for one backup."""
+        from harebell.server.backup.part import OwnPart
+
+        kept = KeptFiles(self._storage.files)
+        return OwnPart(self._config().data_dir, kept, self._cut_soon)
 
     def _run(self, making: Making) -> None:
         """Make a backup, in its thread."""

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import BinaryIO
 
 from harebell.base.ports import File, Files
+from harebell.cluster.stores import DIRECTORY, FIRST_STORE
 from harebell.server.backup.restoring import checked, chosen
 from harebell.server.backup.target import ADDRESS, Target, target_at
 from harebell.server.disk.storage import decoded_table
@@ -51,14 +52,14 @@ class BackupFiles(Files):
 
     Args:
         target: where the backup is.
-        manifest: what it has.
+        files: those of one data directory.
     """
 
-    def __init__(self, target: Target, manifest: Manifest) -> None:
+    def __init__(self, target: Target, files: Mapping[str, BackedUp]) -> None:
         self._target = target
-        self._files = manifest.files
+        self._files = files
         self._names: dict[str, set[str]] = {}
-        for path in manifest.files:
+        for path in files:
             while path:
                 path, _, name = path.rpartition("/")
                 self._names.setdefault(path, set()).add(name)
@@ -88,13 +89,28 @@ def has_backups(place: str) -> bool:
     return False
 
 
-@contextmanager
-def surveyed(place: str, name: str) -> Iterator[tuple[Survey, list[str]]]:
-    """Survey a backup; yield the survey, and a sentence for each file that is damaged.
+def stores_in(place: str, name: str) -> int:
+    """Return how many stores a backup has.
 
     Args:
         place: the target, an absolute path or an address.
         name: of the backup; "" for the newest.
+
+    Raises:
+        StoreError: there is no such backup.
+        OSError: it cannot be read.
+    """
+    return chosen(target_at(place), name).stores
+
+
+@contextmanager
+def surveyed(place: str, name: str, store: int = FIRST_STORE) -> Iterator[tuple[Survey, list[str]]]:
+    """Survey a store of a backup; yield the survey, and a sentence for each file that is damaged.
+
+    Args:
+        place: the target, an absolute path or an address.
+        name: of the backup; "" for the newest.
+        store: the number of the store.
 
     Raises:
         StoreError: there is no such backup, or its definitions are damaged.
@@ -102,12 +118,16 @@ def surveyed(place: str, name: str) -> Iterator[tuple[Survey, list[str]]]:
     """
     target = target_at(place)
     manifest = chosen(target, name)
-    complaints = [
-        text for file in manifest.files.values() if (text := _damage(target, manifest, file))
-    ]
-    files = BackupFiles(target, manifest)
+    prefix = "" if store == FIRST_STORE else f"{DIRECTORY}/{store}/"
+    own = {
+        path.removeprefix(prefix): file
+        for path, file in manifest.files.items()
+        if (path.startswith(prefix) if prefix else not path.startswith(f"{DIRECTORY}/"))
+    }
+    complaints = [text for file in own.values() if (text := _damage(target, manifest, file))]
+    files = BackupFiles(target, own)
     with TemporaryDirectory(prefix="harebell-store-") as aside:
-        with target.read(manifest.files[DEFINITIONS].stored) as file:
+        with target.read(own[DEFINITIONS].stored) as file:
             (Path(aside) / DEFINITIONS).write_bytes(file.read())
         definitions = read_definitions(
             "/", files, encode_table, decoded_table, sealed=True, copied=aside

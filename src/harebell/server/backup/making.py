@@ -16,7 +16,8 @@ import os
 import sqlite3
 import time
 from calendar import timegm
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
+from concurrent import futures
 from concurrent.futures import Future
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -25,7 +26,7 @@ from threading import Event, Thread
 from typing import Any, BinaryIO
 
 from harebell.base.printable import printable
-from harebell.server.backup.kept import KeptFiles
+from harebell.server.backup.part import Noted, Part, open_definitions
 from harebell.server.backup.target import (
     Target,
     all_names,
@@ -36,16 +37,13 @@ from harebell.server.backup.target import (
 from harebell.server.limits import (
     BACKUP_END_SECONDS,
     BACKUP_FILES_PER_PAUSE,
-    BACKUP_PAGES,
     BACKUP_PAUSE_SECONDS,
     BACKUP_PIECE_BYTES,
     BACKUP_WAIT_SECONDS,
 )
-from harebell.store.backup.cut import Cut
 from harebell.store.backup.manifest import BackedUp, BackupError, Manifest, next_name
 from harebell.store.definitions import NAME as DEFINITIONS
 from harebell.store.definitions import store_number
-from harebell.store.disk import KEPT
 
 _STOPPED = "it was stopped"
 _MOMENT = "%Y%m%dT%H%M%SZ"
@@ -77,10 +75,7 @@ class Making:
 
     Args:
         order: what it is to be.
-        data_dir: of the broker.
-        kept: sets files aside that the broker removes.
-        cut: begins a cut, given a connection to the definitions and what keeps a file; called in
-            the thread.
+        parts: the data directories of the broker, that of this process first.
         floor: bytes of the disk of the data directory that have to stay free.
 
     Attributes:
@@ -96,23 +91,15 @@ class Making:
         stop: set to stop it.
     """
 
-    def __init__(
-        self,
-        order: Order,
-        data_dir: Path,
-        kept: KeptFiles,
-        cut: Callable[[sqlite3.Connection, Callable[[str], None]], Future[Cut]],
-        floor: int,
-    ) -> None:
+    def __init__(self, order: Order, parts: Sequence[Part], floor: int) -> None:
         self.order = order
         self.name = ""
         self.files = self.copied_files = self.copied_bytes = self.byte_count = self.commit = 0
         self.newest: str | None = None
         self.seconds = self.not_due_seconds = 0.0
         self.stop = Event()
-        self._data_dir = data_dir
-        self._kept = kept
-        self._cut = cut
+        self._parts = parts
+        self._data_dir = parts[0].directory
         self._floor = floor
         self._shares_disk = False
         self._store = 0
@@ -140,7 +127,7 @@ class Making:
                     self.stop.set()
             elif time.monotonic() - stopped > BACKUP_END_SECONDS and thread.is_alive():
                 # When its call returns after all, it removes what it wrote.
-                self._kept.end()
+                self._end_parts()
                 return self._not_made()
         self.seconds = time.monotonic() - began
         return problems[0]
@@ -164,8 +151,12 @@ class Making:
         except Exception as error:  # a thread cannot raise
             return self._failure(error)
         finally:
-            self._kept.end()
+            self._end_parts()
         return ""
+
+    def _end_parts(self) -> None:
+        for part in self._parts:
+            part.end()
 
     def _failure(self, error: Exception) -> str:
         reason = getattr(error, "strerror", None) or str(error).partition("\n")[0]
@@ -175,7 +166,7 @@ class Making:
 
     def _make(self, target: Target) -> None:
         there = backups_in(target)
-        with closing(self._definitions()) as link:
+        with closing(open_definitions(self._data_dir)) as link:
             self._store = store_number(link)
         if there:
             self._check_owner(target, read_manifest(target, there[-1], self._pause))
@@ -216,14 +207,6 @@ class Making:
                 "own, or restore them if they are its data"
             )
 
-    def _definitions(self) -> sqlite3.Connection:
-        return sqlite3.connect(
-            f"{(self._data_dir / DEFINITIONS).as_uri()}?mode=ro",
-            uri=True,
-            isolation_level=None,
-            check_same_thread=False,
-        )
-
     def _clean(self, target: Target, there: list[str]) -> dict[str, BackedUp]:
         """Remove what no backup has; return the files of the newest backup.
 
@@ -253,50 +236,77 @@ class Making:
         about = {**self.order.about, "store": self._store}
         manifest = Manifest(self.name, about, pause=self._pause)
         manifest.about["began"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self._kept.begin()
-        with closing(self._definitions()) as link:
-            cut = self._wait_for(self._cut(link, self._kept.keep))
-            self.commit = manifest.about["commit"] = cut.ticket
-            image = self._data_dir / KEPT / DEFINITIONS
-            self._copy_database(link, image)
+        # All at the same time, and then one after the other.
+        cuts = [(part, part.begin()) for part in self._parts]
+        for part, cut in cuts:
+            noted = self._wait_for(cut)
+            self.commit = self.commit or noted.ticket
+            self._copy_part(target, manifest, part, noted, (backed_up, stored))
+            part.check()
+        manifest.about["commit"] = self.commit
+        if len(self._parts) > 1:
+            manifest.about["stores"] = len(self._parts)
+        return manifest
+
+    def _copy_part(
+        self,
+        target: Target,
+        manifest: Manifest,
+        part: Part,
+        noted: Noted,
+        there: tuple[dict[str, BackedUp], dict[str, dict[str, int]]],
+    ) -> None:
+        """Copy what the target does not have of a data directory.
+
+        Args:
+            target: where to.
+            manifest: gets the files.
+            part: the data directory.
+            noted: what its commit has left.
+            there: the files of the newest backup, and the sizes of those that are stored.
+        """
+        backed_up, stored = there
+        image = part.image(self._check)
         with image.open("rb", buffering=0) as copied:
-            self._add(target, manifest, DEFINITIONS, image.stat().st_size, copied, "-")
-        for path, size in sorted(cut.segments):
-            with self._open(path) as file:
+            size = image.stat().st_size
+            self._add(target, manifest, part.prefix + DEFINITIONS, size, copied, "-")
+        for path, size in sorted(noted.segments):
+            with self._open(part, path) as file:
                 status = os.fstat(file.fileno())
                 mark = f"{status.st_ino}-{status.st_mtime_ns}"
-                before = backed_up.get(path)
+                before = backed_up.get(part.prefix + path)
                 if (
                     before is not None
                     and (before.size, before.mark) == (min(size, status.st_size), mark)
-                    and stored[before.place].get(path) == before.size
+                    and stored[before.place].get(before.path) == before.size
                 ):
                     self._count(manifest, before)
                 else:
-                    self._add(target, manifest, path, size, file, mark)
-            self._kept.release(path)
+                    self._add(target, manifest, part.prefix + path, size, file, mark)
+            part.release(path)
             self._check()
-        return manifest
 
-    def _wait_for(self, cut: Future[Cut]) -> Cut:
+    def _wait_for(self, cut: Future[Noted]) -> Noted:
+        until = time.monotonic() + self.order.timeout
         while True:
-            with suppress(TimeoutError):
+            try:
                 return cut.result(BACKUP_WAIT_SECONDS)
+            except (futures.CancelledError, TimeoutError):
+                if cut.done():
+                    raise
             self._check()
+            if time.monotonic() > until:
+                raise BackupError(
+                    f"the backup to {self.order.place} is not made: a store has not answered for "
+                    f"{self.order.timeout:g} seconds (backup_timeout_seconds)"
+                )
 
-    def _copy_database(self, link: sqlite3.Connection, image: Path) -> None:
-        """Copy the definitions as of the open transaction of the connection."""
-        image.unlink(missing_ok=True)
-        with closing(sqlite3.connect(image)) as copy:
-            copy.execute("PRAGMA synchronous = OFF")
-            link.backup(copy, pages=BACKUP_PAGES, progress=lambda *_: self._check())
-
-    def _open(self, path: str) -> BinaryIO:
+    def _open(self, part: Part, path: str) -> BinaryIO:
         """Open a segment, which may be removed and set aside at this moment."""
         try:
-            return (self._data_dir / path).open("rb", buffering=0)
+            return (part.directory / path).open("rb", buffering=0)
         except FileNotFoundError:
-            return (self._data_dir / self._kept.place(path)).open("rb", buffering=0)
+            return part.aside(path).open("rb", buffering=0)
 
     def _add(
         self, target: Target, manifest: Manifest, path: str, size: int, file: BinaryIO, mark: str
@@ -352,7 +362,7 @@ class Making:
 
     def _short(self) -> str:
         """Return why the broker needs the room of its disk; "" if it does not."""
-        if self._shares_disk or self._kept.any_kept:
+        if self._shares_disk or any(part.any_kept for part in self._parts):
             room = os.statvfs(self._data_dir)
             if room.f_bavail * room.f_frsize < self._floor:
                 return (

@@ -7,10 +7,13 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from shutil import rmtree
 
 from harebell.base.errors import StoreError
 from harebell.base.osfs import OsFiles
 from harebell.base.printable import printable
+from harebell.cluster.stores import DIRECTORY as STORES
+from harebell.cluster.workers.layout import write_number
 from harebell.server.backup.target import Target, backups_in, read_manifest
 from harebell.server.disk.erasure import erase
 from harebell.server.disk.lock import NAME as LOCK
@@ -98,16 +101,24 @@ def restore(target: Target, name: str, data_dir: Path) -> Manifest:
         files = OsFiles(os.fspath(data_dir))
         files.open(RESTORING, create=True).close()
         files.sync_directory("")
-        erase(data_dir)
+        _erase(data_dir)
         try:
             for file in manifest.files.values():
                 _restore(target, manifest, file, files)
+            if manifest.stores > 1:
+                files.make_directory(STORES)
+                write_number(data_dir, manifest.stores)
         except BaseException:
             with suppress(OSError, StoreError):
-                erase(data_dir)
+                _erase(data_dir)
                 files.remove(RESTORING)
             raise
-        for directory in ("", "queues", *{f"queues/{each}" for each in files.names("queues")}):
+        made = {"", STORES}
+        for path in manifest.files:
+            while path:
+                path = path.rpartition("/")[0]
+                made.add(path)
+        for directory in sorted(made):
             with suppress(FileNotFoundError):
                 files.sync_directory(directory)
         files.remove(RESTORING)
@@ -115,6 +126,12 @@ def restore(target: Target, name: str, data_dir: Path) -> Manifest:
     finally:
         lock.release()
     return manifest
+
+
+def _erase(data_dir: Path) -> None:
+    """Remove what a restore that did not end has left."""
+    erase(data_dir)
+    rmtree(data_dir / STORES, ignore_errors=True)
 
 
 def _restore(target: Target, manifest: Manifest, file: BackedUp, files: OsFiles) -> None:

@@ -4,13 +4,16 @@
       000001-20260131T030000Z/       a backup
           files/queues/<identity>/...    the files that no earlier backup has, as far as they belong
           files/definitions.sqlite       to it
+          files/stores/2/...             the same of store 2, of a broker with several workers
           manifest                       written last: without it there is no backup
       000002-20260201T030000Z/
 
 A manifest is text in lines that end with a line feed:
 
     {"harebell_backup": 1, "node": ..., "version": ...,                  JSON, in one line
-     "store": ..., "commit": ..., "began": ...}
+     "store": ..., "commit": ..., "began": ...,
+     "stores": ...}                                                      of several workers, with 2
+                                                                         in place of 1 above
     <size> <SHA-256> <backup> <mark> <path>                              one line per file
     end <number of files> <SHA-256 of all lines before>
 
@@ -33,15 +36,17 @@ from msgspec import Struct, field
 from harebell.base.errors import StoreError
 from harebell.base.printable import printable
 from harebell.store.definitions import NAME as DEFINITIONS
-from harebell.store.limits import BACKUP_LINES_PER_PAUSE
+from harebell.store.limits import BACKUP_LINES_PER_PAUSE, BACKUP_STORES
 
 MANIFEST = "manifest"
 FILES = "files"
-VERSION = 1
+VERSION, VERSION_OF_SEVERAL = 1, 2
+"""The format with one store, and that with several, which earlier versions cannot restore."""
 _NAME = re.compile(r"\d{6,}-\d{8}T\d{6}Z")
 _LINE = re.compile(
     r"(\d{1,19}) ([0-9a-f]{64}) (\d{6,}-\d{8}T\d{6}Z) ([0-9-]{1,60}) "
-    rf"({re.escape(DEFINITIONS)}|queues/[0-9A-Za-z-]{{1,99}}/[0-9A-Za-z]{{1,99}}\.seg)"
+    rf"((?:stores/[1-9][0-9]?/)?"
+    rf"(?:{re.escape(DEFINITIONS)}|queues/[0-9A-Za-z-]{{1,99}}/[0-9A-Za-z]{{1,99}}\.seg))"
 )
 _VERSION_KEY = "harebell_backup"
 
@@ -83,7 +88,8 @@ class Manifest(Struct):
 
     Args:
         name: of the backup.
-        about: its origin: "node", "version", "store", "commit", and "began", a time.
+        about: its origin: "node", "version", "store", "commit", and "began", a time; the number of
+            "stores" if there are several.
         files: by their paths.
         pause: called now and then while it is encoded, to let other threads run.
     """
@@ -96,7 +102,8 @@ class Manifest(Struct):
     def encode(self) -> Iterator[bytes]:
         """Yield the lines of the manifest."""
         digest = hashlib.sha256()
-        about = json.dumps({_VERSION_KEY: VERSION, **self.about})
+        version = VERSION if self.stores == 1 else VERSION_OF_SEVERAL
+        about = json.dumps({_VERSION_KEY: version, **self.about})
         lines = (file.line for file in self.files.values())
         for number, line in enumerate(itertools.chain((f"{about}\n",), lines), 1):
             data = line.encode("ascii")
@@ -105,6 +112,16 @@ class Manifest(Struct):
             if number % BACKUP_LINES_PER_PAUSE == 0:
                 self.pause()
         yield f"end {len(self.files)} {digest.hexdigest()}\n".encode()
+
+    @property
+    def stores(self) -> int:
+        """Return how many stores it has."""
+        return int(self.about.get("stores", 1))
+
+    def definitions(self) -> list[str]:
+        """Return the paths of the definitions of all stores, which every backup has."""
+        others = (f"stores/{number}/{DEFINITIONS}" for number in range(2, self.stores + 1))
+        return [DEFINITIONS, *others]
 
     @property
     def places(self) -> set[str]:
@@ -135,13 +152,19 @@ def decode(name: str, content: bytes, shown: str, pause: Callable[[], object] = 
     digest = hashlib.sha256(before + b"\n").hexdigest()
     if last != f"end {len(lines)} {digest}".encode():
         raise BackupError(f"{where} is damaged: the checksum of its manifest is wrong")
-    if version != VERSION:
+    if version not in (VERSION, VERSION_OF_SEVERAL):
         raise BackupError(
             f"{where} has format {printable(str(version))}, and this version of Harebell reads "
-            f"{VERSION}: use the version that made it"
+            f"{VERSION_OF_SEVERAL}: use the version that made it"
         )
     manifest = Manifest(name, about, dict(_files(lines, where, pause)), pause)
-    if DEFINITIONS not in manifest.files or not isinstance(about.get("began"), str):
+    stores = about.get("stores", 1)
+    if (
+        not isinstance(stores, int)
+        or not 1 <= stores <= BACKUP_STORES
+        or not manifest.files.keys() >= set(manifest.definitions())
+        or not isinstance(about.get("began"), str)
+    ):
         raise BackupError(f"{where} is damaged: its manifest lacks the definitions or its time")
     return manifest
 

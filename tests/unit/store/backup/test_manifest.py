@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 
 import pytest
 
@@ -83,10 +84,31 @@ def test_a_manifest_without_definitions_is_damaged() -> None:
 
 def test_a_later_version_is_named() -> None:
     before = b"".join(_encoded().splitlines(keepends=True)[:-1])
-    before = before.replace(b'"harebell_backup": 1', b'"harebell_backup": 2')
+    before = before.replace(b'"harebell_backup": 1', b'"harebell_backup": 3')
     content = before + f"end 2 {hashlib.sha256(before).hexdigest()}\n".encode()
-    with pytest.raises(BackupError, match="has format 2, and this version of Harebell reads 1"):
+    with pytest.raises(BackupError, match="has format 3, and this version of Harebell reads 2"):
         decode(NAME, content, "/backup")
+
+
+def test_a_manifest_of_several_stores_has_the_definitions_of_each() -> None:
+    about = {"node": "n", "version": "1", "store": 1, "commit": 1, "began": "b", "stores": 3}
+    manifest = Manifest(NAME, about)
+    for path in manifest.definitions():
+        manifest.files[path] = BackedUp(path, 1, "0" * 64, NAME, "-")
+    content = b"".join(manifest.encode())
+    assert b'"harebell_backup": 2' in content
+    assert decode(NAME, content, "/backup").stores == 3
+    del manifest.files["stores/3/definitions.sqlite"]
+    with pytest.raises(BackupError, match="lacks the definitions"):
+        decode(NAME, b"".join(manifest.encode()), "/backup")
+    for stores in (0, 100, "2", None):
+        manifest = Manifest(NAME, {**about, "stores": 1})
+        manifest.files[DEFINITIONS.path] = DEFINITIONS
+        before = b"".join(b"".join(manifest.encode()).splitlines(keepends=True)[:-1])
+        before = before.replace(b'"stores": 1', b'"stores": ' + json.dumps(stores).encode())
+        content = before + f"end 1 {hashlib.sha256(before).hexdigest()}\n".encode()
+        with pytest.raises(BackupError, match="is damaged"):
+            decode(NAME, content, "/backup")
 
 
 def test_names_are_in_the_order_of_backups_whatever_the_clock_says() -> None:
