@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import HarebellError
+from harebell.client.url import shown
 
 if TYPE_CHECKING:
     from harebell.client.message import ReturnedMessage
@@ -87,7 +88,7 @@ class UnsupportedByVersion(AMQPError):
     """
 
     def __init__(self, version: str, thing: str) -> None:
-        super().__init__(f"AMQP {version} has no {thing}")
+        super().__init__(f"AMQP {shown(version)} has no {thing}")
         self.version = version
         self.thing = thing
 

@@ -120,7 +120,7 @@ class URL:
     def __str__(self) -> str:
         scheme = "amqps" if self.tls else "amqp"
         if self.version != NEWEST:
-            scheme += f"+{'1.0' if self.version == LAST else self.version}"
+            scheme += f"+{shown(self.version)}"
         return f"{scheme}://{self.username}:***@{self.address} vhost {self.vhost!r}"
 
     def __repr__(self) -> str:
@@ -163,6 +163,11 @@ class URL:
         if query:
             _read_parameters(query, tls, fields)
         return cls(**fields)
+
+
+def shown(version: str) -> str:
+    """Return a version as users write it: 1.0 has a point."""
+    return "1.0" if version == LAST else version
 
 
 def check_version(version: str) -> None:

@@ -36,7 +36,7 @@ from harebell.client.protocol.waits import (
     own,
     steps,
 )
-from harebell.client.url import URL
+from harebell.client.url import URL, shown
 from harebell.wire.v09 import extensions
 
 ChannelT = TypeVar("ChannelT", bound=SharedChannel[Any, Any, Any, Any])
@@ -93,7 +93,7 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
         """Return the user, the broker, the version and the state; never the password."""
         url = self.url
         state = "recovering" if self.recovering else "open" if self.is_open else "closed"
-        who = f"{url.username}@{url.address}, vhost {url.vhost!r}, AMQP {url.version}"
+        who = f"{url.username}@{url.address}, vhost {url.vhost!r}, AMQP {shown(url.version)}"
         return f"<{type(self).__name__} {who}, {state}>"
 
     def __dir__(self) -> list[str]:

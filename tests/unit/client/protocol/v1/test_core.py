@@ -162,7 +162,7 @@ def test_without_a_heartbeat_of_ours_the_broker_gets_its_own() -> None:
 
 
 def test_extensions_of_0_9_1_are_refused_by_name() -> None:
-    with pytest.raises(UnsupportedByVersion, match="AMQP 1-0 has no class lease"):
+    with pytest.raises(UnsupportedByVersion, match=r"AMQP 1\.0 has no class lease"):
         Broker().core.check_extension("lease")
 
 

@@ -232,7 +232,7 @@ def test_requests_of_a_session_that_ends_fail() -> None:
 def test_what_the_node_cannot_do_is_refused_by_name(
     verb: str, arguments: Any, options: Any, text: str
 ) -> None:
-    with pytest.raises(UnsupportedByVersion, match=f"AMQP 1-0 has no {text}"):
+    with pytest.raises(UnsupportedByVersion, match=rf"AMQP 1\.0 has no {text}"):
         getattr(Broker().session(), verb)(*arguments, **options)
 
 
