@@ -12,10 +12,12 @@ RabbitMQ before 4.0 has version 1 only, and no management node.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 _FIRST_WITH_V2 = 4
+_CACHE_ENTRIES = 256
 _QUEUES = "/queues/"
 
 
@@ -40,7 +42,7 @@ class AddressesV2:
 
     def route(self, exchange: str, key: str) -> Route:
         """Return the way to an exchange, "" for the default one, with a routing key."""
-        return Route(address_of(exchange, key))
+        return _route_v2(exchange, key)
 
     def anonymous(self, route: Route) -> Route:
         """Return the way by the anonymous terminus."""
@@ -78,6 +80,12 @@ def addresses_of(properties: Mapping[Any, Any]) -> Addresses:
     if properties.get("product") == "RabbitMQ" and major.isdigit() and int(major) < _FIRST_WITH_V2:
         return AddressesV1()
     return AddressesV2()
+
+
+@lru_cache(_CACHE_ENTRIES)
+def _route_v2(exchange: str, key: str) -> Route:
+    """Return a way; most messages of a program go by few."""
+    return Route(address_of(exchange, key))
 
 
 def _v1(name: str) -> str:
