@@ -80,12 +80,12 @@ class Management:
         endpoint = self._endpoint
         paired = {Symbol("paired"): True}
         self._sender = endpoint.attach_sender(
-            Target(address=NODE), self.lost, _nothing, settled=True, name=_NAME, source=_REPLIES,
+            Target(address=NODE), self.lost, _nothing, settled=True, name=_NAME, source=NODE,
             properties=paired,
         )  # fmt: skip
         link = endpoint.receiver(self.lost, self._answered, window=_ANSWERS_AHEAD, name=_NAME)
         self._receiver = endpoint.attach_receiver(
-            Source(address=NODE), link, settled=True, target=_REPLIES, properties=paired
+            Source(address=NODE), link, settled=True, target=NODE, properties=paired
         )
         for each in (self._sender, link):
             each.opening.when_done(self._opened)
