@@ -147,6 +147,10 @@ class Matrix:
         messages = receiver.consume(queue, timeout=SECONDS)
         message = next(iter(messages), None)
         expected = {**given, "headers": HEADERS_OF.get(consumer, HEADERS)}
+        left = None if consumer != "1-0" or message is None else message.expiration
+        if left is not None and 0 < int(left) <= int(given["expiration"]):
+            # The header of a delivery has what is left of the time to live.
+            expected["expiration"] = left
         lost = compare(message, expected, body, queue)
         if message is not None:
             message.ack()

@@ -19,6 +19,7 @@ from harebell.client.errors import (
     closed_channel,
     closed_connection,
 )
+from harebell.wire.v09.reply_codes import NAMES
 from harebell.wire.v1.composites import Error
 
 UNAUTHORIZED = "amqp:unauthorized-access"
@@ -82,4 +83,6 @@ def ended_channel(error: Error | None) -> ChannelClosed:
 
 def refused_request(status: int, text: str) -> ChannelClosed:
     """Return the exception for a request that the management node has refused."""
-    return closed_channel(_STATUS.get(status, status), text)
+    code = _STATUS.get(status, status)
+    name = NAMES.get(code)
+    return closed_channel(code, f"{name} - {text}" if name else text)
