@@ -7,6 +7,12 @@ FILTER_CHARACTERS = 16_384
 """Length of a filter over messages."""
 FILTER_TERMS = 1_000
 """Columns and values of a filter."""
+SELECTOR_CHARACTERS = 4_096
+"""Length of the selector of a consumer, as in RabbitMQ: it is tested with every message."""
+SELECTOR_TERMS = 200
+"""Columns and values of a selector, as in RabbitMQ."""
+SELECTORS_KEPT = 1_024
+"""Compiled selectors that are kept for the next consumer with the same text."""
 FILTER_DEPTH = 50
 """Conditions of a filter that are nested in each other."""
 FILTER_PATTERN_CHARACTERS = 255

@@ -102,7 +102,7 @@ def start_of(text: str, now: int) -> Start:
         CommandRefused: it is none of these.
     """
     from harebell.model.filter.comparison import time_of
-    from harebell.model.filter.condition import seconds_of
+    from harebell.model.filter.parser import seconds_of
     from harebell.model.queue.browse import Start
 
     if text == FIRST:

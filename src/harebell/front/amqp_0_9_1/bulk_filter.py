@@ -14,12 +14,10 @@ from harebell.front.convert.editor import EDITOR
 from harebell.front.limits import BULK_FILTER_UNITS
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.properties import parse_properties
-from harebell.model.filter import Filter, FilterError, Subject, compile_filter
+from harebell.model.filter import Filter, FilterError, Subject, changes, compile_filter
 from harebell.wire.v09.header_texts import bounded_count
 
 _NO_PROPERTIES = Properties(b"\0\0")
-_CHANGING = ("age", "state")
-"""Columns whose values change while a message stays where it is."""
 
 
 @lru_cache(maxsize=64)
@@ -30,12 +28,12 @@ def repeatable_filter(text: str) -> Filter:
         FilterError: it is invalid, or refers to a column that changes by itself.
     """
     condition = compile_filter(text)
-    for name in _CHANGING:
-        if name in condition.columns:
-            raise FilterError(
-                f"column '{name}' changes while a message waits, so that a range read again would "
-                "have other rows: use offset, timestamp or another column"
-            )
+    name = changes(condition.columns)
+    if name:
+        raise FilterError(
+            f"column '{name}' changes while a message waits, so that a range read again would "
+            "have other rows: use offset, timestamp or another column"
+        )
     return condition
 
 

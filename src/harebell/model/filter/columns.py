@@ -1,15 +1,20 @@
-"""The columns of a message in a filter.
+"""The columns of a message in a filter or selector.
 
 The names are those of the data source for Spark (docs/guides/spark.md), and a property may also be
-written without `properties.` before it, but for `timestamp`, which is the time of the broker.
+written without `properties.` before it, but for `timestamp`, which is the time of the broker. JMS
+has names of its own for properties, and AMQP 1.0 has other names for some of them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from harebell.base.message import PERSISTENT
 from harebell.base.names import did_you_mean
+from harebell.kernels.conditions import Node
+from harebell.model.filter.dialect import Dialect
 from harebell.model.filter.errors import FilterError
 from harebell.model.filter.subject import Subject
 
@@ -22,6 +27,7 @@ PROPERTIES = (
     *("reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id"),
     "cluster_id",
 )
+DEFAULT_PRIORITY = 4
 _OWN: dict[str, Getter] = {
     "exchange": lambda subject: subject.message.exchange,
     "routing_key": lambda subject: subject.message.routing_key,
@@ -41,6 +47,43 @@ _TABLES: dict[str, Getter] = {
 }
 COLUMNS = (*_OWN, *_TABLES, *(name for name in PROPERTIES if name not in _OWN))
 """The names that a column may begin with."""
+_PRIORITY: Node = ("else", ("property", "priority"), DEFAULT_PRIORITY)
+_LATER_NAMES: dict[str, Node] = {
+    "subject": ("property", "type"),
+    "creation_time": ("property", "timestamp"),
+    "absolute_expiry_time": ("get", lambda subject: subject.expires_at),
+    "group_id": ("header", "JMSXGroupID"),
+    "group_sequence": ("header", "JMSXGroupSeq"),
+    "to": ("get", lambda subject: subject.properties.get("to")),
+    "reply_to_group_id": ("get", lambda subject: subject.properties.get("reply_to_group_id")),
+}
+"""Properties that have another name in AMQP 1.0."""
+_OF_JMS: dict[str, Node] = {
+    "JMSMessageID": ("property", "message_id"),
+    "JMSCorrelationID": ("property", "correlation_id"),
+    "JMSType": ("property", "type"),
+    "JMSReplyTo": ("property", "reply_to"),
+    "JMSTimestamp": ("property", "timestamp"),
+    "JMSXUserID": ("property", "user_id"),
+    "JMSXAppID": ("property", "app_id"),
+    "JMSPriority": _PRIORITY,
+    "JMSDestination": ("get", lambda subject: subject.message.routing_key),
+    "JMSRedelivered": ("get", lambda subject: subject.redelivered),
+    "JMSXDeliveryCount": ("get", lambda subject: subject.delivery_count + 1),
+    "JMSExpiration": ("get", lambda subject: subject.expires_at or 0),
+    "JMSDeliveryMode": (
+        "get",
+        lambda subject: (
+            "PERSISTENT" if subject.message.delivery_mode == PERSISTENT else "NON_PERSISTENT"
+        ),
+    ),
+}
+_HEADERS = ("headers", "application_properties")
+_SHORT = {"p": "properties", "a": "application_properties", "h": "header", "amqp": "properties"}
+"""Short names, in selectors only: a bare `p` of a filter would be a column."""
+_CHANGING = ("age", "state")
+"""Columns whose values change while a message stays where it is."""
+_Q = "'"
 
 
 class Column(NamedTuple):
@@ -48,20 +91,34 @@ class Column(NamedTuple):
 
     Args:
         name: its first name.
-        get: returns its value of a message; None if the message has none.
+        node: gets its value, see `harebell.kernels.conditions`.
         is_time: whether its values are times.
         is_age: whether its values are seconds.
         reads_body: whether it needs the body.
     """
 
     name: str
-    get: Getter
-    is_time: bool
-    is_age: bool
-    reads_body: bool
+    node: Node
+    is_time: bool = False
+    is_age: bool = False
+    reads_body: bool = False
 
 
-def column_of(path: list[Step]) -> Column:
+def utc(dialect: Dialect) -> Column:
+    """Return the column of the function UTC(): the time at which the message is looked at."""
+    if dialect.bare_headers:
+        return Column("UTC()", ("get", lambda subject: subject.now))
+    return Column(
+        "UTC()", ("get", lambda subject: datetime.fromtimestamp(subject.now / 1000, UTC)), True
+    )
+
+
+def header(name: str) -> Column:
+    """Return the column of a header."""
+    return Column("headers", ("header", name))
+
+
+def column_of(path: list[Step], dialect: Dialect) -> Column:
     """Return the column of a path, such as ["headers", "x-death", 0, "reason"].
 
     Raises:
@@ -69,31 +126,75 @@ def column_of(path: list[Step]) -> Column:
     """
     first, *rest = path
     name = str(first)
-    if name in _TABLES:
-        return _part(name, rest)
+    if dialect.bare_headers:
+        if not rest:
+            return Column(name, _OF_JMS[name]) if name in _OF_JMS else header(name)
+        name = _SHORT.get(name, name)
+        if name == "message":
+            name, *rest = str(rest[0]), *rest[1:]
+            if name in _OWN:
+                return _whole(name, rest)
+            raise FilterError(f"a message has no '{name}': {did_you_mean(name, _OWN, quote=_Q)}")
+    if name in _HEADERS:
+        return _header(rest)
+    if name == "header" and rest == ["priority"]:
+        return Column("priority", _PRIORITY)
+    if name == "properties":
+        return _property(rest, dialect)
+    if name == "body":
+        return Column(name, ("get", _part(_TABLES["body"], rest)), reads_body=True)
+    if dialect.bare_headers:
+        tables = (*_HEADERS, "properties", "header", "message", "body")
+        raise FilterError(
+            f"'{name}' has no parts: only {', '.join(tables)} have. The name of a header with dots "
+            "stands in brackets, such as [my.name]"
+        )
+    if name in _OF_JMS and not rest:
+        return Column(name, _OF_JMS[name], is_time=name == "JMSTimestamp")
     if name not in _OWN and name not in PROPERTIES:
         raise FilterError(f"there is no column '{name}': {did_you_mean(name, COLUMNS, quote=_Q)}")
+    if name in _OWN:
+        return _whole(name, rest)
+    _check_alone(name, rest)
+    return _property([name], dialect)._replace(name=name)
+
+
+def changes(columns: frozenset[str]) -> str:
+    """Return the name of a column that changes while a message waits; "" if there is none."""
+    return next((name for name in (*_CHANGING, "UTC()") if name in columns), "")
+
+
+def _check_alone(name: str, rest: list[Step]) -> None:
     if rest:
         raise FilterError(f"column '{name}' has no parts: only {', '.join(_TABLES)} have")
-    get = _OWN.get(name) or _property(name)
-    return Column(name, get, name == "timestamp", name == "age", name == "value")
 
 
-_Q = "'"
+def _whole(name: str, rest: list[Step]) -> Column:
+    _check_alone(name, rest)
+    return Column(name, ("get", _OWN[name]), name == "timestamp", name == "age", name == "value")
 
 
-def _part(name: str, path: list[Step]) -> Column:
-    table = _TABLES[name]
-    if name == "properties":
-        if len(path) != 1 or path[0] not in PROPERTIES:
-            wanted = str(path[0]) if path else ""
-            raise FilterError(
-                f"there is no property '{wanted}': {did_you_mean(wanted, PROPERTIES, quote=_Q)}"
-            )
-        return Column(name, _property(str(path[0])), path[0] == "timestamp", False, False)
-    if name == "headers" and not path:
+def _header(path: list[Step]) -> Column:
+    if not path:
         raise FilterError("say which header, such as headers.x-retries or headers['my header']")
+    if len(path) == 1 and isinstance(path[0], str):
+        return header(path[0])
+    return Column("headers", ("get", _part(_TABLES["headers"], path)))
 
+
+def _property(path: list[Step], dialect: Dialect) -> Column:
+    name = str(path[0]) if path else ""
+    is_time = name in ("timestamp", "creation_time")
+    if len(path) == 1 and name in _LATER_NAMES:
+        return Column("properties", _LATER_NAMES[name], is_time)
+    if len(path) != 1 or name not in PROPERTIES:
+        raise FilterError(
+            f"there is no property '{name}': {did_you_mean(name, PROPERTIES, quote=_Q)}"
+        )
+    return Column("properties", ("property", name), is_time)
+
+
+def _part(table: Getter, path: list[Step]) -> Getter:
     def get(subject: Subject) -> Any:
         value = table(subject)
         for step in path:
@@ -107,8 +208,4 @@ def _part(name: str, path: list[Step]) -> Column:
                 return None
         return value
 
-    return Column(name, get, False, False, name == "body")
-
-
-def _property(name: str) -> Getter:
-    return lambda subject: subject.properties.get(name)
+    return get

@@ -6,22 +6,27 @@ import re
 from collections.abc import Callable
 
 from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
+from harebell.kernels.conditions import ANY_CHARACTER, ANY_TEXT, LITERAL
 from harebell.model.filter.errors import FilterError
 from harebell.model.limits import FILTER_PATTERN_CHARACTERS, FILTER_TEXT_CHARACTERS
 
 Match = Callable[[str], bool]
 
 
-def like(pattern: str) -> Match:
-    r"""Return a function that compares a whole text with a pattern of LIKE.
+def like(pattern: str, escape: str = "\\") -> Match:
+    """Return a function that compares a whole text with a pattern of LIKE.
 
-    `%` stands for any characters, `_` for one, and `\` before them for themselves.
+    `%` stands for any characters, `_` for one, and an escape before them for themselves.
+
+    Args:
+        pattern: the pattern.
+        escape: the character that escapes; "" for none.
 
     Raises:
         FilterError: the pattern is too long.
     """
     _check(pattern)
-    parts = _parts(pattern)
+    parts = _parts(pattern, escape)
     first, *between = parts
     if not between:
         return lambda text: len(text) == len(first) and _fits(first, text, 0)
@@ -49,22 +54,37 @@ Part = tuple[str, ...]
 """Characters, of which `_ANY` stands for every character."""
 
 
-def _parts(pattern: str) -> list[Part]:
+def pattern_octets(pattern: str, escape: str) -> tuple[bytes, bytes]:
+    """Return a pattern in UTF-8, and what each of its octets is (`harebell.kernels.conditions`)."""
+    octets, kinds = bytearray(), bytearray()
+    for number, part in enumerate(_parts(pattern, escape)):
+        # Runs of `%` are one: none of them has to take anything.
+        if number and (not kinds or kinds[-1] != ANY_TEXT):
+            octets += b"%"
+            kinds.append(ANY_TEXT)
+        for character in part:
+            encoded = character.encode("utf-8", "surrogateescape") or b"_"
+            octets += encoded
+            kinds += bytes((ANY_CHARACTER if character == _ANY else LITERAL,)) * len(encoded)
+    return bytes(octets), bytes(kinds)
+
+
+def _parts(pattern: str, escape: str) -> list[Part]:
     """Split a pattern at each `%`."""
     parts: list[list[str]] = [[]]
     escaped = False
     for character in pattern:
-        if escaped or character not in "\\%_":
+        if escaped or character not in ("%", "_", escape):
             parts[-1].append(character)
             escaped = False
-        elif character == "\\":
+        elif character == escape:
             escaped = True
         elif character == "%":
             parts.append([])
         else:
             parts[-1].append(_ANY)
     if escaped:
-        parts[-1].append("\\")
+        parts[-1].append(escape)
     return [tuple(part) for part in parts]
 
 

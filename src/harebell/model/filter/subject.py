@@ -11,6 +11,7 @@ from harebell.model.editor import Editor
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
 _MS = 1000
+_TTL_DIGITS = 18
 _NOT_DECODED = object()
 
 
@@ -60,6 +61,10 @@ class Subject:
         self.state = state
         self._forget()
 
+    def decoded(self, message: Message) -> Subject:
+        """Return itself: it has been told of the message (`harebell.kernels.conditions.Looker`)."""
+        return self
+
     def _forget(self) -> None:
         self._properties: Mapping[str, Any] | None = None
         self._headers: Mapping[str, Any] | None = None
@@ -104,6 +109,14 @@ class Subject:
         """The time at which it was enqueued; None if unknown."""
         ms = self.message.timestamp
         return datetime.fromtimestamp(ms / _MS, UTC) if ms else None
+
+    @property
+    def expires_at(self) -> int | None:
+        """When it expires by its own expiration, in ms since 1970; None if it never does."""
+        text = self.properties.get("expiration")
+        if not isinstance(text, str) or not text.isdigit() or len(text) > _TTL_DIGITS:
+            return None
+        return (self.message.timestamp or self.now) + int(text)
 
     @property
     def age(self) -> float | None:

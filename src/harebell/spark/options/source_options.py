@@ -18,7 +18,7 @@ from harebell.base import limits as base_limits
 from harebell.base.limits import NAME_BYTES
 from harebell.base.names import nearest
 from harebell.client.url import URL
-from harebell.model.filter import FilterError, compile_filter
+from harebell.model.filter import FilterError, changes, compile_filter
 from harebell.spark import limits
 from harebell.spark.options import offset_limits as bounds
 from harebell.spark.options.access import ACCESS, read_options
@@ -106,12 +106,12 @@ def _read_condition(name: str, value: str) -> str:
         condition = compile_filter(value)
     except FilterError as error:
         raise OptionError(f"the option {name} is no condition: {error}") from None
-    for column in ("age", "state"):
-        if column in condition.columns:
-            raise OptionError(
-                f"the option {name} cannot use {column}, which changes while a message waits: a "
-                "task that reads again would get other rows"
-            )
+    column = changes(condition.columns)
+    if column:
+        raise OptionError(
+            f"the option {name} cannot use {column}, which changes while a message waits: a "
+            "task that reads again would get other rows"
+        )
     return value
 
 

@@ -1,0 +1,207 @@
+"""Evaluate conditions on messages, with three truth values; conditions.pyx does the same in C.
+
+A condition is a tree of tuples. Its leaves find what they need in the encoded message, so a message
+that is looked at costs no object where the leaves are headers and properties:
+
+    value c            a constant                          and, or x ...     not x
+    header name        a value of the header table         = <> < <= > >=    left right mixed
+    property name      a property of class basic           + - * / %         left right
+    get function       of the decoded message              neg x             else x constant
+    like x match octets kinds                              match x function  null x
+
+Values are None (no value), bool, int, float and str; all others are opaque, and only `mixed` and
+the functions look into them. A comparison with None is unknown. Numbers compare with numbers, texts
+with texts, and truth values are equal or not. For every other pair `mixed` decides; without it the
+comparison is false.
+
+`kinds` of a pattern says what each of its `octets` is: LITERAL, ANY_CHARACTER or ANY_TEXT.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal
+from operator import eq, ge, gt, le, lt, ne
+from typing import Any, Protocol
+
+from harebell.base.message import Message
+
+LITERAL, ANY_CHARACTER, ANY_TEXT = 0, 1, 2
+
+Node = tuple[Any, ...]
+_Get = Callable[[Any], Any]
+_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+    "=": eq,
+    "<>": ne,
+    "<": lt,
+    "<=": le,
+    ">": gt,
+    ">=": ge,
+}
+_MS = 1000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INT64 = 1 << 63
+
+
+class Decoded(Protocol):
+    """A message, decoded as far as it is asked for."""
+
+    @property
+    def headers(self) -> Mapping[str, Any]:
+        """Its headers by name."""
+
+    @property
+    def properties(self) -> Mapping[str, Any]:
+        """Its properties of class basic by name."""
+
+
+class Looker(Protocol):
+    """Who looks at messages."""
+
+    def decoded(self, message: Message) -> Decoded:
+        """Return the message that is looked at."""
+
+
+class Condition:
+    """A condition, ready to be evaluated.
+
+    Args:
+        tree: see the docstring of the module.
+        plain: whether decimals are numbers, and times are milliseconds since 1970; otherwise both
+            are opaque.
+    """
+
+    def __init__(self, tree: Node, plain: bool) -> None:
+        self._plain = plain
+        self._get = self._compiled(tree)
+
+    def test(self, message: Message, looker: Looker) -> int:
+        """Return 1 if the condition is true for a message, 0 if it is false, -1 if unknown."""
+        truth = self._get(looker.decoded(message))
+        return int(truth) if isinstance(truth, bool) else -1
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, bytes | bytearray):
+            return bytes(value).decode("utf-8", "replace")
+        if self._plain:
+            if isinstance(value, Decimal):
+                return float(value)
+            if isinstance(value, datetime):
+                return int((value - _EPOCH).total_seconds()) * _MS
+        if type(value) is not bool and isinstance(value, int) and not -_INT64 <= value < _INT64:
+            return float(value)
+        return value
+
+    def _compiled(self, node: Node) -> _Get:
+        name = node[0]
+        if name in ("and", "or"):
+            return _combined([self._compiled(each) for each in node[1:]], decisive=name == "or")
+        if name in _COMPARED:
+            left, right = self._compiled(node[1]), self._compiled(node[2])
+            return _comparison(_COMPARED[name], name not in ("=", "<>"), left, right, node[3])
+        if name in ("+", "-", "*", "/", "%"):
+            left, right = self._compiled(node[1]), self._compiled(node[2])
+            return lambda subject: _calculated(name, left(subject), right(subject))
+        if name in ("value", "header", "property", "get"):
+            return self._leaf(name, node[1])
+        return self._single(name, self._compiled(node[1]), node)
+
+    def _leaf(self, name: str, of: Any) -> _Get:
+        value = self._value
+        if name == "value":
+            constant = value(of)
+            return lambda _: constant
+        if name == "header":
+            return lambda subject: value(subject.headers.get(of))
+        if name == "property":
+            return lambda subject: value(subject.properties.get(of))
+        return lambda subject: value(of(subject))
+
+    def _single(self, name: str, get: _Get, node: Node) -> _Get:
+        if name == "null":
+            return lambda subject: get(subject) is None
+        if name == "not":
+            return lambda subject: _opposite(get(subject))
+        if name == "neg":
+            return lambda subject: _calculated("-", 0, get(subject))
+        if name == "else":
+            constant = self._value(node[2])
+            return lambda subject: constant if (value := get(subject)) is None else value
+        match = node[2]
+        return lambda subject: match(text) if isinstance(text := get(subject), str) else None
+
+
+def _combined(gets: list[_Get], decisive: bool) -> _Get:
+    def combined(subject: Any) -> bool | None:
+        unknown = False
+        for get in gets:
+            truth = get(subject)
+            if truth is decisive:
+                return decisive
+            unknown = unknown or truth is not (not decisive)
+        return None if unknown else not decisive
+
+    return combined
+
+
+def _comparison(
+    compare: Callable[[Any, Any], bool],
+    orders: bool,
+    left: _Get,
+    right: _Get,
+    mixed: Callable[[Any, Any], bool | None] | None,
+) -> _Get:
+    def compared(subject: Any) -> bool | None:
+        a, b = left(subject), right(subject)
+        if a is None or b is None:
+            return None
+        kind = _kind(a)
+        if kind is not None and kind is _kind(b):
+            if kind is float and type(a) is not type(b):
+                a, b = float(a), float(b)
+            if kind is not bool or not orders:
+                return compare(a, b)
+        return False if mixed is None else mixed(a, b)
+
+    return compared
+
+
+def _kind(value: Any) -> type | None:
+    """Return bool, str, or float for every number; None for an opaque value."""
+    if isinstance(value, bool):
+        return bool
+    if isinstance(value, int | float):
+        return float
+    return str if isinstance(value, str) else None
+
+
+def _opposite(truth: Any) -> bool | None:
+    return not truth if isinstance(truth, bool) else None
+
+
+def _calculated(name: str, a: Any, b: Any) -> int | float | None:
+    """Return a sum and so on; None if a value is no number, or a division by zero."""
+    if _kind(a) is not float or _kind(b) is not float:
+        return None
+    if name == "%":
+        # The sign is that of the dividend, as in Java and C.
+        if type(a) is not int or type(b) is not int or not b:
+            return None
+        return abs(a) % abs(b) * (-1 if a < 0 else 1)
+    if name == "/":
+        return float(a) / float(b) if b else None
+    if type(a) is not type(b):
+        a, b = float(a), float(b)
+    result: int | float
+    if name == "+":
+        result = a + b
+    elif name == "-":
+        result = a - b
+    else:
+        result = a * b
+    if isinstance(result, int) and not -_INT64 <= result < _INT64:
+        # Beyond 64 bits as a double, as the operands are taken.
+        a, b = float(a), float(b)
+        result = a + b if name == "+" else a - b if name == "-" else a * b
+    return result
