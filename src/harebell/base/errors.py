@@ -19,6 +19,7 @@ class ErrorKind(enum.Enum):
     NO_QUEUE_NAMED = "no queue named"
     RESOURCE_LOCKED = "resource locked"
     PRECONDITION_FAILED = "precondition failed"
+    INVALID_ARGUMENT = "invalid argument"
     NOT_ALLOWED = "not allowed"
     NOT_IMPLEMENTED = "not implemented"
     RESOURCE_ERROR = "resource error"

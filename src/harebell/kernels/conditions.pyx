@@ -55,7 +55,7 @@ cdef enum:
     IS_NULL = 19
     LIKE = 20
     MATCH = 21
-    ELSE = 22
+    DEFAULT = 22
 
 cdef enum:
     NINE = 9
@@ -76,7 +76,7 @@ cdef dict _OPS = {
     "value": VALUE, "header": HEADER, "property": PROPERTY, "get": GET, "and": AND, "or": OR,
     "not": NOT, "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": MORE,
     ">=": MORE_EQUAL, "+": PLUS, "-": MINUS, "*": TIMES, "/": DIVIDED, "%": MODULO,
-    "neg": NEGATIVE, "null": IS_NULL, "like": LIKE, "match": MATCH, "else": ELSE,
+    "neg": NEGATIVE, "null": IS_NULL, "like": LIKE, "match": MATCH, "else": DEFAULT,
 }
 cdef tuple _PROPERTY_NAMES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
@@ -176,7 +176,7 @@ cdef class Condition:
             return self._add(op, left, 0)
         if op == LIKE or op == MATCH:
             return self._add(op, left, self._object(node[2:]))
-        if op == ELSE:
+        if op == DEFAULT:
             return self._add(op, left, self._compile(("value", node[2])))
         index = self._add(op, left, self._compile(node[2]))
         if op <= MORE_EQUAL:
@@ -242,7 +242,7 @@ cdef class Condition:
             return self._property(node.left, out)
         if op == GET:
             return self._take((<object>self._objects[node.right])(self._whole()), out)
-        if op == ELSE:
+        if op == DEFAULT:
             self._value(node.left, out)
             if out.kind == NOTHING:
                 out[0] = self._nodes[node.right].constant

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import C, Done, Py, i32, i64
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.message import Message
+from harebell.model.queue.features.selector_group import SelectorGroup
 
 if TYPE_CHECKING:
+    from harebell.model.filter.condition import Filter
     from harebell.model.queue.contract import Queue
 
 
@@ -34,6 +36,9 @@ class Consumer:
         details: those of its channel and queue.
         before: the consumer before it in the ring; None if it is in no ring.
         after: the consumer after it in the ring.
+        selector: which messages it wants; None for all.
+        group: with a selector, the consumers of its queue that have an equal one; see
+            `queue.features.selecting`. Streams have none.
     """
 
     def __init__(
@@ -63,6 +68,8 @@ class Consumer:
         self.details: Counters = UNCOUNTED
         self.before: Consumer | None = None
         self.after: Consumer | None = None
+        self.selector: Filter | None = None
+        self.group: SelectorGroup | None = None
 
     def ready(self) -> C[bool]:
         """True if it has credit for one more delivery."""

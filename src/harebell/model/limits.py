@@ -13,6 +13,12 @@ SELECTOR_TERMS = 200
 """Columns and values of a selector, as in RabbitMQ."""
 SELECTORS_KEPT = 1_024
 """Compiled selectors that are kept for the next consumer with the same text."""
+SELECTOR_RETURNED = 10_000
+"""Messages that became ready again behind the position of selective consumers, which they look at
+one by one; with more of them the position moves back."""
+SELECTOR_LOOKS = 200
+"""Messages that a selective consumer looks at in vain before it is another consumer's turn, as in
+RabbitMQ's streams."""
 FILTER_DEPTH = 50
 """Conditions of a filter that are nested in each other."""
 FILTER_PATTERN_CHARACTERS = 255

@@ -18,6 +18,7 @@ from harebell.front.amqp_0_10.delivery import new_delivery
 from harebell.front.convert import converted
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.model.consumer import Consumer
+from harebell.model.queue.arguments import SELECTOR
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.queue import MessageQueue
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
@@ -65,7 +66,9 @@ class Subscription(Consumer):
         self.messages: i64 = 0
         self.byte_count: i64 = 0
         self.window = True
-        self._peeks: bool = acquire and isinstance(queue, MessageQueue)
+        # A selector chooses among the messages, so the next one says nothing.
+        chooses = SELECTOR in self.arguments
+        self._peeks: bool = acquire and isinstance(queue, MessageQueue) and not chooses
         transfer = MessageTransfer(tag, int(not accept), int(not acquire))
         self._command: bytes = AMQP_0_10.encode(transfer)
 

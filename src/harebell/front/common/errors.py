@@ -16,6 +16,7 @@ _CODES: dict[ErrorKind, tuple[int, bool]] = {
     ErrorKind.NO_QUEUE_NAMED: (404, False),
     ErrorKind.RESOURCE_LOCKED: (405, False),
     ErrorKind.PRECONDITION_FAILED: (406, False),
+    ErrorKind.INVALID_ARGUMENT: (406, False),
     # 409 to 413 are Harebell's own: 0-9-1 1.2 has no constants for such refusals.
     ErrorKind.GENERATION_CHANGED: (409, False),
     ErrorKind.RANGE_GONE: (410, False),

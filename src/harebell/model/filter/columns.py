@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from harebell.base.message import PERSISTENT
 from harebell.base.names import did_you_mean
-from harebell.kernels.conditions import Node
 from harebell.model.filter.dialect import Dialect
 from harebell.model.filter.errors import FilterError
 from harebell.model.filter.subject import Subject
@@ -21,6 +20,8 @@ from harebell.model.filter.subject import Subject
 Step = str | int
 """A name or an index."""
 Getter = Callable[[Subject], Any]
+Node = tuple[Any, ...]
+"""A node of a condition, see `harebell.kernels.conditions`."""
 
 PROPERTIES = (
     *("content_type", "content_encoding", "delivery_mode", "priority", "correlation_id"),

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from harebell.base.names import nearest
-from harebell.kernels.conditions import Node
-from harebell.model.filter.columns import Column, Step, column_of, header, utc
+from harebell.model.filter.columns import Column, Node, Step, column_of, header, utc
 from harebell.model.filter.comparison import comparison, time_of
 from harebell.model.filter.dialect import Dialect
 from harebell.model.filter.errors import FilterError, wrong_at
@@ -27,8 +26,9 @@ from harebell.model.filter.tokens import (
 from harebell.model.limits import FILTER_DEPTH
 
 _COMPARISONS = {
-    **{"=": "=", "==": "=", "!=": "<>", "<>": "<>"},
-    **{"<": "<", "<=": "<=", ">": ">", ">=": ">="},
+    **dict.fromkeys(("=", "=="), "="),
+    **dict.fromkeys(("<>", "!="), "<>"),
+    **{symbol: symbol for symbol in ("<", "<=", ">", ">=")},
 }
 _AGES = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
 _AGE_DIGITS = 12

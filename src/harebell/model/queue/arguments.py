@@ -29,6 +29,8 @@ CONSUMER_TIMEOUT = "x-consumer-timeout"
 GROUP_KEY = "x-group-key"
 LAST_VALUE_KEY = "x-last-value-key"
 DEDUPLICATION = "x-message-deduplication"
+SELECTOR = "x-filter-jms-selector"
+"""The argument of a consumer with its selector, by the name that it has in Apache Qpid."""
 STREAM_EXPIRES = "x-stream-expires"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
@@ -265,6 +267,7 @@ _KNOWN: dict[str, tuple[tuple[str, ...], Check]] = {
 _CONSUMER: dict[str, tuple[tuple[str, ...], Check]] = {
     "x-priority": (_BOTH, _anything),
     CONSUMER_TIMEOUT: (_BOTH, _COUNT),
+    SELECTOR: (TYPES, _text),
     OFFSET: ((STREAM,), _anything),
     ERAS: ((STREAM,), _eras),
     FILTER: ((STREAM,), _anything),

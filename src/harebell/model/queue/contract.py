@@ -82,6 +82,7 @@ class Queue:
         kind: the name of its type, as in the definitions.
         ticks: whether `tick` has work to do.
         work: the work of a turn; without a limit before the queue joins its vhost.
+        put_off: whether `drain` goes on in a later turn.
     """
 
     def __init__(
@@ -122,8 +123,7 @@ class Queue:
         self.kind = ""
         self.ticks = False
         self.work: Work = _NO_WORK
-        # Whether `drain` goes on in a later turn.
-        self._put_off = False
+        self.put_off = False
 
     def publish(self, message: Message) -> i32:
         """Deliver a message to a ready consumer, or append it to the log.
@@ -461,16 +461,30 @@ class Queue:
 
     def drain_later(self) -> Done:
         """Drain in the next turn: the work budget of this one is used up."""
-        if not self._put_off:
-            self._put_off = True
+        if not self.put_off:
+            self.put_off = True
             self.work.later(self._drain_again)
         return 0
 
     def _drain_again(self) -> bool:
-        self._put_off = False
+        self.put_off = False
         if not self.deleted:
             self.drain()
         return True
+
+    def looks_for(self, consumer: Consumer) -> bool:
+        """True if messages that are ready were not yet looked at for a selective consumer.
+
+        Then a drain of its credit is not over: what it wants may still come in a later turn.
+        """
+        return False
+
+    def unwanted(self) -> tuple[int, int]:
+        """Return how many ready messages no selective consumer wants, and the time of the oldest.
+
+        The time is in milliseconds since 1970, and 0 if there is none or it is unknown.
+        """
+        return 0, 0
 
     def serve(self, consumer: Consumer | None) -> Done:
         """Deliver to consumers, after one of them got credit.

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.c_types import C, Done, Py, i32, i64, isize
+from harebell.base.c_types import C, Cdef, Done, Py, i32, i64, isize
 from harebell.base.histogram import Histogram
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, PERSISTENT, Message
 from harebell.base.ports import Commit
@@ -49,6 +49,7 @@ from harebell.model.queue.features.queue_internals import QueueInternals
 from harebell.model.queue.features.quorum import Quorum
 from harebell.model.queue.features.ready_bytes import add_ready_bytes_at, subtract_ready_bytes
 from harebell.model.queue.features.retry_delays import Retry, Rules
+from harebell.model.queue.features.selecting import Selecting
 from harebell.model.queue.features.sequence import sequence_of
 from harebell.model.queue.features.staging import OpenBatch
 from harebell.model.queue.order.contract import MessageOrder
@@ -219,7 +220,8 @@ class MessageQueue(QueueInternals):
         # Behind ready messages it has to wait (AMQP 0-9-1 4.7). With ordering keys `deal` chooses
         # the consumer: another one may hold the key.
         consumers = self.consumers
-        if order.count == 0 and consumers.count and self.keyed is None:
+        direct: bool = self.keyed is None and self.selecting is None
+        if order.count == 0 and consumers.count and direct:
             run: i32 = 1
             if consumers.count >= _RUN_CONSUMERS:
                 if self._runs is None:
@@ -255,12 +257,16 @@ class MessageQueue(QueueInternals):
         if limits is not None:
             self.spares = self.spares or _FILE <= message.family <= _STREAM
             limits.byte_count += len(message.body)
+        if self.selecting is not None:
+            # Before the limits drop another one: this message may not stay.
+            self.selecting.arrived()
+        elif self._dispatch is not None and self.consumers.count:
+            self._dispatch.deal()
+        if limits is not None:
             # With x-max-length 0 this drops the message itself, as in RabbitMQ.
             check_limits(self)
         if message.due:
             kept_until(self, message.due)
-        if self._dispatch is not None and self.consumers.count:
-            self._dispatch.deal()
         if self._browsing is not None:
             self._browsing.show_all()
         return self.outcome(message)
@@ -302,6 +308,8 @@ class MessageQueue(QueueInternals):
             self.limits.byte_count += len(message.body)
         if message.due:
             kept_until(self, message.due)
+        if self.selecting is not None:
+            self.selecting.arrived()
         self.drain()
         return self.outcome(message)
 
@@ -344,13 +352,16 @@ class MessageQueue(QueueInternals):
             return 0
         self.staging = False
         self._batch = None
-        return batch.end(roll_back)
+        batch.end(roll_back)
+        return 0 if self.selecting is None else self.selecting.arrived()
 
     # --- deliver --------------------------------------------------------------------------------
 
     def drain(self) -> Done:
         """Deliver ready messages to ready consumers, then show them to browsers."""
-        if self._dispatch is not None:
+        if self.selecting is not None:
+            self.selecting.deliver()
+        elif self._dispatch is not None:
             self._dispatch.drain()
         else:
             self._deliver_ready()
@@ -366,7 +377,12 @@ class MessageQueue(QueueInternals):
         """Deliver ready messages to a consumer that got credit, then to others."""
         # Only this consumer became ready. It is served up to its prefetch, and then the others are
         # asked once, not before each of its messages: there may be thousands of them.
-        if consumer is not None and not self._put_off and self.consumers.may_begin_with(consumer):
+        if (
+            consumer is not None
+            and self.selecting is None
+            and not self.put_off
+            and self.consumers.may_begin_with(consumer)
+        ):
             self._credited = consumer
         try:
             self.drain()
@@ -397,6 +413,29 @@ class MessageQueue(QueueInternals):
                 self.drain_later()
                 break
         return 0
+
+    def deliver_to(self, consumer: Consumer) -> Cdef[bool]:
+        """Deliver the next message to a ready consumer; False if it is being read."""
+        if self._fetching or self.order.spilled_head() >= 0:
+            self._fetch_next()
+            return False
+        self._deliver_next(consumer)
+        return True
+
+    def deal_keys(self) -> Cdef[Done]:
+        """Deliver to the consumers of a queue with ordering keys that are not selective."""
+        assert self._dispatch is not None, "it has ordering keys"
+        self._dispatch.drain()
+        return 0
+
+    def looks_for(self, consumer: Consumer) -> bool:
+        """True if messages that are ready were not yet looked at for a selective consumer."""
+        return consumer.group is not None and not consumer.group.ended and self.order.count > 0
+
+    def unwanted(self) -> tuple[int, int]:
+        """Return how many ready messages no consumer wants, and the time of the oldest."""
+        selecting: Selecting | None = self.selecting
+        return (0, 0) if selecting is None or self.deleted else selecting.unwanted()
 
     def _fetch_next(self) -> Done:
         """Start to read a large message in slices if a consumer is ready; then call `drain`."""
@@ -513,6 +552,8 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             if self.keyed is not None:
                 self.keyed.keys.release(position)
+                if self.selecting is not None:
+                    self.selecting.key_released()
             if self.failures is not None:
                 self.failures.end(position)
             self.unacked -= 1
@@ -576,6 +617,9 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             self.order.restore(position, redelivered)
             add_ready_bytes_at(self, position)
+            if self.selecting is not None:
+                self.selecting.came_back(position)
+                self.selecting.key_released()
         return 0
 
     def reject(self, position: i64) -> Done:
@@ -586,6 +630,8 @@ class MessageQueue(QueueInternals):
         # A message that waits for its retry keeps its key: the next of that key must not overtake.
         if self.keyed is not None and (retry is None or not retry.takes(position)):
             self.keyed.keys.release(position)
+            if self.selecting is not None:
+                self.selecting.key_released()
         self.unacked -= 1
         if self._alternate is not None:
             # AMQP 0-10 message.reject: the alternate exchange gets it, unchanged.
@@ -752,6 +798,7 @@ class MessageQueue(QueueInternals):
         browsers, self.browsers = self.browsers, ()
         self._browsing = None
         self.no_local = None
+        self.selecting = None
         self.deleted = True
         if self.expiry is not None:
             self.expiry.stop()
@@ -839,6 +886,10 @@ class MessageQueue(QueueInternals):
         """Add a consumer, and drain."""
         if consumer.excluded and self.no_local is None:
             self.no_local = NoLocal(self)
+        if consumer.selector is not None and self.selecting is None:
+            self.selecting = Selecting(self)
+        if self.selecting is not None:
+            self.selecting.add(consumer)
         self.consumers.add(consumer)
         self.had_consumers = True
         self.drain()
@@ -861,6 +912,9 @@ class MessageQueue(QueueInternals):
                 self._expires.used()
             return
         removed = self.consumers.remove(consumer)
+        if removed and self.selecting is not None and not self.selecting.remove(consumer):
+            self.selecting.end()
+            self.selecting = None
         if self.no_local is not None and not any(each.excluded for each in self.consumers):
             self.no_local.release_all()
             # It still knows which ready messages were never delivered, only put aside.

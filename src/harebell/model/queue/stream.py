@@ -36,6 +36,7 @@ from harebell.model.limits import (
 from harebell.model.queue.arguments import STREAM_EXPIRES
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.features.consumers import dismiss
+from harebell.model.queue.features.looker import Looker
 from harebell.model.queue.features.no_local import Skipped
 from harebell.model.queue.features.queue_expiry import QueueExpiry
 from harebell.model.queue.offsets import (
@@ -78,6 +79,7 @@ class Cursor:
         number: number of its tag if its offset is tracked, else 0.
 
     Attributes:
+        filters: whether it gets some of the messages only.
         skipped: with no-local, the messages that its own connection published.
         index: its index among the cursors of the stream.
     """
@@ -95,6 +97,7 @@ class Cursor:
         self.values = values
         self.unfiltered = unfiltered
         self.number = number
+        self.filters = values is not None or consumer.selector is not None
         self.index: isize = 0
         self.skipped = Skipped() if consumer.excluded else None
 
@@ -151,6 +154,7 @@ class StreamQueue(Queue):
         self._recent: list[Message | None] = []
         self._context: QueueContext | None = None
         self._editor: Editor | None = None
+        self._looker = Looker(None, None)
         self._clock: Py[Clock] = Clock()
         self._expires: QueueExpiry | None = None
 
@@ -159,6 +163,7 @@ class StreamQueue(Queue):
         self._context = context
         self._editor = context.editor
         self._clock = context.clock
+        self._looker = Looker(context, None)
         self.work = context.timers.work
         unused_ms = self.arguments.get(STREAM_EXPIRES)
         if unused_ms is not None:
@@ -412,11 +417,11 @@ class StreamQueue(Queue):
                 message.offset = position
                 if self._shared and len(message.body) <= _RECENT_BYTES:
                     self._recent[position & _RECENT] = message
-            if cursor.values is not None and not self._wants(cursor, message):
+            if cursor.filters and not self._wants(cursor, message, position):
                 position += 1
                 passed += 1
                 self.work.spent += 1
-                if passed >= _SCAN:
+                if passed >= _SCAN or (self.work.spent >= self.work.check_at and self.work.check()):
                     # A filter that lets nothing through would read the whole log in one turn.
                     consumer.again()
                     break
@@ -431,15 +436,20 @@ class StreamQueue(Queue):
         cursor.position = position
         return 0
 
-    def _wants(self, cursor: Cursor, message: Message) -> C[bool]:
-        """True if the filter of a consumer lets a message through."""
+    def _wants(self, cursor: Cursor, message: Message, position: i64) -> C[bool]:
+        """True if the filter and the selector of a consumer let a message through."""
+        selector = cursor.consumer.selector
+        if selector is not None and not self._looker.wants(selector, message, position):
+            return False
+        if cursor.values is None:
+            return True
         value: Any = None
         # For most messages without the header the encoded bytes tell; no decoding is needed.
         if message.has_headers and _FILTER_NAME in message.raw and self._editor is not None:
             value = self._editor.headers_of(message).get(FILTER_VALUE)
         if not isinstance(value, str):
             return cursor.unfiltered
-        return cursor.values is not None and value in cursor.values
+        return value in cursor.values
 
     def settle(self, position: i64) -> Done:
         """Give a consumer credit for another message, and track its offset."""

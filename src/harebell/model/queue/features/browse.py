@@ -19,6 +19,7 @@ from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.limits import BROWSED_PER_TURN
+from harebell.model.queue.features.looker import Looker
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
@@ -47,6 +48,7 @@ class Browsing:
         self._queue = queue
         self._order: MessageOrder = queue.order
         self._browsers: list[Browser] = []
+        self._looker = Looker(queue.context, queue.order)
 
     def add(self, consumer: Consumer) -> Done:
         """Add a browser."""
@@ -84,11 +86,18 @@ class Browsing:
                 return 0
             order.pass_by(browser.cursors, position)
             shown += 1
+            if message is not None and not self._wants(consumer, message, position):
+                continue
             if message is not None and not (message.due and self._queue.expired(message)):
                 redelivered: bool = order.was_out(position)
                 self._queue.count_delivery(consumer, redelivered)
                 consumer.deliver(message, position, redelivered)
         return 0
+
+    def _wants(self, consumer: Consumer, message: Message, position: i64) -> C[bool]:
+        """True if a browser wants a message."""
+        selector = consumer.selector
+        return selector is None or self._looker.wants(selector, message, position)
 
 
 def ready_messages(order: MessageOrder) -> list[tuple[int, Message]]:

@@ -189,7 +189,8 @@ class Consumers:
             for _ in range(rank.count):
                 if consumer is None:
                     break
-                if consumer.ready():
+                group = consumer.group
+                if (group is None or not group.ended) and consumer.ready():
                     # Consumers that are not ready keep their turn only until another one is served.
                     self._of_run += 1
                     if self._of_run < run:
@@ -197,6 +198,24 @@ class Consumers:
                     else:
                         rank.head = consumer.after
                         self._of_run = 0
+                    return consumer
+                consumer = consumer.after
+        return None
+
+    def pick_selective(self) -> C[Consumer | None]:
+        """Return the next ready selective consumer, and advance the round robin of its rank."""
+        if self._single:
+            active = self.active()
+            return None if active is None or active.group is None else active
+        rank: Rank
+        for rank in self._ranks:
+            consumer: Consumer | None = rank.head
+            for _ in range(rank.count):
+                if consumer is None:
+                    break
+                group = consumer.group
+                if group is not None and not group.ended and consumer.ready():
+                    rank.head = consumer.after
                     return consumer
                 consumer = consumer.after
         return None
@@ -211,7 +230,7 @@ class Consumers:
         )
 
     def any_ready(self) -> bool:
-        """True if `pick` would return a consumer."""
+        """True if `pick` would return a consumer that takes the next message."""
         if self._single:
             return self.active() is not None
         for rank in self._ranks:
@@ -219,7 +238,7 @@ class Consumers:
             for _ in range(rank.count):
                 if consumer is None:
                     break
-                if consumer.ready():
+                if consumer.group is None and consumer.ready():
                     return True
                 consumer = consumer.after
         return False
@@ -227,10 +246,11 @@ class Consumers:
     def pick_least_busy(self) -> C[Consumer | None]:
         """Return the ready consumer of the highest priority with the fewest deliveries.
 
-        `served` advances the round robin.
+        Selective consumers are left out. `served` advances the round robin.
         """
         if self._single:
-            return self.active()
+            active = self.active()
+            return None if active is None or active.group is not None else active
         rank: Rank
         for rank in self._ranks:
             best: Consumer | None = None
@@ -238,7 +258,11 @@ class Consumers:
             for _ in range(rank.count):
                 if consumer is None:
                     break
-                if (best is None or consumer.unacked < best.unacked) and consumer.ready():
+                if (
+                    consumer.group is None
+                    and (best is None or consumer.unacked < best.unacked)
+                    and consumer.ready()
+                ):
                     best = consumer
                 consumer = consumer.after
             if best is not None:
@@ -268,6 +292,8 @@ class Consumers:
                     # As in RabbitMQ: two consumers must never have deliveries at the same time.
                     return None
                 active = self._active = first
+        if active.group is not None and active.group.ended:
+            return None
         return active if active.ready() else None
 
 

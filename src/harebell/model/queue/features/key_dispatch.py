@@ -114,7 +114,11 @@ class KeyDispatch:
         """Return a ready consumer that holds a key with waiting messages."""
         consumer: Consumer
         for consumer in self._queue.consumers:
-            if self._order.keys.first_of(consumer) >= 0 and consumer.ready():
+            if (
+                consumer.group is None
+                and self._order.keys.first_of(consumer) >= 0
+                and consumer.ready()
+            ):
                 return consumer
         return None
 

@@ -288,6 +288,9 @@ class Claims:
             for level, mine in self._by_level(runs):
                 level.release(mine)
         order.recount()
+        if queue.selecting is not None:
+            for run in runs:
+                queue.selecting.back_to(self.position_of(run.level, run.first))
         if queue.counts_bytes and queue.quorum is None:
             # A quorum queue handles each message by itself: some are dead-lettered.
             if messages > COUNTED_PER_TURN:

@@ -77,12 +77,16 @@ class NoLocal:
             return consumer
         return None if only else self._other(origin)
 
+    def origin_of(self, position: int) -> int:
+        """Return the connection that a message came from, if it is noted; else 0."""
+        return self._origins.get(position, 0)
+
     def _other(self, origin: int) -> Consumer | None:
         if self._single:
             # Only the single active consumer is served, and it does not get this message.
             return None
         for consumer in self._queue.consumers:
-            if consumer.excluded != origin and consumer.ready():
+            if consumer.group is None and consumer.excluded != origin and consumer.ready():
                 return consumer
         return None
 

@@ -13,6 +13,7 @@ from harebell.base.clock import Clock
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
+from harebell.model.consumer import Consumer
 from harebell.model.queue.arguments import SINGLE_ACTIVE
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.order.contract import MessageOrder
@@ -53,6 +54,7 @@ class QueueInternals(Queue):
         expiry: message expiry; None if no message can expire.
         quorum: the part of a quorum queue, else None.
         no_local: the part for no-local consumers; None without such consumers.
+        selecting: the part for selective consumers; None without such consumers.
         retry: the part for delayed retries; None without retry delays.
         deduplication: the part that drops duplicates; None in queues that take them.
         sequence: the part that numbers messages; None in queues that do not.
@@ -74,6 +76,7 @@ class QueueInternals(Queue):
         # These parts use this class, and it would be a circle of files to name their types here.
         self.quorum: Any = None
         self.no_local: Any = None
+        self.selecting: Any = None
         self.retry: Any = None
         self.deduplication: QueueDeduplication | None = None
         self.sequence: QueueSequence | None = None
@@ -127,6 +130,16 @@ class QueueInternals(Queue):
         """True if all these messages would be taken if no consumer were ready."""
         limits = self.limits
         return limits is None or limits.drops or limits.has_room(self.order.count, incoming)
+
+    # --- deliver --------------------------------------------------------------------------------
+
+    def deliver_to(self, consumer: Consumer) -> Cdef[bool]:
+        """Deliver the next message to a ready consumer; False if it is being read."""
+        raise NotImplementedError
+
+    def deal_keys(self) -> Cdef[Done]:
+        """Deliver to the consumers of a queue with ordering keys that are not selective."""
+        raise NotImplementedError
 
     # --- a message that is taken, or ready again ------------------------------------------------
 

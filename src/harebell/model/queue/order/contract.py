@@ -9,7 +9,7 @@ one log, `log`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from harebell.base.c_types import C, Done, i32, i64, i64_or_minus_1
@@ -89,6 +89,18 @@ class MessageOrder:
 
     def take_out(self, position: i64) -> C[bool]:
         """Take a ready message out of order, and set `redelivered`; False if it is not ready."""
+        raise NotImplementedError
+
+    def mark_out(self, position: i64) -> Done:
+        """Note on disk, where that is kept, that a message may be delivered from now on."""
+        raise NotImplementedError
+
+    def ready_before(self, level: int, end: int) -> tuple[int, int]:
+        """Return how many messages of a level are ready before a position in its log.
+
+        Returns:
+            How many, and the position of the first of them in that log; -1 if there is none.
+        """
         raise NotImplementedError
 
     def hold(self, position: i64) -> C[bool]:
@@ -173,6 +185,15 @@ class MessageOrder:
         """Take the first message of one of the `heads`."""
         return self.take()
 
+    def is_spilled(self, position: i64) -> C[bool]:
+        """True if `read` would block the event loop: the message is large and on disk."""
+        return self.log.has_large and self.log.is_spilled(position)
+
+    def load(self, position: i64, done: Callable[[], object]) -> Done:
+        """Read a spilled message in slices; `done` is called when it is no longer spilled."""
+        self.log.load_spilled(position, done)
+        return 0
+
     def pass_by(self, cursors: list[int], position: i64) -> Done:
         """Move the cursors behind a position that `next_ready` returned."""
         cursors[0] = position + 1
@@ -248,3 +269,11 @@ class MessageOrder:
         order = self.levels()[0][1]
         order.mark(into)
         return self.log.append_to(first, min(end, order.end()), into)
+
+
+def with_others(positions: Iterable[int], counted: tuple[int, int], end: int) -> tuple[int, int]:
+    """Add positions to the result of `ready_before`, as far as they are before `end`."""
+    others = [position for position in positions if position < end]
+    count, first = counted
+    ready = [*others, first] if first >= 0 else others
+    return count + len(others), min(ready, default=-1)

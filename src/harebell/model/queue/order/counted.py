@@ -14,7 +14,7 @@ from harebell.base.c_types import C, Done, i64, i64_or_minus_1, isize
 from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.model.limits import REQUEUED_SEARCHED
-from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.order.contract import MessageOrder, with_others
 from harebell.model.queue.order.fifo import FifoOrder
 
 
@@ -183,6 +183,18 @@ class CountedOrder(MessageOrder):
     def in_ranges(self) -> C[bool]:
         # Requeued messages come first, and in no order of the log.
         return not self._requeued
+
+    def ready_before(self, level: int, end: int) -> tuple[int, int]:
+        return with_others(self._requeued, self._fifo.ready_before(level, end), end)
+
+    def mark_out(self, position: i64) -> Done:
+        return self._fifo.mark_out(position)
+
+    def settle(self, position: i64) -> Done:
+        return self._fifo.settle(position)
+
+    def settle_range(self, first: i64, end: i64) -> Done:
+        return self._fifo.settle_range(first, end)
 
     def purge(self) -> i64:
         count: i64 = self.count

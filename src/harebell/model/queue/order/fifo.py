@@ -252,6 +252,42 @@ class FifoOrder(MessageOrder):
         self._old = max(self._old, position + 1)
         return 0
 
+    def mark_out(self, position: i64) -> Done:
+        """Note that a message may be delivered from now on, and those before it."""
+        # Before the delivery, as in `_next`.
+        return self.log.see(position + 1) if self._marks else 0
+
+    def settle(self, position: i64) -> Done:
+        """Remove a message."""
+        held = self._held
+        if held is not None and position in held:
+            # The log knows what is settled, so it need not be kept in memory here too.
+            self.pass_settled(position)
+        return self.log.settle(position)
+
+    def settle_range(self, first: i64, end: i64) -> Done:
+        """Remove the messages from `first` up to, not including, `end`."""
+        held = self._held
+        if held is not None:
+            held.difference_update(range(first, end))
+            self._old = max(self._old, end)
+            if not held:
+                self._held = None
+        return self.log.settle_range(first, end)
+
+    def ready_before(self, level: int, end: int) -> tuple[int, int]:
+        """Return how many messages before a position are ready, and the first of them."""
+        first = self.first_ready_from(0)
+        if not 0 <= first < end:
+            return 0, -1
+        count = bisect_left(self._requeued, end)
+        if end > self._cursor:
+            count += self.log.live_in(self._cursor, end)
+            for begin, behind in self._out():
+                # Those that were requeued meanwhile are counted above.
+                count -= self.log.live_in(max(begin, self._cursor), min(behind, end))
+        return count, first
+
     def was_out(self, position: i64) -> C[bool]:
         """True if a ready message may have been delivered before."""
         if position < self._cursor or (self._held is not None and position in self._held):

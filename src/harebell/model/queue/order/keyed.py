@@ -21,7 +21,7 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.model.editor import Editor
 from harebell.model.limits import GROUP_WAITING_MESSAGES
-from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.queue.order.contract import MessageOrder, with_others
 from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.order.ordering_keys import OrderingKeys, key_of
 
@@ -251,6 +251,18 @@ class KeyedOrder(MessageOrder):
         """Make rows; with keys, the position alone does not show what was delivered."""
         into.marks(0, 0, None, None, lambda position: self.was_out(position))
         return self.log.append_to(first, min(end, self._fifo.end()), into)
+
+    def ready_before(self, level: int, end: int) -> tuple[int, int]:
+        return with_others(self.keys.positions(), self._fifo.ready_before(level, end), end)
+
+    def mark_out(self, position: i64) -> Done:
+        return self._fifo.mark_out(position)
+
+    def settle(self, position: i64) -> Done:
+        return self._fifo.settle(position)
+
+    def settle_range(self, first: i64, end: i64) -> Done:
+        return self._fifo.settle_range(first, end)
 
     def purge(self) -> i64:
         count: i64 = self.count

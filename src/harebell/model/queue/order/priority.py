@@ -307,7 +307,19 @@ class PriorityOrder(MessageOrder):
         return self._order_of(position).log.read(position >> _SHIFT)
 
     def settle(self, position: i64) -> Done:
-        return self._order_of(position).log.settle(position >> _SHIFT)
+        return self._order_of(position).settle(position >> _SHIFT)
+
+    def mark_out(self, position: i64) -> Done:
+        return self._order_of(position).mark_out(position >> _SHIFT)
+
+    def ready_before(self, level: int, end: int) -> tuple[int, int]:
+        return self._order_of(level).ready_before(0, end)
+
+    def is_spilled(self, position: i64) -> C[bool]:
+        return self._order_of(position).is_spilled(position >> _SHIFT)
+
+    def load(self, position: i64, done: Callable[[], object]) -> Done:
+        return self._order_of(position).load(position >> _SHIFT, done)
 
     def was_out(self, position: i64) -> C[bool]:
         return self._order_of(position).was_out(position >> _SHIFT)

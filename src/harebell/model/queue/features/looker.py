@@ -1,0 +1,70 @@
+"""Look at messages for the consumers that want some of them only.
+
+A condition reads the encoded message. What it does not tell is decoded when the condition asks for
+it, with what the queue knows of the message.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.c_types import C, i64
+from harebell.base.clock import Clock
+from harebell.base.message import Message
+from harebell.base.work import Work
+from harebell.kernels.conditions import Condition
+from harebell.model.editor import Editor
+from harebell.model.filter.errors import FilterError
+from harebell.model.filter.subject import Subject
+from harebell.model.queue.browse import READY
+from harebell.model.queue.features.failure_counts import FAILURES, REJECTIONS_SHIFT
+
+if TYPE_CHECKING:
+    from harebell.model.filter.condition import Filter
+    from harebell.model.queue.order.contract import MessageOrder
+    from harebell.model.queue_context import QueueContext
+
+_NOTHING = Editor(lambda message: {})
+
+
+class Looker:
+    """Looks at the messages of one queue.
+
+    Args:
+        context: reads messages and has the time; None before the queue joins its vhost.
+        order: the message order; None in a stream, which counts no deliveries.
+    """
+
+    def __init__(self, context: QueueContext | None, order: MessageOrder | None) -> None:
+        self._order = order
+        self._clock: Clock = Clock() if context is None else context.clock
+        self._work: Work = Work() if context is None else context.timers.work
+        self._subject = Subject(_NOTHING if context is None else context.editor)
+        self._position: i64 = -1
+
+    def wants(self, selector: Filter, message: Message, position: i64) -> C[bool]:
+        """True if a selector is true for the message at a position."""
+        condition: Condition = selector.condition
+        if selector.reads_body:
+            self._work.spent += selector.units(message)
+        self._position = position
+        try:
+            return condition.test(message, self) == 1
+        except FilterError:
+            # The test takes too long: whether it is wanted is unknown.
+            return False
+
+    def decoded(self, message: Message) -> Subject:
+        """Return the message that is looked at."""
+        position, order = self._position, self._order
+        count = 0 if order is None else order.delivery_count(position)
+        subject = self._subject
+        subject.now = self._clock.ms
+        subject.is_now(
+            message,
+            position,
+            (count & FAILURES) + (count >> REJECTIONS_SHIFT),
+            READY,
+            redelivered=order is not None and bool(order.was_out(position)),
+        )
+        return subject

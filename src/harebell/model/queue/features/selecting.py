@@ -1,0 +1,313 @@
+"""Selective consumers: those that want some of the messages only.
+
+Whose turn it is, is decided as for all consumers: by priority, then round robin. A consumer without
+a selector gets the next message. One with a selector gets the first message from the position of
+its group on that it wants; messages that it passes stay where they are. A group that has looked at
+everything is left out until a message becomes ready.
+
+    ready order     1   2   3   4   5   6            1 and 3 are wanted by no group
+    group a         . . . . . ^                      wants 2, 4
+    group b         . . . . . . . . . ^              wants 5
+
+A group with very many messages to look at does so in slices, in which other consumers take their
+turn, and stops when the work budget of the turn is used up. Consumers of lower priority get no
+message before those of higher priority have looked at it. Messages that have expired are removed
+when a group comes to them, also behind others that nobody wants.
+
+A queue has this part while it has a selective consumer. Then its no-local consumers are groups as
+well, which do not want the messages of their connection.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from harebell.base.c_types import C, Done, i32, i64, isize
+from harebell.base.message import Message
+from harebell.model.consumer import Consumer
+from harebell.model.dead_letter import EXPIRED
+from harebell.model.limits import GROUP_WAITING_MESSAGES, SELECTOR_LOOKS
+from harebell.model.queue.features.looker import Looker
+from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
+from harebell.model.queue.features.selector_group import SelectorGroup
+
+if TYPE_CHECKING:
+    from harebell.model.queue.features.queue_internals import QueueInternals
+    from harebell.model.queue.order.contract import MessageOrder
+
+_LOOKS: i32 = SELECTOR_LOOKS
+_KEYLESS: isize = GROUP_WAITING_MESSAGES
+_NO_POSITION: i64 = -1
+
+
+class Selecting:
+    """The selective consumers of one queue.
+
+    Args:
+        queue: whose consumers they are.
+    """
+
+    def __init__(self, queue: QueueInternals) -> None:
+        self._queue = queue
+        self._order: MessageOrder = queue.order
+        self._groups: list[SelectorGroup] = []
+        self._looker = Looker(queue.context, queue.order)
+        self._busy = False
+        if queue.no_local is not None:
+            queue.no_local.release_all()
+            for consumer in queue.consumers:
+                self.add(consumer)
+
+    # --- consumers ------------------------------------------------------------------------------
+
+    def add(self, consumer: Consumer) -> Done:
+        """Put a consumer into its group, if it does not want everything."""
+        if consumer.selector is None and not consumer.excluded:
+            return 0
+        group: SelectorGroup
+        for group in self._groups:
+            if group.selector is consumer.selector and group.excluded == consumer.excluded:
+                break
+        else:
+            group = SelectorGroup(consumer.selector, consumer.excluded, self._order.level_bits)
+            self._groups.append(group)
+        group.members += 1
+        consumer.group = group
+        return 0
+
+    def remove(self, consumer: Consumer) -> C[bool]:
+        """Remove a consumer that its queue has removed; return whether selective ones are left."""
+        group: SelectorGroup | None = consumer.group
+        if group is not None:
+            consumer.group = None
+            group.members -= 1
+            if group.members == 0:
+                self._groups.remove(group)
+        for group in self._groups:
+            if group.selector is not None:
+                return True
+        return False
+
+    def end(self) -> Done:
+        """Let no-local consumers take the next message again: no selective consumer is left."""
+        consumer: Consumer
+        for consumer in self._queue.consumers:
+            consumer.group = None
+        self._groups = []
+        return 0
+
+    # --- messages that become ready -------------------------------------------------------------
+
+    def arrived(self) -> Done:
+        """Deliver messages that became ready behind all others."""
+        group: SelectorGroup
+        for group in self._groups:
+            group.ended = False
+        # Otherwise the next turn does, which has a budget of its own.
+        return 0 if self._queue.put_off else self.deliver()
+
+    def came_back(self, position: i64) -> Done:
+        """Note a message that is ready again; the caller drains afterwards."""
+        group: SelectorGroup
+        for group in self._groups:
+            group.came_back(position)
+        return 0
+
+    def back_to(self, position: i64) -> Done:
+        """Note that messages are ready again from a position of a log on."""
+        group: SelectorGroup
+        for group in self._groups:
+            group.back_to(position)
+        return 0
+
+    def key_released(self) -> Done:
+        """Note that messages may go whose ordering key was held."""
+        group: SelectorGroup
+        for group in self._groups:
+            if group.keyless:
+                group.ended = False
+        return 0
+
+    # --- deliver --------------------------------------------------------------------------------
+
+    def deliver(self) -> Done:
+        """Deliver to all consumers that are ready, selective or not."""
+        if self._busy:
+            # A delivery has made room for another one: the loop that delivers goes on with it.
+            return 0
+        self._busy = True
+        try:
+            self._deliver_all()
+        finally:
+            self._busy = False
+        return 0
+
+    def _deliver_all(self) -> Done:
+        queue: QueueInternals = self._queue
+        group: SelectorGroup | None
+        for group in self._groups:
+            if group.short:
+                # Its consumer may have got credit.
+                group.short = group.ended = False
+        keyed: bool = queue.keyed is not None
+        if keyed:
+            queue.deal_keys()
+        while self._order.count > 0:
+            consumers = queue.consumers
+            consumer: Consumer | None = consumers.pick_selective() if keyed else consumers.pick()
+            if consumer is None:
+                break
+            group = consumer.group
+            if group is not None:
+                self._look(group, consumer)
+            elif not queue.deliver_to(consumer):
+                break
+            queue.work.spent += 1
+            if queue.work.spent >= queue.work.check_at and queue.work.check():
+                queue.drain_later()
+                break
+        return 0
+
+    def _look(self, group: SelectorGroup, consumer: Consumer) -> Done:
+        """Look for the next message that a consumer wants, and deliver it."""
+        queue: QueueInternals = self._queue
+        order: MessageOrder = self._order
+        keyed: bool = queue.keyed is not None
+        if group.keyless and self._take_keyless(group, consumer):
+            return 0
+        for _ in range(_LOOKS):
+            back: i64 = group.returned()
+            position: i64 = back
+            if position < 0 or order.level_bits:
+                position = order.next_ready(group.cursors)
+                if back >= 0 and not _is_before(position, back, order.level_bits):
+                    position = back
+            if position < 0 or len(group.keyless) >= _KEYLESS:
+                group.ended = True
+                return 0
+            if order.is_spilled(position):
+                # Reading it at once would stop the broker: this group waits.
+                group.ended = True
+                order.load(position, self._loaded)
+                return 0
+            message: Message | None = order.read(position)
+            if message is None:
+                self._pass(group, position, back)
+                continue
+            expired: bool = message.due > 0 and message.due <= queue.clock.steady
+            if not expired and not self._wants(group, message, position):
+                self._pass(group, position, back)
+                queue.work.spent += 1
+                if queue.work.spent >= queue.work.check_at and queue.work.check():
+                    return 0
+                continue
+            if not expired and not consumer.fits(message):
+                group.ended = group.short = True
+                return 0
+            self._pass(group, position, back)
+            redelivered: bool = order.was_out(position)
+            if expired:
+                # With ordering keys only the head expires: the key may be held.
+                if not keyed and order.take_out(position):
+                    order.position = position
+                    subtract_ready_bytes(queue, message)
+                    queue.dead_letter(position, EXPIRED)
+            elif order.acquire(position, consumer):
+                self._hand_over(consumer, message, position, redelivered)
+                return 0
+            elif keyed and position != back:
+                group.keyless.append(position)
+        return 0
+
+    def _pass(self, group: SelectorGroup, position: i64, back: i64) -> Done:
+        if position == back:
+            return group.pass_returned()
+        return self._order.pass_by(group.cursors, position)
+
+    def _wants(self, group: SelectorGroup, message: Message, position: i64) -> C[bool]:
+        """True if a group wants a message."""
+        local = self._queue.no_local
+        if group.excluded and local is not None and local.origin_of(position) == group.excluded:
+            return False
+        return group.selector is None or self._looker.wants(group.selector, message, position)
+
+    def _take_keyless(self, group: SelectorGroup, consumer: Consumer) -> C[bool]:
+        """Deliver the first message that the group wants and whose key is free now."""
+        order: MessageOrder = self._order
+        kept: list[int] = []
+        delivered: bool = False
+        position: i64
+        for position in group.keyless:
+            message: Message | None = None if delivered else order.read(position)
+            if delivered or message is None:
+                # Without a message it was settled: others have taken it.
+                if delivered:
+                    kept.append(position)
+                continue
+            redelivered: bool = order.was_out(position)
+            if order.acquire(position, consumer):
+                self._hand_over(consumer, message, position, redelivered)
+                delivered = True
+            else:
+                kept.append(position)
+        group.keyless = kept
+        return delivered
+
+    def _hand_over(
+        self, consumer: Consumer, message: Message, position: i64, redelivered: bool
+    ) -> Done:
+        """Deliver a message that was taken out of the order."""
+        queue: QueueInternals = self._queue
+        order: MessageOrder = self._order
+        order.position = position
+        order.mark_out(position)
+        subtract_ready_bytes(queue, message)
+        if redelivered and queue.failures is not None:
+            message = queue.failures.shown(message)
+        if message.due:
+            # The delivery may be requeued, and expire then.
+            queue.with_expiry().active = True
+        queue.count_delivery(consumer, redelivered)
+        if consumer.no_ack:
+            consumer.deliver(message, _NO_POSITION, redelivered)
+            order.settle(position)
+        else:
+            queue.unacked += 1
+            consumer.deliver(message, position, redelivered)
+        return 0
+
+    def _loaded(self) -> None:
+        """Go on: a large message is in memory now."""
+        if not self._queue.deleted:
+            self.arrived()
+
+    # --- what nobody wants ----------------------------------------------------------------------
+
+    def unwanted(self) -> tuple[int, int]:
+        """Return how many ready messages nobody wants, and when the oldest of them was published.
+
+        The time is in milliseconds since 1970, and 0 if there is none or it is unknown. A consumer
+        without a selector wants every message.
+        """
+        if any(each.group is None for each in self._queue.consumers):
+            return 0, 0
+        count, oldest = 0, 0
+        for level, order in self._order.levels():
+            passed = min([group.cursor_of(level) for group in self._groups])
+            ready, first = self._order.ready_before(level, passed)
+            if ready:
+                count += ready
+                moment = order.log.time_of(first)
+                oldest = min(oldest or moment, moment or oldest)
+        looking = max([group.looks_at() for group in self._groups], default=0)
+        return max(count - looking, 0), oldest
+
+
+def _is_before(position: i64, other: i64, level_bits: i32) -> C[bool]:
+    """True if the first of two positions, or -1, is taken before the other."""
+    if position < 0:
+        return False
+    levels: i64 = (1 << level_bits) - 1
+    if position & levels != other & levels:
+        return position & levels > other & levels
+    return position < other
