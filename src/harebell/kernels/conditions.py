@@ -31,7 +31,7 @@ LITERAL, ANY_CHARACTER, ANY_TEXT = 0, 1, 2
 
 Node = tuple[Any, ...]
 _Get = Callable[[Any], Any]
-_COMPARED: dict[str, Callable[[Any, Any], bool]] = {
+_COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": eq,
     "<>": ne,
     "<": lt,
@@ -146,7 +146,7 @@ def _combined(gets: list[_Get], decisive: bool) -> _Get:
 
 
 def _comparison(
-    compare: Callable[[Any, Any], bool],
+    compare: Callable[[Any, Any], Any],
     orders: bool,
     left: _Get,
     right: _Get,
@@ -161,7 +161,7 @@ def _comparison(
             if kind is float and type(a) is not type(b):
                 a, b = float(a), float(b)
             if kind is not bool or not orders:
-                return compare(a, b)
+                return bool(compare(a, b))
         return False if mixed is None else mixed(a, b)
 
     return compared

@@ -83,10 +83,8 @@ class Selecting:
             group.members -= 1
             if group.members == 0:
                 self._groups.remove(group)
-        for group in self._groups:
-            if group.selector is not None:
-                return True
-        return False
+        selectors = [each.selector for each in self._groups]
+        return selectors.count(None) < len(selectors)
 
     def end(self) -> Done:
         """Let no-local consumers take the next message again: no selective consumer is left."""

@@ -42,7 +42,7 @@ def taker(of: Any, text: str, credit: int, **options: Any) -> Taker:
 
 def numbered(number: int, **headers: Any) -> Any:
     properties = {"headers": {"c": number % 4, **headers}, "priority": number * 7 % 3}
-    return composed("", "k%d" % (number % 5), b"%d" % number, properties)
+    return composed("", f"k{number % 5}", b"%d" % number, properties)
 
 
 class SelectiveAgainstModel(RuleBasedStateMachine):
