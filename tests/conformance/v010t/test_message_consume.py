@@ -453,3 +453,17 @@ def test_acknowledging_several_of_class_basic_leaves_transfers_out(peer: Peer, n
     expect_transfer(peer, b"transfer", 2, redelivered=True)
     peer.send(MessageGet(queue=f"{name}-2"), 2)
     peer.expect(MessageEmpty, 2)
+
+
+def test_a_selector_is_one_of_the_filters_of_a_consumer(peer: Peer, name: str) -> None:
+    peer.queue(name)
+    for key in ("a", "b"):
+        transfer(peer, name, key.encode())
+    selector = {"x-filter-jms-selector": "message.size = 1 AND JMSPriority = 4 AND color IS NULL"}
+    consume(peer, name, no_ack=True, filter=selector)
+    expect_transfer(peer, b"a")
+    expect_transfer(peer, b"b")
+    consume(peer, name, "none", no_ack=True, filter={"x-filter-jms-selector": "color = 1"})
+    peer.send(MessageCancel(destination="d"))
+    transfer(peer, name, b"c")
+    peer.expect_silence()
