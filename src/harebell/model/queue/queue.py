@@ -260,13 +260,13 @@ class MessageQueue(QueueInternals):
         if self.selecting is not None:
             # Before the limits drop another one: this message may not stay.
             self.selecting.arrived()
-        elif self._dispatch is not None and self.consumers.count:
-            self._dispatch.deal()
         if limits is not None:
             # With x-max-length 0 this drops the message itself, as in RabbitMQ.
             check_limits(self)
         if message.due:
             kept_until(self, message.due)
+        if self._dispatch is not None and self.consumers.count and self.selecting is None:
+            self._dispatch.deal()
         if self._browsing is not None:
             self._browsing.show_all()
         return self.outcome(message)
