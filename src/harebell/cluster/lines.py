@@ -5,7 +5,8 @@
                                                        <-->  lines, as the service wants
 
 Services that speak lines: `command` (command_wire.py), `events` (events.py), `usage` (usage.py),
-`metrics` (metrics.py) and `backup` (backup.py). The other one passes the bytes of a client on (client_handover.py).
+`metrics` (metrics.py) and `backup` (backup.py). The other one passes the bytes of a client on
+(client_handover.py).
 
 Peers have proven that they belong to the cluster, so a line that cannot be read is a fault of a
 broker: the connection ends, and the log says so.
