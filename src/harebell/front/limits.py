@@ -184,6 +184,8 @@ LINKS_PER_SESSION = 256
 LINK_CREDIT = 1_024
 """Deliveries that a publisher may send on one link before it gets credit again, and that may wait
 for their outcome: enough for a commit to gather the messages of several milliseconds."""
+TRANSACTIONS_PER_SESSION = 64
+"""Open transactions of one session."""
 MANAGEMENT_CREDIT = 8
 """Requests to the management node that one link may have on their way, as in RabbitMQ."""
 MANAGEMENT_BINDINGS = 10_000

@@ -1,7 +1,7 @@
 """Attach: decide what a link is, from its terminus, and make it.
 
     the peer sends       target                            link
-    coordinator          transactions                      `COORDINATORS`
+    coordinator          transactions                      `CoordinatorLink`
     a name in `NODES`    a node of the broker              what the entry makes
     dynamic              a queue that is made              `ReceivingLink`
     address or null      queue, exchange, or each `to`     `ReceivingLink`
@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
-from harebell.front.amqp_1_0 import nodes
+from harebell.front.amqp_1_0 import coordinator, nodes
 from harebell.front.amqp_1_0.addresses import Address, source, target
 from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
@@ -70,8 +70,6 @@ NODES: dict[str, Callable[[Session, Attach], Attach]] = {pair.ADDRESS: pair.atta
 The link has what the others have (`ReceivingLink`, `SendingLink`), and puts itself into
 `Session.links`. An error that it raises refuses the attach.
 """
-COORDINATORS: list[Callable[[Session, Attach], Attach]] = []
-"""What makes a link to a coordinator of transactions; empty without transactions."""
 
 
 def attach(session: Session, asked: Attach) -> None:
@@ -144,9 +142,7 @@ def _made(session: Session, asked: Attach) -> Attach:
     session.connection.broker.events.actor = session.user.name
     terminus = asked.source if asked.role else asked.target
     if type(asked.target) is Coordinator and not asked.role:
-        if not COORDINATORS:
-            raise LinkError(NOT_IMPLEMENTED, "Transactions not supported")
-        return COORDINATORS[0](session, asked)
+        return coordinator.attach(session, asked)
     if asked.unsettled:
         raise LinkError(NOT_IMPLEMENTED, "Link recovery not supported")
     if type(terminus) is not (Source if asked.role else Target):

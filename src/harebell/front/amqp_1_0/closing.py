@@ -29,6 +29,8 @@ def close_session(session: Session) -> None:
     session.links.clear()
     for link in links:
         link.close()
+    if session.transaction is not None:
+        session.transaction.forget()
     units = session.unacked.count + len(session.consumers)
     _perform(session.connection, _closing(session, links), units)
 

@@ -13,8 +13,10 @@ from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
     ILLEGAL_STATE,
     NOT_ALLOWED,
+    NOT_IMPLEMENTED,
     RESOURCE_LIMIT_EXCEEDED,
     ConnectionFault,
+    LinkError,
     framing,
 )
 from harebell.front.amqp_1_0.session import SERIALS, Session
@@ -37,9 +39,13 @@ from harebell.wire.v1.composites import (
 from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.frames import AMQP, unexpected_type
 from harebell.wire.v1.performatives import decode_performative
+from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
+
+
+_TXN_ID = Symbol("txn-id")
 
 
 def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
@@ -234,6 +240,12 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
 
 
 def _flow(session: Session, asked: Flow, payload: bytes) -> None:
+    if asked.handle is not None and _TXN_ID in (asked.properties or {}):
+        link = session.link_of(asked.handle, "flow")
+        text = "flow: txn-id: deliveries are not acquired in transactions, they are retired in them"
+        if link is not None:
+            session.caught(LinkError(NOT_IMPLEMENTED, text), link)
+        return
     session.take_flow(
         _number(asked.next_incoming_id),
         asked.incoming_window,

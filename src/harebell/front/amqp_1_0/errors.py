@@ -36,6 +36,9 @@ UNATTACHED_HANDLE = "amqp:session:unattached-handle"
 TRANSFER_LIMIT_EXCEEDED = "amqp:link:transfer-limit-exceeded"
 MESSAGE_SIZE_EXCEEDED = "amqp:link:message-size-exceeded"
 
+UNKNOWN_ID = "amqp:transaction:unknown-id"
+ROLLBACK = "amqp:transaction:rollback"
+
 _KINDS = {
     ErrorKind.ACCESS_REFUSED: UNAUTHORIZED_ACCESS,
     ErrorKind.NOT_FOUND: NOT_FOUND,

@@ -179,14 +179,16 @@ class Intake(PerformativeSink):
         # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
         link.check_settled(delivery.settled)
         properties, body = link.parsed(octets)
-        link.begin_state(delivery.state)
+        state = delivery.state
+        link.begin_state(state)
         try:
             link.take(delivery.number, delivery.settled, delivery.tag, properties, body)
         except Undecided as undecided:
             flags = _SETTLED if delivery.settled else 0
-            self._decide(
-                undecided, session, link, delivery.number, flags, delivery.tag, properties, body
-            )
+            about = (delivery.number, flags, delivery.tag, properties, body, state)
+            self._decide(undecided, session, link, *about)
+        finally:
+            link.begin_state(b"")
 
     def _receiver(self, session: Session, handle: int) -> Any:
         """Return the link of a transfer; None if the broker has detached it."""
@@ -205,6 +207,7 @@ class Intake(PerformativeSink):
         tag: bytes | None,
         properties: Properties,
         body: bytes,
+        state: bytes = b"",
     ) -> None:
         """Ask for a decision about a permission, and take the delivery again."""
 
@@ -213,12 +216,15 @@ class Intake(PerformativeSink):
                 return
             self._connection.broker.events.actor = session.user.name
             try:
+                link.begin_state(state)
                 link.take(delivery_id, flags & _SETTLED != 0, tag or b"", properties, body)
             except Undecided:
                 # A second permission is undecided: the connection asks for it too.
                 raise
             except Exception as error:
                 session.caught(error, link)
+            finally:
+                link.begin_state(b"")
 
         decide(self._connection, undecided, again)
 

@@ -19,7 +19,6 @@ from harebell.front.amqp_1_0.errors import (
     INVALID_FIELD,
     MESSAGE_SIZE_EXCEEDED,
     NOT_ALLOWED,
-    NOT_IMPLEMENTED,
     RESOURCE_DELETED,
     RESOURCE_LIMIT_EXCEEDED,
     TRANSFER_LIMIT_EXCEEDED,
@@ -30,6 +29,7 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.session import near
 from harebell.front.amqp_1_0.special import destination_of, prepared, trace_publish
+from harebell.front.amqp_1_0.transactions import transaction_of
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.interceptors import intercepted
 from harebell.front.limits import LINK_CREDIT
@@ -165,13 +165,16 @@ class ReceivingLink(PublishingChannel):
             raise LinkError(DECODE_ERROR, f"failed to parse message: {error.text}") from None
 
     def begin_state(self, state: bytes) -> None:
-        """Note the state of the delivery that is taken next, if it has one.
+        """Note the transaction that the delivery which is taken next is part of, if any.
 
         Raises:
-            LinkError: not-implemented, it is part of a transaction.
+            LinkError: invalid-field, the state is another one; unknown-id.
         """
-        if state:
-            raise LinkError(NOT_IMPLEMENTED, "Transactions not supported")
+        self.transaction = transaction_of(self.session, state) if state else None
+
+    def answers(self) -> bool:
+        """True if an outcome of the current delivery is expected."""
+        return self._current != _NO_DELIVERY
 
     def take(
         self, number: i64, settled: bool, tag: bytes, properties: Properties, body: bytes
@@ -238,7 +241,10 @@ class ReceivingLink(PublishingChannel):
         """Publish a routed message, at once or in the transaction."""
         if self.router.tracer is not None:
             trace_publish(self, message, properties, queues)
-        self.forward(message, queues, flags)
+        if self.transaction is not None:
+            self.transaction.post(self, message, queues)
+        else:
+            self.accept(message, queues, flags)
         return 0
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:

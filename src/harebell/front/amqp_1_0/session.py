@@ -81,7 +81,8 @@ class Session:
         backlog: the rest of a delivery for which the window was too small: handle and frame.
         renewing: links that may be due for credit.
         ended: whether it has ended.
-        transaction, confirms, prefetch, prefetch_global: for listings: 1.0 has links instead.
+        transaction: its local transactions (`Transactions`); None before the first.
+        confirms, prefetch, prefetch_global: for listings: 1.0 has links instead.
     """
 
     def __init__(

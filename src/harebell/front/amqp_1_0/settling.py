@@ -5,6 +5,7 @@
     released                    back in its place, without a failed delivery
     modified                    as released; with delivery-failed it counts as failed, and with
                                 undeliverable-here it is dead-lettered, as in RabbitMQ
+    transactional-state         as its outcome, at the commit
     settled without an outcome  the default outcome of every source here: released
 
 The work is bounded by what is not settled, however long the range is, and is done in slices.
@@ -16,8 +17,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.slices import Slices, at_once, stepped
-from harebell.front.amqp_1_0.errors import INVALID_FIELD, NOT_IMPLEMENTED, SessionError
+from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError, SessionError
 from harebell.front.amqp_1_0.session import SERIALS, near
+from harebell.front.amqp_1_0.transactions import open_transaction
 from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.kernels.performatives import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from harebell.wire.v1.composites import (
@@ -100,6 +102,10 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
     low = near(first, session.next_tag)
     high = low + (last - first) % SERIALS
     low, high = max(low, session.unacked.first()), min(high, session.next_tag - 1)
+    if type(state) is TransactionalState:
+        if low <= high:
+            _retire(session, low, high, state, settled=settled)
+        return
     if low <= high:
         _settle(session, low, high, state)
     if not settled:
@@ -115,6 +121,30 @@ def _settle(session: Session, low: int, high: int, state: Any) -> None:
         return
     act = _act_of(state)
     _perform(session, _acting(session, low, high, act), high - low + 1, _PER_STEP)
+
+
+def _retire(
+    session: Session, low: int, high: int, state: TransactionalState, *, settled: bool
+) -> None:
+    """Settle deliveries in a transaction: at its commit.
+
+    Raises:
+        SessionError: invalid-field, it has no outcome; unknown-id.
+    """
+    try:
+        transaction = open_transaction(session, state)
+    except LinkError as error:
+        raise SessionError(error.condition, error.text) from None
+    outcome = state.outcome
+    if outcome is None:
+        if not settled:
+            return
+        outcome = _STATES[RELEASED]
+
+    def retire(entry: Unacked) -> None:
+        transaction.retire(entry, outcome, settled=settled)
+
+    _perform(session, _acting(session, low, high, retire), high - low + 1, _PER_STEP)
 
 
 def _accepting(session: Session, low: int, high: int) -> Slices[None]:
@@ -174,8 +204,6 @@ def _act_of(state: Any) -> Callable[[Unacked], object]:
         if state.undeliverable_here:
             return _reject
         return _fail if state.delivery_failed else _release
-    if type(state) is TransactionalState:
-        raise SessionError(NOT_IMPLEMENTED, "Transactions not supported")
     raise _unrecognised(repr(state))
 
 
