@@ -17,6 +17,13 @@ FUNNELS: dict[str, str] = {
     "without it the octets still pass",
     "src/harebell/front/amqp_0_10_transitional/dtx_errors.py": "an error in a branch ends the "
     "channel with 541, as the specification has it, and leaves the connection alone",
+    **dict.fromkeys(
+        (
+            f"src/harebell/front/amqp_1_0/{name}.py"
+            for name in ("attaching", "dispatch", "intake", "receiving", "session")
+        ),
+        "an error of a link or a session ends that and leaves the others alone",
+    ),
     "src/harebell/front/common/login.py": "an error after a slow password comparison "
     "closes the connection with a reply code",
     "src/harebell/front/amqp_0_9_1/connection.py": "an error of one connection closes it with a "

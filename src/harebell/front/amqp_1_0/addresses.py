@@ -206,20 +206,20 @@ def unquoted(name: str, address: str) -> str:
     """
     if "%" not in name:
         return name
-    octets = bytearray()
+    data = bytearray()
     at = 0
     while at < len(name):
         if name[at] != "%":
-            octets += name[at].encode(errors="surrogatepass")
+            data += name[at].encode(errors="surrogatepass")
             at += 1
             continue
         digits = name[at + 1 : at + 3]
         if len(digits) < 2 or not _HEX.issuperset(digits):
             raise _bad(address)
-        octets.append(int(digits, 16))
+        data.append(int(digits, 16))
         at += 3
     try:
-        return octets.decode()
+        return data.decode()
     except UnicodeDecodeError:
         raise _bad(address) from None
 

@@ -62,19 +62,23 @@ _EXPIRED = "credential expired"
 
 @dataclass(frozen=True, slots=True)
 class Handlers:
-    """The handlers of a connection; each is called with the connection first.
+    """What a connection does by modules above it; called with the connection first, if not said.
 
     Args:
         begin: answers the protocol header.
         refuse: tells a peer in the SASL layer that its login has failed.
         open_: makes the open of the broker.
         intake: makes the sink of the frames, called with the sessions by channel.
+        close_session: releases what a session has that ends; called with the session.
+        end_link: releases what a sending link has that ends; called with the link.
     """
 
     begin: Callable[[Any], None]
     refuse: Callable[[Any], None]
     open_: Callable[[Any], DescribedList]
     intake: Callable[[Any, dict[int, Any]], Any]
+    close_session: Callable[[Any], None]
+    end_link: Callable[[Any], None]
 
 
 class Connection(BaseConnection):
@@ -90,9 +94,9 @@ class Connection(BaseConnection):
         container: the container-id of the peer; "" before its open.
         addressing: how addresses are read that are not of version 2.
         ending: the channels whose session the broker has ended, until the peer has ended it too.
-        telling: sessions with outcomes, credit or windows to send at the end of the turn.
+        reporting: sessions with outcomes, credit or windows to send at the end of the turn.
         exchange: the login in progress.
-        told: whether the open of the broker is sent.
+        open_sent: whether the open of the broker is sent.
         beat_after: seconds without output after which the peer gets a keep-alive; 0 for never.
     """
 
@@ -117,9 +121,9 @@ class Connection(BaseConnection):
         self.container = ""
         self.addressing = Addressing.RABBITMQ
         self.ending: set[int] = set()
-        self.telling: list[Any] = []
+        self.reporting: list[Any] = []
         self.exchange: Exchange | None = None
-        self.told = False
+        self.open_sent = False
         self.beat_after = 0.0
         self.silent_after = 0.0
         # What a peer takes before its open is known (AMQP 1.0 2.4.1).
@@ -162,7 +166,7 @@ class Connection(BaseConnection):
         """
         self.paused = False
         for session in self.channels.values():
-            session.tell_window()
+            session.report_window()
 
     def has_begun(self) -> bool:
         """Return False: no message is finished at the cost of others while memory is short."""
@@ -282,10 +286,10 @@ class Connection(BaseConnection):
             self.finish()
 
     def _send_close(self, condition: str, text: str) -> None:
-        if not self.told:
+        if not self.open_sent:
             # A client learns why only from a close, and a close needs an open (AMQP 1.0 2.4.1).
             self.out.raw(encode_frame(self.handlers.open_(self).encoded()))
-            self.told = True
+            self.open_sent = True
         self.out.raw(encode_frame(Close(composite(condition, text)).encoded()))
         self.touch()
 
@@ -303,7 +307,7 @@ class Connection(BaseConnection):
             session.close()
         self.channels.clear()
         self.ending.clear()
-        self.telling.clear()
+        self.reporting.clear()
         release_owned(self)
 
     def break_cycle(self) -> None:
@@ -313,7 +317,7 @@ class Connection(BaseConnection):
 
     def _write_collected(self) -> None:
         """Send what sessions have collected in this turn."""
-        if self.telling:
-            waiting, self.telling = self.telling, []
+        if self.reporting:
+            waiting, self.reporting = self.reporting, []
             for session in waiting:
-                session.tell()
+                session.report()

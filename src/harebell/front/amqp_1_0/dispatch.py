@@ -226,7 +226,7 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
     del session.links[handle]
     session.drop_backlog(handle)
     # The outcomes of the link leave before its end.
-    session.outcomes.tell()
+    session.outcomes.report()
     link.end()
     detach = Detach(handle, asked.closed)
 

@@ -85,7 +85,7 @@ def open_(connection: Connection, asked: Open) -> None:
     connection.broker.events.actor = user
     connection.has_opened()
     connection_created(connection)
-    connection.told = True
+    connection.open_sent = True
     connection.send(0, own_open(connection))
     log_granted(connection, name)
 
@@ -178,7 +178,7 @@ def close(connection: Connection, asked: Close) -> None:
 
     # After the slices of `release`: when the client reads close, its messages are ready again.
     def answer() -> bool:
-        if connection.told:
+        if connection.open_sent:
             connection.send(0, Close())
         connection.part()
         return True

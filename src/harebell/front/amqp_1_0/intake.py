@@ -175,10 +175,10 @@ class Intake(PerformativeSink):
             return
         link.partial = None
         connection.scanner.pending -= 1
-        octets = delivery.take()
+        payload = delivery.take()
         # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
         link.check_settled(delivery.settled)
-        properties, body = link.parsed(octets)
+        properties, body = link.parsed(payload)
         state = delivery.state
         link.begin_state(state)
         try:

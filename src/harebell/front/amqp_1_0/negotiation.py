@@ -18,7 +18,7 @@ from harebell.wire.v1.frames import HEAD, SASL, unexpected_type
 if TYPE_CHECKING:
     from harebell.front.common.connection_ports import Scanner
 
-_LEAST_OFFSET = 2
+_MIN_OFFSET = 2
 _WORD = 4
 
 
@@ -102,8 +102,8 @@ class NegotiationScanner:
             raise FramingError(
                 f"frame size ({size} bytes) > maximum frame size ({self.frame_max} bytes)"
             )
-        if offset < _LEAST_OFFSET:
-            raise FramingError(f"data offset ({offset}) < minimum data offset ({_LEAST_OFFSET})")
+        if offset < _MIN_OFFSET:
+            raise FramingError(f"data offset ({offset}) < minimum data offset ({_MIN_OFFSET})")
         if offset * _WORD > size:
             raise FramingError(f"data offset ({offset * _WORD} bytes) > frame size ({size} bytes)")
         if kind != SASL:

@@ -83,7 +83,7 @@ class Outcomes:
             self._link = None
         return 0
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Send what is known by now."""
         done = self._commit.done
         if self._link is not None and self._ticket <= done:
@@ -110,7 +110,7 @@ class Outcomes:
 
     def committed(self) -> None:
         """Send the outcomes that waited for a commit that is on disk."""
-        self.tell()
+        self.report()
         if self._waits():
             # The rest waits for a later commit; the registry has removed this object.
             self._connection.registry.waiting[self] = None
@@ -129,7 +129,7 @@ class Outcomes:
             # The end must not overtake them, so the whole output waits for their commit.
             self._connection.hold_until(newest)
         self._marks = deque((_AT_ONCE, *rest) for _, *rest in self._marks)
-        self.tell()
+        self.report()
 
     def forget(self) -> None:
         """Drop all outcomes: the peer is gone."""

@@ -351,9 +351,9 @@ class ReceivingLink(PublishingChannel):
             return
         if self.credit <= _RENEW and self.unconfirmed < _CREDIT:
             self.credit = _CREDIT
-            self.tell()
+            self.send_state()
 
-    def tell(self) -> None:
+    def send_state(self) -> None:
         """Send the state of the link."""
         self.session.send_flow(self.handle, self.delivery_count, self.credit, _UNSAID, False)
 
@@ -371,7 +371,7 @@ class ReceivingLink(PublishingChannel):
             self.credit = max(self.credit - max(count - self.delivery_count, 0), 0)
             self.delivery_count = max(count, self.delivery_count)
         if flags & ECHO:
-            self.tell()
+            self.send_state()
         return 0
 
     # --- end ------------------------------------------------------------------------------------
@@ -383,7 +383,7 @@ class ReceivingLink(PublishingChannel):
     def fail(self, error: AmqpError) -> None:
         """Detach the link because of an error."""
         # The outcome is not due any more after a detach; it is what a sender waits for.
-        self.session.outcomes.tell()
+        self.session.outcomes.report()
         self.session.detach(self, error)
         self.end()
 

@@ -181,7 +181,7 @@ class SendingLink(Consumer):
         self.drains = flags & DRAIN != 0
         self.serve()
         if flags & ECHO and not flags & DRAIN:
-            self.tell(drain=False)
+            self.send_state(drain=False)
         return 0
 
     def serve(self) -> None:
@@ -198,7 +198,7 @@ class SendingLink(Consumer):
             self.drains = False
             self.delivery_count += self.credit
             self.credit = 0
-            self.tell(drain=True)
+            self.send_state(drain=True)
         else:
             self.again()
 
@@ -226,7 +226,7 @@ class SendingLink(Consumer):
         # A large message is read from the disk first.
         return not queue.fetch_next(self.again)
 
-    def tell(self, *, drain: bool) -> None:
+    def send_state(self, *, drain: bool) -> None:
         """Send the state of the link."""
         available = min(self._available(), SERIALS - 1)
         credit = min(self.credit, SERIALS - 1)
@@ -263,10 +263,8 @@ class SendingLink(Consumer):
         """Stop: the consumer is removed, and its deliveries are requeued."""
         if self.ended:
             return
-        from harebell.front.amqp_1_0.closing import end_link
-
         self.ended = True
-        end_link(self)
+        self.connection.handlers.end_link(self)
 
     def close(self) -> None:
         """Stop: the session ends, and removes its consumers itself."""

@@ -126,21 +126,21 @@ class Session:
         """Have outcomes, credit and windows sent at the end of the turn."""
         if not self._enlisted:
             self._enlisted = True
-            self.connection.telling.append(self)
+            self.connection.reporting.append(self)
         return 0
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """Send outcomes, then credit, then the window."""
         self._enlisted = False
         if self.ended:
             return
-        self.outcomes.tell()
+        self.outcomes.report()
         if self.renewing:
             links, self.renewing = self.renewing, []
             for link in links:
                 link.renew()
         if self.window <= _RENEW and not self.connection.blocked:
-            self.tell_window()
+            self.report_window()
 
     # --- the windows ----------------------------------------------------------------------------
 
@@ -189,7 +189,7 @@ class Session:
             connection.touch()
         return 0
 
-    def tell_window(self) -> None:
+    def report_window(self) -> None:
         """Send the state of the session."""
         if not self.ended:
             self.send_flow(-1, -1, -1, -1, False)
@@ -230,7 +230,7 @@ class Session:
                 if link is not None:
                     link.take_flow(delivery_count, credit, flags)
             elif flags & _ECHO:
-                self.tell_window()
+                self.report_window()
         except Exception as error:
             self.caught(error, link)
             return 0
@@ -391,12 +391,10 @@ class Session:
 
     def close(self) -> None:
         """End: links are removed, deliveries are requeued. `ended` is set already."""
-        from harebell.front.amqp_1_0.closing import close_session
-
-        close_session(self)
+        self.connection.handlers.close_session(self)
 
 
-def _ahead(told: int, sent: int) -> SessionError:
+def _ahead(claimed: int, sent: int) -> SessionError:
     """Make the error for a peer that speaks of transfers which were not sent."""
-    text = f"next-incoming-id ({told}) is ahead of next-outgoing-id ({sent % SERIALS})"
+    text = f"next-incoming-id ({claimed}) is ahead of next-outgoing-id ({sent % SERIALS})"
     return SessionError(WINDOW_VIOLATION, text)

@@ -10,7 +10,7 @@ Other messages do not use this module.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import WRITE
 from harebell.auth.users import IMPERSONATOR
@@ -30,16 +30,39 @@ from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections
 from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
-    from harebell.front.amqp_1_0.receiving import ReceivingLink
+    from harebell.auth.topics import TopicRule
+    from harebell.auth.users import User
+    from harebell.front.amqp_1_0.addresses import Address, Addressing
+    from harebell.front.amqp_1_0.connection import Connection
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
+    from harebell.model.router import Router
+    from harebell.model.vhost import VHost
 
 COPIES = Symbol("x-cc")
 _LONGEST_MS = 315_360_000_000_000
 """Ten thousand years: longer times to live mean none."""
 
 
-def destination_of(link: ReceivingLink, properties: Properties) -> tuple[str, str]:
+class Publisher(Protocol):
+    """The link of a message; see `ReceivingLink`."""
+
+    number: int
+    address: Address | None
+    addressing: Addressing
+    exchange: str
+    vhost: VHost
+    router: Router
+    topic: TopicRule | None
+    transaction: Any
+    connection: Connection
+
+    @property
+    def user(self) -> User:
+        """The user whose permissions are checked."""
+
+
+def destination_of(link: Publisher, properties: Properties) -> tuple[str, str]:
     """Return the exchange and the routing key of a message that says itself where it goes.
 
     Raises:
@@ -66,7 +89,7 @@ def destination_of(link: ReceivingLink, properties: Properties) -> tuple[str, st
 
 
 def prepared(
-    link: ReceivingLink, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
+    link: Publisher, exchange: Exchange, routing_key: str, properties: Properties, body: bytes
 ) -> tuple[Message, tuple[Queue, ...]]:
     """Check a message with such fields, and route it.
 
@@ -101,7 +124,7 @@ def prepared(
     return message, queues
 
 
-def _check_user_id(link: ReceivingLink, user_id: bytes | None) -> None:
+def _check_user_id(link: Publisher, user_id: bytes | None) -> None:
     """Refuse a user-id of another user."""
     user = link.user
     if not user_id or user_id == user.name.encode() or IMPERSONATOR in user.tags:
@@ -122,7 +145,7 @@ def _further_keys(annotations: dict[Any, Any]) -> list[str]:
 
 
 def trace_publish(
-    link: ReceivingLink, message: Message, properties: Properties, queues: tuple[Queue, ...]
+    link: Publisher, message: Message, properties: Properties, queues: tuple[Queue, ...]
 ) -> None:
     """Send a copy of a published message to the firehose."""
     firehose = link.router.tracer
