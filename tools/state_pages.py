@@ -14,6 +14,7 @@ from typing import Any
 from harebell.front.amqp_0_9_1.channel_states import CHANNEL
 from harebell.front.amqp_0_9_1.connection_states import CONNECTION
 from harebell.front.amqp_0_10 import session_states
+from harebell.front.amqp_1_0 import connection_states as connection_states_1_0
 from harebell.front.common.state_table import IGNORED, Fault
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "internals" / "states.md"
@@ -27,8 +28,10 @@ _MACHINES = (
     ("Connection of AMQP 0-9-1", "amqp_0_9_1/connection_states.py", CONNECTION),
     ("Channel of AMQP 0-9-1", "amqp_0_9_1/channel_states.py", CHANNEL),
     ("Channel of AMQP 0-10", "amqp_0_10/session_states.py", session_states.CHANNEL),
+    ("Connection of AMQP 1.0", "amqp_1_0/connection_states.py", connection_states_1_0.CONNECTION),
 )
 
+_FAULTS = (Fault, connection_states_1_0.ConditionFault)
 _Table = Mapping[Any, Mapping[Any, Any]]
 
 
@@ -38,7 +41,7 @@ def _drawing(table: _Table) -> Iterator[str]:
     event_columns = max(len(event.value) for row in table.values() for event in row)
     for state, row in table.items():
         for event, outcome in row.items():
-            if not isinstance(outcome, Fault) and outcome is not IGNORED:
+            if not isinstance(outcome, _FAULTS) and outcome is not IGNORED:
                 arrow = f" {event.value} ".ljust(event_columns + 3, "-")
                 yield f"{state.value.ljust(from_columns)} --{arrow}-> {outcome.value}"
 
@@ -48,7 +51,7 @@ def _rejections(table: _Table) -> Iterator[str]:
     for state, row in table.items():
         events: dict[Any, list[enum.Enum]] = {}
         for event, outcome in row.items():
-            if isinstance(outcome, Fault) or outcome is IGNORED:
+            if isinstance(outcome, _FAULTS) or outcome is IGNORED:
                 events.setdefault(outcome, []).append(event)
         for outcome, causes in events.items():
             shown = "ignored" if outcome is IGNORED else f"{outcome.code} `{outcome.text}`"

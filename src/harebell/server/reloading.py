@@ -207,6 +207,7 @@ def reloaded_settings(config: Config) -> dict[str, Any]:
         "anonymous_user": ""
         if config.anonymous_login_user == "none"
         else config.anonymous_login_user,
+        "addresses": config.amqp_addresses,
         "stamp_time": config.message_interceptors_incoming_set_header_timestamp_overwrite,
         "stamp_node": config.message_interceptors_incoming_set_header_routing_node_overwrite,
         "stamp_sent": config.message_interceptors_outgoing_timestamp_enabled,

@@ -133,7 +133,7 @@ def test_an_inactive_consumer_is_drained_at_once(peer: Peer, peer1: Peer1, name:
     expect_bodies(peer1, b"0", b"1")
 
 
-def test_consumer_priority(queue: str, peer1: Peer1) -> None:
+def test_a_consumer_of_higher_priority_comes_first(queue: str, peer1: Peer1) -> None:
     peer1.attach_receiver(f"/queues/{queue}", 1, credit=10)
     properties = {Symbol("rabbitmq:priority"): 5}
     peer1.attach_receiver(f"/queues/{queue}", 2, credit=2, properties=properties)

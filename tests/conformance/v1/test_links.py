@@ -351,3 +351,44 @@ def test_direct_reply_to_keeps_nothing(peer1: Peer1) -> None:
     source = c.Source(dynamic=True, capabilities=(Symbol("rabbitmq:volatile-queue"),))
     asked = receiver(None, source=source)
     peer1.expect_refused(asked, "amqp:not-implemented", "snd-settle-mode")
+
+
+# --- bare names ---------------------------------------------------------------------------------
+
+
+def test_bare_addresses_name_what_is_there(name: str) -> None:
+    site = MemorySite(addresses="bare")
+    other = Peer(site, site.connect()).open()
+    other.send(QueueDeclare(queue=name))
+    other.expect(QueueDeclareOk)
+    peer = Peer1(site, site.connect()).open().begin()
+    peer.expect_refused(sender("none"), "amqp:not-found", "no queue 'none' in vhost '/'")
+    peer.expect_refused(receiver("none"), "amqp:not-found", "no queue 'none' in vhost '/'")
+    peer.attach_sender(name, 0)
+    peer.attach_receiver(name, 1, credit=9)
+    peer.attach_receiver("amq.topic/a.*", 2, credit=9)
+    peer.transfer(0, b"to the queue", settled=True)
+    assert peer.expect_transfer(handle=1).payload.endswith(b"to the queue")
+    # An exchange: the key is in the address, or the subject of each message.
+    peer.attach_sender("amq.topic/a.b", 3)
+    peer.transfer(3, b"by key", settled=True)
+    assert peer.expect_transfer(handle=2).payload.endswith(b"by key")
+    peer.attach_sender("amq.topic", 4)
+    peer.transfer(4, b"by subject", sections=c.Properties(subject="a.c").encoded(), settled=True)
+    assert peer.expect_transfer(handle=2).payload.endswith(b"by subject")
+    peer.attach_sender(None, 5)
+    for to, handle in ((name, 1), ("amq.topic/a.d", 2)):
+        peer.transfer(5, b"by to", sections=c.Properties(to=to).encoded(), settled=True)
+        assert peer.expect_transfer(handle=handle).payload.endswith(b"by to")
+    other.done()
+    peer.done()
+
+
+def test_version_1_can_be_switched_off() -> None:
+    site = MemorySite(addresses="v2")
+    peer = Peer1(site, site.connect()).open().begin()
+    words = "Attach refused: {amqp_address_v1_not_permitted"
+    for address in ("q", "/queue/q", "/exchange/amq.topic/k"):
+        peer.expect_refused(sender(address), "amqp:invalid-field", words)
+        peer.expect_refused(receiver(address), "amqp:invalid-field", words)
+    peer.done()

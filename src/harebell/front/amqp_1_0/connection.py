@@ -119,7 +119,7 @@ class Connection(BaseConnection):
         self.sasl = sasl
         self.intake: Any = handlers.intake(self, self.channels)
         self.container = ""
-        self.addressing = Addressing.RABBITMQ
+        self.addressing = Addressing(settings.addresses)
         self.ending: set[int] = set()
         self.reporting: list[Any] = []
         self.exchange: Exchange | None = None

@@ -74,6 +74,8 @@ class Settings(Struct):
         stamp_sent: whether every delivery gets its sending time.
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled, None if
             nothing is configured: guest in AMQP 1.0, nobody in other versions.
+        addresses: what addresses of AMQP 1.0 mean that are not of RabbitMQ's version 2:
+            "rabbitmq", "bare" or "v2" (`harebell.front.amqp_1_0.addresses`).
         mechanisms: the SASL mechanisms that may be used; none for the default.
         log: takes lines for the log.
         elsewhere: returns whether a vhost that this broker does not have is in another store of the
@@ -104,6 +106,7 @@ class Settings(Struct):
     stamp_node: bool | None = None
     stamp_sent: bool = False
     anonymous_user: str | None = None
+    addresses: str = "rabbitmq"
     mechanisms: tuple[str, ...] = ()
     log: Log = _silent
     elsewhere: Callable[[str], bool] = _nowhere
