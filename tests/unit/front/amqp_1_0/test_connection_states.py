@@ -11,9 +11,9 @@ from harebell.front.amqp_1_0.connection_states import (
 )
 from harebell.front.common.state_table import IGNORED
 from harebell.wire import HEADER_1_0, HEADER_1_0_SASL
+from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import EMPTY, SASL, encode_frame
-from harebell.wire.v09.states import ConnectionState
 from tests.unit.front.amqp_0_9_1.world import World
 from tests.unit.front.amqp_1_0.peer import LinkPeer
 

@@ -163,7 +163,7 @@ class RequestLink(ReceivingLink):
         ]
         if not any(waiting):
             self.credit = MANAGEMENT_CREDIT
-            self.tell()
+            self.send_state()
 
 
 class AnsweringLink:
