@@ -7,8 +7,12 @@ from collections.abc import Iterator
 
 import pytest
 
+from harebell.wire import HEADER_1_0, HEADER_1_0_SASL
 from harebell.wire.v09 import methods as m
+from harebell.wire.v1.composites import Transfer
+from harebell.wire.v1.frames import encode_frame
 from tests.unit.front.amqp_0_9_1.world import EVERY_CAPABILITY, HEADER_0_9_1, World, publish
+from tests.unit.front.amqp_1_0.peer import LinkPeer
 
 HEADERS = [
     b"AMQP\x01\x01\x08\x00",
@@ -16,6 +20,8 @@ HEADERS = [
     HEADER_0_9_1,
     b"AMQP\x01\x01\x63\x00",
     b"AMQP\x01\x01\x00\x0a",
+    HEADER_1_0_SASL,
+    HEADER_1_0,
 ]
 
 
@@ -43,11 +49,13 @@ def ours(saved: list[object]) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("header", HEADERS, ids=["0-8", "0-9", "0-9-1", "0-10t", "0-10"])
+@pytest.mark.parametrize(
+    "header", HEADERS, ids=["0-8", "0-9", "0-9-1", "0-10t", "0-10", "1.0", "1.0 bare"]
+)
 def test_a_connection_that_said_its_version_and_left_needs_no_collection(
     header: bytes, saved: list[object]
 ) -> None:
-    world = World()
+    world = World(anonymous_user="guest")
     peer = world.connect()
     peer.give(header)
     kind = type(peer.connection).__qualname__
@@ -72,6 +80,23 @@ def test_a_connection_with_channels_consumers_and_deliveries_needs_no_collection
     peer.give(publish(b"one") + publish(b"two")[:-3])
     world.turn()
     assert peer.frames()
+    peer.connection.eof()
+    world.registry.take_dirty()
+    peer.connection.transport = None
+    del peer
+    assert ours(saved) == set()
+
+
+def test_a_connection_with_links_and_deliveries_needs_no_collection(saved: list[object]) -> None:
+    world = World(slow=True)
+    peer = LinkPeer(world).open()
+    peer.attach("/queue/q", 0)
+    peer.receive("/queue/q", 1, credit=5)
+    # Some is delivered, some waits for the disk, and one has come in part.
+    for _ in range(600):
+        peer.publish(b"one", durable=True)
+    peer.give(encode_frame(Transfer(0, 600, b"t", 0, more=True).encoded() + b"\0\x53\x75"))
+    assert peer.session.unacked.count == 5
     peer.connection.eof()
     world.registry.take_dirty()
     peer.connection.transport = None

@@ -24,6 +24,8 @@ def close_session(session: Session) -> None:
     """End a session, which gets no more deliveries."""
     session.outcomes.close()
     session.backlog.clear()
+    # They refer to the session: memory would be released by a collection only.
+    session.renewing.clear()
     session.connection.registry.totals.channel_closed(session)
     links = list(session.links.values())
     session.links.clear()

@@ -152,14 +152,14 @@ class ReceivingLink(PublishingChannel):
             raise LinkError(INVALID_FIELD, "an unsettled transfer on a link that settles all")
         return 0
 
-    def parsed(self, octets: bytes) -> tuple[Properties, bytes]:
+    def parsed(self, data: bytes) -> tuple[Properties, bytes]:
         """Return the sections before the body of a whole message, and its body.
 
         Raises:
             LinkError: decode-error.
         """
         try:
-            raw, body, family = split(octets)
+            raw, body, family = split(data)
             return parse_properties(raw, family), body
         except DecodeError as error:
             raise LinkError(DECODE_ERROR, f"failed to parse message: {error.text}") from None

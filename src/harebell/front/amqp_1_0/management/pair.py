@@ -91,15 +91,15 @@ def _check(asked: Attach) -> None:
 class RequestLink(ReceivingLink):
     """The link by which requests arrive."""
 
-    def parsed(self, octets: bytes) -> tuple[Properties, bytes]:
+    def parsed(self, data: bytes) -> tuple[Properties, bytes]:
         """Return the sections of a request.
 
         RabbitMQ takes them in any order and without a body, and its Python client counts on that.
         """
         try:
-            return super().parsed(octets)
+            return super().parsed(data)
         except LinkError:
-            return super().parsed(_in_order(octets))
+            return super().parsed(_in_order(data))
 
     def take(
         self, number: int, settled: bool, tag: bytes, properties: Properties, body: bytes
@@ -250,17 +250,17 @@ class AnsweringLink:
         self.end()
 
 
-def _in_order(octets: bytes) -> bytes:
+def _in_order(data: bytes) -> bytes:
     """Return the sections of a message in their order, with the body null if there is none."""
     parts: list[tuple[int, bytes]] = []
     at = 0
     try:
-        while at < len(octets):
-            code, _, after = section(octets, at, len(octets))
-            parts.append((code, octets[at:after]))
+        while at < len(data):
+            code, _, after = section(data, at, len(data))
+            parts.append((code, data[at:after]))
             at = after
     except DecodeError:
-        return octets
+        return data
     if not any(code in (DATA, SEQUENCE, VALUE) for code, _ in parts):
         parts.append((VALUE, value_section(None)))
     return b"".join(part for _, part in sorted(parts, key=lambda each: each[0]))
