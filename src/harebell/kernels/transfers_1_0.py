@@ -168,7 +168,7 @@ def _before_body(message: Message, first_acquirer: bool, delivery_count: int, tt
         else:
             break
         at = after
-    left = published_ttl if published_ttl < 0 or ttl < 0 else ttl
+    left = published_ttl if published_ttl < 0 or ttl < 0 else min(published_ttl, ttl)
     sections = _header(message, first_acquirer, delivery_count, left)
     sections += _annotations(message, count, pairs) + raw[at:]
     if message.family == FAMILY_1_0:

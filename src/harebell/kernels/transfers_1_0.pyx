@@ -306,7 +306,7 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
             break
         at = after
     if published >= 0 and ttl >= 0:
-        published = ttl
+        published = min(published, ttl)
     p = _put_header(p, message, first_acquirer, delivery_count, published)
     p = _put_annotations(p, message, raw, annotations, annotations_end)
     memcpy(p, raw + at, n - at)

@@ -112,6 +112,7 @@ def test_the_bare_message_arrives_as_it_was_published(module: Any, size: int) ->
         (None, {"delivery_count": 70_000}, Header(first_acquirer=True, delivery_count=70_000)),
         (Header(ttl=70_000), {}, Header(ttl=70_000, first_acquirer=True)),
         (Header(ttl=70_000), {"ttl": 5}, Header(ttl=5, first_acquirer=True)),
+        (Header(ttl=200), {"ttl": 2**40}, Header(ttl=200, first_acquirer=True)),
         (Header(ttl=200), {"ttl": 0}, Header(ttl=0, first_acquirer=True)),
         (Header(ttl=0), {}, Header(ttl=0, first_acquirer=True)),
         (Header(durable=True), {"ttl": 5}, Header(True, None, None, True)),
