@@ -371,7 +371,7 @@ def parse_properties(raw: bytes, family: int = FAMILY_1_0) -> Properties:
     goes or when, and one whose key is no symbol beginning with "x-".
 
     Args:
-        raw: as `split` returns it.
+        raw: as `split` returns it; a footer may be behind it, and is only checked.
         family: what the properties are marked with.
 
     Raises:
@@ -381,7 +381,7 @@ def parse_properties(raw: bytes, family: int = FAMILY_1_0) -> Properties:
     at = 0
     while at < len(raw):
         code, value, after = section(raw, at, len(raw))
-        if code >= DATA:
+        if DATA <= code <= VALUE:
             raise DecodeError(f"message: {_NAMES[code]} before the body")
         try:
             if code in (HEADER, PROPERTIES):
@@ -393,7 +393,7 @@ def parse_properties(raw: bytes, family: int = FAMILY_1_0) -> Properties:
                     priority = raw[there["priority"] + 1] if "priority" in there else -1
             else:
                 count = _pairs(raw, code, value, after)
-                headers = headers or count > 0
+                headers = headers or (count > 0 and code != FOOTER)
                 if code == MESSAGE_ANNOTATIONS:
                     suspect = suspect or _acts(raw, value, after)
         except DecodeError as error:

@@ -468,7 +468,7 @@ cdef Properties read_properties(bytes raw, int family):
     cdef Properties properties
     while at < end:
         code = section_at(data, at, end, &value, &after)
-        if code >= C_DATA:
+        if C_DATA <= code <= C_VALUE:
             raise DecodeError(f"message: {_name(code)} before the body")
         try:
             if code == C_HEADER:
@@ -480,7 +480,7 @@ cdef Properties read_properties(bytes raw, int family):
                 _fields(data, value, after, PROPERTIES_KINDS, 13, _PROPERTIES_FIELDS, there)
                 suspect = suspect or there[1] >= 0 or there[8] >= 0
             else:
-                if _pairs(data, code, value, after) > 0:
+                if _pairs(data, code, value, after) > 0 and code != C_FOOTER:
                     headers = True
                 if code == C_MESSAGE_ANNOTATIONS and _acts(data, value, after):
                     suspect = True

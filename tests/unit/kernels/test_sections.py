@@ -168,6 +168,14 @@ def test_what_the_broker_needs_is_read(
 
 
 @BOTH
+def test_a_footer_is_only_checked(module: Any) -> None:
+    raw = encode_sections(Header(durable=True)) + FOOTER
+    assert told(module.parse_properties(raw)) == (raw, 2, -1, False, False)
+    malformed = FOOTER[:-1] + b"\x46"
+    assert said(module.parse_properties, malformed)[1] == "footer: unknown format code 0x46"
+
+
+@BOTH
 @pytest.mark.rule("1.0#004")
 def test_booleans_have_two_encodings(module: Any) -> None:
     assert module.parse_properties(b"\0\x53\x70\xc0\x03\x01\x56\x01").delivery_mode == 2

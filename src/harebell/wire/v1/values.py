@@ -10,8 +10,8 @@
 | `Symbol` | symbol | `list`, `tuple`; `dict` | list; map |
 | `bytes` | binary | `Array`, `Described` | array; a described value |
 
-A value keeps its type, not its octets: a uint of one octet and one of four are the same `UInt`. All
-but the last two compare as their Python types do: `UInt(1) == 1`, `Symbol("a") == "a"`.
+A value keeps its type, not its octets: a uint of one octet and one of four are the same `UInt`.
+Values compare with those of Python as their Python types do: `UInt(1) == 1`, `Symbol("a") == "a"`.
 """
 
 from __future__ import annotations
@@ -140,9 +140,9 @@ class Array(list[Any]):
         self.descriptors = descriptors
 
     def __eq__(self, other: object) -> bool:
-        # A list does not know types: left to it, an array of strings would equal one of symbols.
         if not isinstance(other, Array):
-            return False
+            return super().__eq__(other)
+        # A list does not know types: left to it, an array of strings would equal one of symbols.
         same = self.code == other.code and self.descriptors == other.descriptors
         return same and list(self) == list(other)
 

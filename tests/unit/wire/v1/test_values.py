@@ -249,7 +249,8 @@ def test_what_has_no_type_cannot_be_written(value: Any) -> None:
 def test_arrays_are_equal_if_type_and_values_are() -> None:
     assert Array(0xA1, ["a"]) == Array(0xB1, ["a"])
     assert Array(0xA1, ["a"]) != Array(0xA3, [Symbol("a")])
-    assert Array(0xA1, ["a"]) != ["a"]
+    assert Array(0xA1, ["a"]) == ["a"]
+    assert Array(0xA1, ["a"]) != ["b"]
     assert Array(0xA1, ["a"], (ULong(1),)) != Array(0xA1, ["a"])
 
 
