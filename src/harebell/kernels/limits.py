@@ -16,6 +16,9 @@ MESSAGE_SECTIONS = 65_536
 VOID_ARRAY_ELEMENTS = 64
 """Most elements of an array whose elements take no octets: an array of arrays may have one in nine
 octets."""
+PLAIN_LIST_BYTES = 1_024
+"""Longest property list, or sections before a body, that is converted between basic and 1.0 on the
+stack; longer ones are rare."""
 
 # --- the server -----------------------------------------------------------------------------------
 LONG_BODY_BYTES = 1_048_576

@@ -42,6 +42,7 @@ from harebell.base.message import (
     new_message,
 )
 from harebell.front.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
+from harebell.kernels.conversion import listed, sectioned
 from harebell.model.bcc import BCC
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
@@ -132,6 +133,8 @@ class Conversion:
 
 # One per family: the last three bits of their numbers differ.
 _LAST_BITS: i32 = 7
+_FAMILY_09: i32 = FAMILY_09
+_FAMILY_1_0: i32 = FAMILY_1_0
 _LATEST: C[list[Any]] = [Conversion() for _ in range(8)]
 
 
@@ -152,7 +155,7 @@ def converted(message: Message, family: i32) -> C[Message]:
     if not latest.fits(message, family):
         if message.family == FAMILY_1_0_SECTIONS:
             return _from_sections(message, family)
-        properties: Properties = _described(message, family)
+        properties: Properties = _converted(message, family)
         if properties.family == FAMILY_1_0_SECTIONS:
             return _to_sections(message)
         if len(message.raw) > CONVERSIONS_KEPT_BYTES:
@@ -163,6 +166,18 @@ def converted(message: Message, family: i32) -> C[Message]:
 
 def _with_properties(message: Message, properties: Properties) -> C[Message]:
     return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def _converted(message: Message, family: i32) -> C[Properties]:
+    """Convert the properties of a message, plain ones to and from 1.0 without the cache."""
+    properties: Properties | None = None
+    if family == _FAMILY_1_0 and message.family == _FAMILY_09:
+        properties = sectioned(message.raw)
+    elif family == _FAMILY_09 and message.family == _FAMILY_1_0:
+        raw: bytes | None = listed(message.raw)
+        if raw is not None:
+            return parse_properties(raw)
+    return _described(message, family) if properties is None else properties
 
 
 def _from_sections(message: Message, family: int) -> Message:

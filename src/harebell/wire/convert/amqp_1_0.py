@@ -6,7 +6,8 @@
     sequences, or a value                     the encoded sections, and the type amqp-1.0
     footer                                    in the header x-amqp-sections
 
-`harebell.wire.convert.from_1_0` and `to_1_0` convert the properties.
+`harebell.wire.convert.from_1_0` and `to_1_0` convert the properties, and `kernels/conversion.py`
+the plain ones.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from harebell.base.message import (
     Properties,
     new_message,
 )
+from harebell.kernels.conversion import listed, sectioned
 from harebell.kernels.sections import DATA, FOOTER, section, split
 from harebell.wire.convert import names_1_0 as names
 from harebell.wire.convert.from_1_0 import FromSections
@@ -33,13 +35,22 @@ _DATA_HEAD = b"\0\x53\x75"
 
 def to_basic(message: Message) -> Message:
     """Convert a message of 1.0 to class basic."""
-    converter = FromSections()
-    converter.read(message.raw)
     body = message.body
     if message.family == FAMILY_1_0_SECTIONS:
+        converter = FromSections()
+        converter.read(message.raw)
         body = _read_body(converter, body)
-    properties = parse_properties(converter.encode())
-    return new_message(message.exchange, message.routing_key, properties, body)
+        raw = converter.encode()
+    else:
+        raw = listed(message.raw) or exact_list(message.raw)
+    return new_message(message.exchange, message.routing_key, parse_properties(raw), body)
+
+
+def exact_list(raw: bytes) -> bytes:
+    """Convert the sections before a body to a property list, plain ones or not."""
+    converter = FromSections()
+    converter.read(raw)
+    return converter.encode()
 
 
 def _read_body(converter: FromSections, body: bytes) -> bytes:
@@ -82,17 +93,17 @@ def _content(body: bytes, offset: int, end: int) -> bytes:
 
 def from_basic(message: Message) -> Message:
     """Convert a message of class basic to 1.0; the family of the result is one of the two."""
-    converter = ToSections()
-    converter.read(message.raw)
-    body = _written_body(converter, message.body)
-    family = FAMILY_1_0
+    properties = sectioned(message.raw)
+    body: bytes | None = None
+    if properties is None:
+        converter = ToSections()
+        converter.read(message.raw)
+        body = _written_body(converter, message.body)
+        family = FAMILY_1_0 if body is None else FAMILY_1_0_SECTIONS
+        properties = _properties(converter, message, family)
     if body is None:
         body = message.body
-    else:
-        family = FAMILY_1_0_SECTIONS
-    return new_message(
-        message.exchange, message.routing_key, _properties(converter, message, family), body
-    )
+    return new_message(message.exchange, message.routing_key, properties, body)
 
 
 def properties_from_basic(message: Message) -> Message:
@@ -102,13 +113,16 @@ def properties_from_basic(message: Message) -> Message:
         The message with the same body; if it is of the family `FAMILY_1_0_SECTIONS`, its body may
         have to change, and `from_basic` has to convert it.
     """
+    properties = sectioned(message.raw) or exact_sections(message)
+    return new_message(message.exchange, message.routing_key, properties, message.body)
+
+
+def exact_sections(message: Message) -> Properties:
+    """Convert a property list to sections, a plain one or not."""
     converter = ToSections()
     converter.read(message.raw)
     changes = converter.encoded or converter.footer or converter.data_sizes is not None
-    family = FAMILY_1_0_SECTIONS if changes else FAMILY_1_0
-    return new_message(
-        message.exchange, message.routing_key, _properties(converter, message, family), message.body
-    )
+    return _properties(converter, message, FAMILY_1_0_SECTIONS if changes else FAMILY_1_0)
 
 
 def _properties(converter: ToSections, message: Message, family: int) -> Properties:

@@ -24,7 +24,14 @@ from __future__ import annotations
 
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import DecodeError
-from harebell.kernels.sections import APPLICATION_PROPERTIES, PROPERTIES, parse_properties
+from harebell.kernels.sections import (
+    APPLICATION_PROPERTIES,
+    FOOTER,
+    PROPERTIES,
+    check,
+    parse_properties,
+    section,
+)
 from harebell.wire.convert import deaths
 from harebell.wire.convert import names_1_0 as names
 from harebell.wire.convert.basic_parts import BasicParts
@@ -327,8 +334,7 @@ class ToSections:
             return 0
         sections: bytes = field[5:]
         try:
-            # The header may be of any client.
-            parse_properties(sections)
+            _check_sections(sections)
         except DecodeError:
             return 0
         before = FromSections()
@@ -454,6 +460,24 @@ class ToSections:
             if differs and not self._annotated(names.EXPIRATION, expiration):
                 self._kept.expiration = expiration
         return 0
+
+
+def _check_sections(sections: bytes) -> None:
+    """Check the header with exact values, which may be of any client.
+
+    Raises:
+        DecodeError: it is no sections, with a footer at their end at most.
+    """
+    offset = 0
+    while offset < len(sections):
+        code, begin, after = section(sections, offset, len(sections))
+        if code == FOOTER:
+            check(sections, begin, after)
+            if after != len(sections):
+                raise DecodeError("message: sections after the footer")
+            break
+        offset = after
+    parse_properties(sections[:offset])
 
 
 def _field_end(table: bytes, offset: isize) -> isize:

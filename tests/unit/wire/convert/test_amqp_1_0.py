@@ -397,6 +397,14 @@ def test_a_type_that_lies_about_the_body_stays_a_type(body: bytes) -> None:
     assert (back.raw, back.body) == (message.raw, body)
 
 
+@pytest.mark.parametrize("forged", [FOOTER + FOOTER, FOOTER[:-1], data_section(b"a"), b"a"])
+def test_exact_values_that_are_no_sections_are_a_header(forged: bytes) -> None:
+    properties = BasicProperties(headers={"x-amqp-sections": forged})
+    there = from_basic(basic(properties))
+    assert there.family == FAMILY_1_0
+    assert decode_properties(to_basic(there).raw) == properties
+
+
 @pytest.mark.parametrize("sizes", [[1, 2], [-1, 5], ["a"], [True]])
 def test_lengths_that_are_not_those_of_the_body_are_ignored(sizes: list[Any]) -> None:
     there = from_basic(basic(BasicProperties(headers={"x-amqp-data-sections": sizes})))
