@@ -108,6 +108,17 @@ class Outcome:
     lost: tuple[str, ...]
 
 
+def expected_by(consumer: str, message: Delivered | None) -> dict[str, Any]:
+    """Return the properties that a consumer of a version has to get, but for the delivery mode."""
+    expected = {**PROPERTIES, "headers": HEADERS_OF.get(consumer, HEADERS)}
+    if consumer == "1-0" and message is not None:
+        # The time to live is what is left of it.
+        left = message.properties.expiration or ""
+        if left.isdecimal() and 0 < int(left) <= int(PROPERTIES["expiration"]):
+            expected["expiration"] = left
+    return expected
+
+
 def compare(message: Delivered | None, wanted: dict[str, Any], body: bytes, key: str) -> list[str]:
     """What of a delivery is not as it was published."""
     if message is None:
@@ -170,7 +181,7 @@ def published(channel: Channel) -> Iterator[None]:
 
 
 @contextmanager
-def matrix(url: str, versions: Sequence[str] = SPOKEN) -> Iterator[Matrix]:
+def matrix(url: str, versions: Sequence[str] = VERSIONS) -> Iterator[Matrix]:
     """A matrix over a broker."""
     # A version waits while others have their turn, and sends no heartbeats meanwhile.
     connections = {version: connect(f"{url}?heartbeat=0", version=version) for version in versions}
@@ -185,7 +196,7 @@ def matrix(url: str, versions: Sequence[str] = SPOKEN) -> Iterator[Matrix]:
             connection.close()
 
 
-def table(outcomes: Sequence[Outcome], versions: Sequence[str] = SPOKEN) -> str:
+def table(outcomes: Sequence[Outcome], versions: Sequence[str] = VERSIONS) -> str:
     """Publishers in rows, consumers in columns: how many of the messages came whole."""
     lines = ["published in | " + " | ".join(f"{version:>7}" for version in versions)]
     lines.append("-" * len(lines[0]))
@@ -203,7 +214,7 @@ def table(outcomes: Sequence[Outcome], versions: Sequence[str] = SPOKEN) -> str:
     return "\n".join(lines)
 
 
-def every(found: Matrix, versions: Sequence[str] = SPOKEN) -> list[Outcome]:
+def every(found: Matrix, versions: Sequence[str] = VERSIONS) -> list[Outcome]:
     """Every pair, size and mode."""
     return [
         found.exchange(publisher, consumer, size, mode)

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.interop.matrix import MODES, SIZES, SPOKEN, Matrix, matrix, table
+from harebell.client.url import VERSIONS
+from tests.interop.matrix import MODES, SIZES, Matrix, matrix, table
 from tests.running import RunningBroker, running_broker
 
 
@@ -24,8 +25,8 @@ def found(broker: RunningBroker) -> Iterator[Matrix]:
         yield made
 
 
-@pytest.mark.parametrize("consumer", SPOKEN)
-@pytest.mark.parametrize("publisher", SPOKEN)
+@pytest.mark.parametrize("consumer", VERSIONS)
+@pytest.mark.parametrize("publisher", VERSIONS)
 def test_nothing_is_lost_between_two_versions(found: Matrix, publisher: str, consumer: str) -> None:
     outcomes = [found.exchange(publisher, consumer, size, mode) for size in SIZES for mode in MODES]
     assert not any(outcome.lost for outcome in outcomes), table(outcomes, [publisher, consumer])
