@@ -166,6 +166,20 @@ def new_message(exchange: str, routing_key: str, properties: Properties, body: b
     return message
 
 
+def change_properties(message: Message, other: Message) -> Done:
+    """Give a message the properties of another one, before a log or a queue has it.
+
+    A message that hides its blind keys goes on hiding them.
+    """
+    message.raw = other.raw
+    message.delivery_mode = other.delivery_mode
+    message.priority = other.priority
+    message.has_headers = other.has_headers
+    if message.family != FAMILY_09_BCC:
+        message.family = other.family
+    return 0
+
+
 def copy_message(message: Message, exchange: str, routing_key: str) -> C[Message]:
     """Return a new message with the same properties and body."""
     copy: Message = Message.__new__(Message)

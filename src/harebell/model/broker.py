@@ -287,6 +287,13 @@ class Broker:
         if self.events.waiting:
             self.failures.guard(self.events.publish)
 
+    def end(self) -> None:
+        """Store what the next start needs of exchanges: nothing is published any more."""
+        for vhost in self.vhosts.values():
+            for exchange in vhost.exchanges.values():
+                if exchange.tap is not None:
+                    exchange.tap.end()
+
     def _ticking_pieces(self) -> Iterator[Sequence[Queue]]:
         """Yield the queues that have periodic work, some for each tick."""
         queues = [queue for vhost in self.vhosts.values() for queue in vhost.ticking.values()]

@@ -61,7 +61,7 @@ def _binding_key(vhost: str, binding: Binding) -> tuple[str, ...]:
 
 def _with_log(exchange: Exchange) -> Mapping[str, Any]:
     """Return the arguments of an exchange as they are stored."""
-    if not exchange.KEEPS:
+    if not exchange.has_log:
         return exchange.arguments
     return {**exchange.arguments, EXCHANGE_LOG: exchange.identity}
 
@@ -212,7 +212,7 @@ def restored_exchanges(store: Store) -> Iterator[tuple[str, Exchange]]:
         if kind is None:
             raise _is_missing("exchange", name, vhost, fields["type"])
         arguments = dict(fields["arguments"])
-        identity = arguments.pop(EXCHANGE_LOG, "") if kind.KEEPS else ""
+        identity = arguments.pop(EXCHANGE_LOG, "")
         exchange = kind(
             name,
             durable=True,

@@ -498,7 +498,7 @@ class _Run:
             # A queue that could not keep it would fail when the message has left its own.
             check_length("routing key", orders.routing_key)
         exchange = self._vhost.exchange(orders.exchange)
-        if exchange.KEEPS:
+        if exchange.keeps:
             raise Refusal(
                 ErrorKind.PRECONDITION_FAILED,
                 f"exchange '{orders.exchange}' of type {exchange.KIND} takes no messages of a job: "

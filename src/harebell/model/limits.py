@@ -110,6 +110,11 @@ GROUP_KEY_LETTERS = 255
 """Length to which ordering keys are compared."""
 LAST_VALUE_KEY_BYTES = 255
 """Characters of a key of last values up to which it is kept as it is; of a longer one, a digest."""
+INITIAL_VALUES_KEYS = 10_000
+"""Routing keys of which an exchange with `qpid.ive` keeps the newest message; the oldest goes."""
+SEQUENCE_AHEAD_NUMBERS = 1_000
+"""Sequence numbers of an exchange that one record of its log allows: at most so many are left out
+after a crash."""
 LAST_VALUE_SEGMENT_BYTES = 1_048_576
 """Size from which the log of a queue of last values continues in a new segment (1 MiB): one message
 that is never replaced keeps the whole segment, so the disk is bounded by the number of keys."""

@@ -110,7 +110,7 @@ class Router:
                 self.work.charge(len(known) + 1)
                 self._remember(exchange, message.routing_key, known)
                 return known
-        if not exchange.by_key:
+        if not exchange.by_key or exchange.tap is not None:
             return self._walk(exchange, (message,))
         matched = exchange.match(message, NO_HEADERS)
         queues: dict[Queue, None] = {}
@@ -137,7 +137,7 @@ class Router:
         while todo:
             exchange = todo.pop()
             # Queues are added to and removed from the default exchange without a new epoch.
-            by_key = by_key and exchange.by_key and not exchange.default
+            by_key = by_key and exchange.by_key and not exchange.default and exchange.tap is None
             for destination in self._matches(exchange, messages, last):
                 if isinstance(destination, Queue):
                     queues[destination] = None
@@ -163,6 +163,8 @@ class Router:
         if exchange.default:
             return [queue for each in messages for queue in self.route(exchange, each)]
         message = messages[0]
+        if exchange.tap is not None:
+            exchange.tap.passed(message)
         headers: Mapping[str, Any] = NO_HEADERS
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)

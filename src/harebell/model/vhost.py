@@ -25,6 +25,7 @@ from harebell.model.editor import Editor
 from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.exchange.tap import check_tap, tap_of
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
 from harebell.model.histories import Histories
@@ -245,13 +246,14 @@ class VHost:
                 f"invalid type '{type_name}' for arg 'alternate-exchange' in {resource}"
             )
         KINDS[kind].check_arguments(resource, arguments)
+        check_tap(resource, KINDS[kind], arguments)
         self.recorder.check(resource, arguments)
         self.ceilings.check_exchange(name, self.name)
         exchange = KINDS[kind](
             name, durable=durable, auto_delete=auto_delete, internal=internal, arguments=arguments
         )
         # Before the row is made, which names the log by it.
-        if exchange.KEEPS:
+        if exchange.has_log:
             exchange.identity = self._store.new_identity()
         with self.recorder.whole():
             self.recorder.exchange_made(exchange)
@@ -263,6 +265,7 @@ class VHost:
         # Before the vhost has it: when its log cannot be opened, `whole` undoes the row, and
         # nothing refers to the exchange.
         exchange.enter(self.context)
+        exchange.tap = tap_of(exchange, self.context)
         self.policies.apply_to_exchange(exchange)
         self.exchanges[exchange.name] = exchange
         self.router.changed()
@@ -301,6 +304,8 @@ class VHost:
         self._drop_bound(exchange)
         self.router.changed()
         exchange.leave()
+        if exchange.tap is not None:
+            exchange.tap.leave()
 
     def check_not_default(self, name: str) -> None:
         """Refuse an operation that the default exchange does not allow."""
@@ -591,6 +596,8 @@ class VHost:
                 self.attach(binding)
             # Behind the block: the messages that it sends could not be taken back.
             exchange.greet(binding)
+            if exchange.tap is not None:
+                exchange.tap.greet(exchange, binding)
         return binding
 
     def _named(self, exchange: Exchange) -> str:

@@ -512,6 +512,7 @@ class App:
         for served in self.metrics_listeners:
             await served.close()
         await self.backups.stop()
+        self.broker.end()
         self.broker.tick()
         await self._close_store()
 

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 EXCHANGE_COLUMNS = (
     *("vhost", "name", "type", "durable", "auto_delete", "internal", "arguments", "policy"),
-    *("messages_delayed", "message_stats", "user_who_performed_action"),
+    *("messages_delayed", "message_sequence", "initial_values", "message_stats"),
+    "user_who_performed_action",
 )
 """What there is to say about an exchange."""
 
@@ -42,7 +43,7 @@ def exchange_row(
     from harebell.model.exchange.delayed import DelayedExchange
     from harebell.wire.json_values import shown_table
 
-    policy = vhost.policies.policy_of(exchange)
+    policy, tap = vhost.policies.policy_of(exchange), exchange.tap
     return {
         "vhost": vhost.name,
         "name": exchange.name,
@@ -53,6 +54,8 @@ def exchange_row(
         "arguments": shown_table(exchange.arguments),
         "policy": "" if policy is None else policy.name,
         "messages_delayed": exchange.delayed if isinstance(exchange, DelayedExchange) else 0,
+        "message_sequence": 0 if tap is None else tap.last_number(),
+        "initial_values": 0 if tap is None else tap.value_count(),
         "message_stats": with_details(
             {"publish_in": exchange.published, "publish_out": exchange.routed},
             context.statistics.series(exchange),

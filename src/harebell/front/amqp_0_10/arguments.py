@@ -26,6 +26,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.front.amqp_0_10.errors import INVALID_ARGUMENT, NOT_IMPLEMENTED, ExecutionError
+from harebell.model.exchange.kind import KEEPS_VALUES
+from harebell.model.exchange.kind import SEQUENCE as MESSAGE_NUMBERS
 from harebell.model.queue.arguments import (
     LAST_VALUE_ARGUMENTS,
     LAST_VALUE_KEY,
@@ -61,7 +63,10 @@ _SHARED = "qpid.shared_msg_group"
 _MAX_LEVELS = HIGHEST + 1
 NO_LOCAL = "no-local"
 _KNOWN = "x-"
-_OTHERS = (NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS, SEQUENCE)
+_OTHERS = (
+    *(NO_LOCAL, "alternate-exchange", _POLICY, _TIMEOUT, LEVELS, SEQUENCE),
+    *(MESSAGE_NUMBERS, KEEPS_VALUES),
+)
 
 
 def translated(arguments: Mapping[str, Any]) -> dict[str, Any]:

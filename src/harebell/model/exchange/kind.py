@@ -23,6 +23,12 @@ ALTERNATE_ONCE = "x-alternate-once"
 """Argument of exchanges declared by 0-10: drop what the alternate exchange cannot route."""
 
 
+SEQUENCE = "qpid.msg_sequence"
+"""Argument of an exchange that numbers its messages, and the header with the number, see `tap`."""
+KEEPS_VALUES = "qpid.ive"
+"""Argument of an exchange that keeps the newest message of each routing key, see `tap`."""
+
+
 class Rehearsal(NamedTuple):
     """What an exchange would do with a message.
 
@@ -60,6 +66,7 @@ class Exchange:
         routed: copies of them that queues got.
         seen: the sum of both at the last call of `moved`.
         examined: cost of the last match, if known: bindings and nodes examined.
+        tap: what sees the messages that come to it, see `tap`; None for most.
     """
 
     KIND = ""
@@ -95,6 +102,23 @@ class Exchange:
         self.seen: i64 = 0
         self.identity = ""
         self.examined: i64 = 0
+        # Its type is in a module that imports this one.
+        self.tap: Py[Any] = None
+
+    @property
+    def keeps_values(self) -> bool:
+        """Whether it keeps the newest message of each routing key."""
+        return not self.KEEPS and flag(self.arguments, KEEPS_VALUES)
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it keeps messages or their values when they are published."""
+        return self.KEEPS or self.keeps_values
+
+    @property
+    def has_log(self) -> bool:
+        """Whether it has a log with an identity of its own."""
+        return self.keeps or flag(self.arguments, SEQUENCE)
 
     def moved(self) -> bool:
         """True if a message was published or routed since the last call."""
@@ -176,6 +200,11 @@ class Exchange:
     def each_key(self) -> bool:
         """Whether a message with several routing keys is matched by each of them, or once."""
         return self.by_key
+
+
+def flag(arguments: Mapping[str, Any], name: str) -> bool:
+    """True if a flag of Qpid is set: its tools send 1, "1" or true."""
+    return arguments.get(name) not in (None, False, 0, "0", "false", "")
 
 
 def by_name(binding: Binding) -> tuple[bool, str]:

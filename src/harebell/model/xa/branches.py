@@ -441,7 +441,7 @@ class Branches:
             ) from None
         work: Transaction[SettledDelivery] = Transaction()
         vhost = self._vhosts.get(record.vhost)
-        keeps = vhost is not None and any(each.KEEPS for each in vhost.exchanges.values())
+        keeps = vhost is not None and any(each.keeps for each in vhost.exchanges.values())
         places = [self._queue(record, place) for place in record.queues]
         routes: dict[tuple[int, ...], tuple[Queue, ...]] = {}
         for publishes in in_pieces(record.publishes):
