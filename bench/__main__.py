@@ -82,6 +82,8 @@ def plays(broker: Broker, scenario: Scenario) -> bool:
     """Whether a broker plays a scenario."""
     if isinstance(broker, Served):
         return scenario.durable and scenario.confirms > 0
+    if isinstance(broker, Floor) and scenario.apart:
+        return False
     return scenario.version == "0-9-1" or isinstance(broker, Harebell)
 
 

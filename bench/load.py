@@ -19,12 +19,12 @@ from typing import Any
 
 import msgspec
 
+from bench.apart import ConsumersApart
 from bench.frames import Frames
 from bench.peer import BenchError, Peer
-from bench.scenarios import Scenario
+from bench.scenarios import LAST, Scenario
 from harebell.wire.v09 import methods as m
 
-LAST = 2**64 - 1
 BATCH = 100
 _PAUSE = 0.0002
 _SETTLE_SECONDS = 0.05
@@ -283,7 +283,8 @@ def main(role: str, raw: str) -> int:
         consume, produce = Consumer1, Producer1
     try:
         if role == "consumer":
-            consumer = consume(job)
+            apart = scenario.apart
+            consumer = ConsumersApart(job, shared(job.progress)) if apart else consume(job)
             consumer.prepare()
             print("ready", flush=True)
             report = consumer.run()

@@ -6,9 +6,10 @@ import struct
 from typing import Any
 
 from bench.frames import Frames
-from bench.load import BATCH, LAST, Consumer, Job, Producer, shared
+from bench.load import BATCH, Consumer, Job, Producer, shared
 from bench.peer import Peer
 from bench.peer1 import Peer1
+from bench.scenarios import LAST
 from harebell.wire.v09 import methods as m
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import encode_frame

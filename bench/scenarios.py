@@ -7,6 +7,9 @@ from msgspec import Struct
 STAMP_BYTES = 16
 """Every body begins with its number and the time it was sent, eight bytes each."""
 
+LAST = 2**64 - 1
+"""The number of the last body, which has how many came before in place of the time."""
+
 
 class Scenario(Struct, frozen=True, kw_only=True):
     """One scenario.
@@ -22,6 +25,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
         queues: with more than one, a fanout exchange leads to them.
         readers: with any, the queue is a stream that so many consumers read from its beginning.
         consumers: of each queue, which share its messages.
+        apart: whether each of them has a connection of its own, not only a consumer tag.
         beside_disk: compare with a loop that writes and syncs the same bytes.
         bindings: with any, a topic exchange has that many, and one of them matches.
         rate: messages per second; 0 sends as fast as it goes.
@@ -43,6 +47,7 @@ class Scenario(Struct, frozen=True, kw_only=True):
     queues: int = 1
     readers: int = 0
     consumers: int = 1
+    apart: bool = False
     beside_disk: bool = False
     bindings: int = 0
     rate: int = 0
@@ -176,6 +181,16 @@ SCENARIOS = {
         Scenario(name="e1000", says="topic exchange with 1,000 bindings", bindings=1_000),
         *(
             Scenario(name=f"n{count}", says=f"a128 with {count} consumers", consumers=count)
+            for count in (10, 100, 1_000)
+        ),
+        *(
+            Scenario(
+                name=f"k{count}",
+                says=f"b128 with {count} consumers, each on a connection of its own",
+                prefetch=200,
+                consumers=count,
+                apart=True,
+            )
             for count in (10, 100, 1_000)
         ),
         Scenario(name="o128", says="a128 in AMQP 0-8", version="0-8"),
