@@ -18,7 +18,6 @@ from collections.abc import Callable, Mapping
 from msgspec import Struct
 
 from harebell.auth import cram
-from harebell.auth.saslprep import prepared
 
 SHA1 = "SCRAM-SHA-1"
 SHA256 = "SCRAM-SHA-256"
@@ -48,10 +47,20 @@ class Verifier(Struct, frozen=True):
         return f"Verifier({self.iterations}, ***)"
 
 
+def _normal(password: str) -> bytes:
+    """Return a password in the form that is hashed; one in ASCII has no other."""
+    if password.isascii():
+        return password.encode()
+    # The tables of Unicode 3.2 are for passwords with other letters only.
+    from harebell.auth.saslprep import prepared
+
+    return prepared(password)
+
+
 def derived(mechanism: str, password: str, salt: bytes, iterations: int = ITERATIONS) -> Verifier:
     """Return the verifier of a password."""
     digest = DIGESTS[mechanism]
-    salted = hashlib.pbkdf2_hmac(digest, prepared(password), salt, iterations)
+    salted = hashlib.pbkdf2_hmac(digest, _normal(password), salt, iterations)
     client = hmac.digest(salted, b"Client Key", digest)
     server = hmac.digest(salted, b"Server Key", digest)
     return Verifier(iterations, salt, hashlib.new(digest, client).digest(), server)

@@ -34,6 +34,12 @@ def test_a_password_that_the_profile_forbids_is_itself(forbidden: str) -> None:
     assert prepared(forbidden) == forbidden.encode()
 
 
+@given(st.text(st.characters(max_codepoint=127), max_size=20))
+def test_a_password_in_ascii_is_itself(password: str) -> None:
+    # So these tables are not loaded for it (`harebell.auth.verifiers`).
+    assert prepared(password) == password.encode()
+
+
 OF_UNICODE_3_2 = st.characters(max_codepoint=0x7FF).filter(lambda c: not in_table_a1(c))
 
 
