@@ -91,7 +91,8 @@ class Work:
 
     def _correct(self) -> Done:
         if self._clock is not None:
-            passed: float = (self._clock() - self._since) * _UNITS_PER_SECOND
-            if passed > self.spent - self._begun:
-                self.spent = self._begun + int(passed)
+            now: float = self._clock()
+            units: i64 = int((now - self._since) * _UNITS_PER_SECOND)
+            if units > self.spent - self._begun:
+                self.spent = self._begun + units
         return 0

@@ -288,7 +288,7 @@ class App:
             self.loop,
             storage.store.commit,
             self.registry,
-            gathered=lambda: storage.definitions.gathered,
+            definitions=storage.definitions,
             after=storage.after_batch,
             sync_in=storage.sync_in,
             log=self.logger.write,

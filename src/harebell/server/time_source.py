@@ -16,6 +16,8 @@ from harebell.base.c_types import C, i64
 from harebell.base.clock import Clock
 
 _MS: C[float] = 1_000.0
+_monotonic: C[Callable[[], float]] = time.monotonic
+_wall: C[Callable[[], float]] = time.time
 
 
 class Cancellable(Protocol):
@@ -43,11 +45,12 @@ class MachineTime:
 
     def monotonic(self) -> C[float]:
         """Return the monotonic clock in seconds."""
-        return time.monotonic()
+        return _monotonic()
 
     def wall_ms(self) -> i64:
         """Return the wall clock in milliseconds since 1970."""
-        return int(time.time() * _MS)
+        seconds: float = _wall()
+        return int(seconds * _MS)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
         """Call back from the running event loop."""
@@ -64,12 +67,21 @@ class BrokerClock(Clock):
     def __init__(self, source: TimeSource) -> None:
         super().__init__(source.wall_ms())
         self._source = source
+        # These are asked once for every read of a socket: without the calls in between.
+        self._of_machine = type(source) is MachineTime
         # What `steady` is ahead of the monotonic clock: at the start it shows the wall clock.
         self._passed: i64 = self.ms - int(source.monotonic() * _MS)
 
     def read(self) -> C[float]:
         """Set both readings; return the monotonic clock in seconds."""
-        now: float = self._source.monotonic()
-        self.ms = self._source.wall_ms()
-        self.steady = self._passed + int(now * _MS)
+        now: float
+        if self._of_machine:
+            seconds: float = _wall()
+            now = _monotonic()
+            self.ms = int(seconds * _MS)
+        else:
+            now = self._source.monotonic()
+            self.ms = self._source.wall_ms()
+        passed: i64 = int(now * _MS)
+        self.steady = self._passed + passed
         return now

@@ -26,7 +26,7 @@ from typing import Annotated, Protocol
 
 from harebell.base.c_types import C, Cpdef, i32, i64
 from harebell.base.histogram import SYNC_SECONDS, Histogram
-from harebell.base.ports import Commit
+from harebell.base.ports import Commit, Definitions
 from harebell.front.common.blocked_publishers import DISK, FILES
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.server.disk.batch_thread import BatchThread
@@ -69,7 +69,7 @@ class Flusher:
         loop: calls back there.
         commit: the group commit that batches are gathered from.
         registry: the connection registry; it releases confirms and blocks publishers.
-        gathered: returns true if definitions have changes that no client waits for.
+        definitions: those of the store; they may have changes that no client waits for.
         after: called in the thread after each batch; it may raise OSError.
         sync_in: returns the seconds until `after` is due without a batch; None for never.
         log: called with a level and a line.
@@ -93,7 +93,7 @@ class Flusher:
         commit: Commit,
         registry: ConnectionRegistry,
         *,
-        gathered: Callable[[], bool],
+        definitions: Definitions,
         after: Callable[[], None],
         sync_in: Callable[[], float | None],
         log: Callable[[str, str], None],
@@ -107,7 +107,7 @@ class Flusher:
         # A store on disk has one that gathers.
         self._commit: Annotated[Gathering, "harebell.store.commit.GroupCommit"] = commit  # type: ignore[assignment]
         self._registry = registry
-        self._gathered = gathered
+        self._definitions = definitions
         self._sync_in = sync_in
         self._sync_timer: asyncio.TimerHandle | None = None
         self._log = log
@@ -154,7 +154,7 @@ class Flusher:
                 self._loop.call_soon(self._hand_over)
             elif self._patience is None:
                 self._patience = self._loop.call_later(self._worth_seconds, self._hand_over)
-        elif self._late is None and (self._commit.waiting or self._gathered()):
+        elif self._late is None and (self._commit.waiting or self._definitions.gathered):
             self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
 
     def tick(self) -> None:

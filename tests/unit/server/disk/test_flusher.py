@@ -109,7 +109,7 @@ class Setting:
             asyncio.get_running_loop(),
             self.commit,
             self.registry,
-            gathered=lambda: self.definitions.gathered,
+            definitions=self.definitions,
             after=after,
             sync_in=lambda: self.sync_in,
             log=lambda level, text: self.lines.append(f"{level}: {text}"),
