@@ -163,7 +163,7 @@ def compile_kernels() -> None:
     if os.environ.get("HAREBELL_IMPL") == "python":
         return
     modules = hot_modules()
-    wanted = {path.with_suffix("") for path in modules}
+    wanted = {path.with_suffix("") for path in modules} | {SOURCE / "kernels" / "shared"}
     for source, binary in binaries().items():
         if source not in wanted:
             # Left from when this module was compiled; it would be imported instead of the source.

@@ -84,7 +84,7 @@ def works(package: Path) -> bool:
 def test_both_modules_are_compiled_and_counted(package: Path) -> None:
     done = build(package)
     assert done.returncode == 0, done.stderr
-    assert "harebell: 2 of 2 modules are compiled" in done.stdout
+    assert "harebell: 3 of 3 modules are compiled" in done.stdout
     assert works(package)
 
 

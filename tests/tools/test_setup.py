@@ -113,8 +113,9 @@ def test_compiled_files_of_modules_no_longer_compiled_are_removed(
     for path in (tmp_path / "setup.py", source / "cold.py"):
         path.touch()
     (source / "hot.py").write_text("from harebell.base.c_types import Done\n")
-    for name in ("hot.cpython-311-x86_64-linux-gnu.so", "cold.cpython-311-x86_64-linux-gnu.so"):
-        (source / name).touch()
+    (source / "kernels").mkdir()
+    for name in ("hot", "cold", "kernels/shared"):
+        (source / f"{name}.cpython-311-x86_64-linux-gnu.so").touch()
     commands = []
     monkeypatch.setattr(setup, "ROOT", tmp_path)
     monkeypatch.setattr(setup, "SOURCE", source)
@@ -122,7 +123,7 @@ def test_compiled_files_of_modules_no_longer_compiled_are_removed(
     setup.compile_kernels()
     setup.compile_kernels()
     assert commands == ["compiled hot path"]
-    assert set(setup.binaries()) == {source / "hot"}
+    assert set(setup.binaries()) == {source / "hot", source / "kernels" / "shared"}
     (source / "hot.cpython-311-x86_64-linux-gnu.so").unlink()
     setup.compile_kernels()
     assert len(commands) == 2

@@ -78,6 +78,17 @@ class Properties:
     def __hash__(self) -> int:
         return hash(self.raw)
 
+    def __reduce__(self) -> tuple[type[Properties], tuple[object, ...]]:
+        """Let programs pickle messages of the client, which have these."""
+        return Properties, (
+            self.raw,
+            self.delivery_mode,
+            self.priority,
+            self.has_headers,
+            self.suspect,
+            self.family,
+        )
+
     def __repr__(self) -> str:
         return f"Properties({self.raw!r})"
 

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import gc
+import pickle
 
 import pytest
 
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
-from harebell.base.message import FAMILY_09, PERSISTENT, Message, Properties, new_message
+from harebell.base.message import (
+    FAMILY_010,
+    FAMILY_09,
+    PERSISTENT,
+    Message,
+    Properties,
+    new_message,
+)
 
 
 def test_a_message_keeps_what_it_was_published_with() -> None:
@@ -17,6 +25,13 @@ def test_a_message_keeps_what_it_was_published_with() -> None:
     assert (message.raw, message.delivery_mode, message.priority) == (properties.raw, 2, 5)
     assert message.family == FAMILY_09
     assert not message.has_headers
+
+
+def test_properties_can_be_pickled_as_messages_of_the_client_have_them() -> None:
+    properties = Properties(b"\x18\x00\x02\x05", PERSISTENT, 5, suspect=True, family=FAMILY_010)
+    again = pickle.loads(pickle.dumps(properties))
+    assert (again, again.delivery_mode, again.priority) == (properties, PERSISTENT, 5)
+    assert (again.has_headers, again.suspect, again.family) == (False, True, FAMILY_010)
 
 
 def test_absent_properties_have_values_that_no_peer_can_send() -> None:
