@@ -226,7 +226,7 @@ than they take in a few turns, and so few that the caches of the processor hold 
 RUN_CONSUMERS = 32
 """Consumers from which a busy queue gives each a run of messages: the sockets of fewer are written
 once for many messages anyway."""
-RUN_MS = 25
+RUN_MS = 50
 """Time in which a consumer took as many messages as it gets in a run, in milliseconds: the longest
 that a message waits for those before it in its run."""
 RUN_MESSAGES = 32
