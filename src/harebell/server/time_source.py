@@ -16,8 +16,6 @@ from harebell.base.c_types import C, i64
 from harebell.base.clock import Clock
 
 _MS: C[float] = 1_000.0
-_monotonic: C[Callable[[], float]] = time.monotonic
-_wall: C[Callable[[], float]] = time.time
 
 
 class Cancellable(Protocol):
@@ -45,11 +43,11 @@ class MachineTime:
 
     def monotonic(self) -> C[float]:
         """Return the monotonic clock in seconds."""
-        return _monotonic()
+        return time.monotonic()
 
     def wall_ms(self) -> i64:
         """Return the wall clock in milliseconds since 1970."""
-        seconds: float = _wall()
+        seconds: float = time.time()
         return int(seconds * _MS)
 
     def call_later(self, seconds: float, callback: Callable[[], None]) -> Cancellable:
@@ -76,8 +74,8 @@ class BrokerClock(Clock):
         """Set both readings; return the monotonic clock in seconds."""
         now: float
         if self._of_machine:
-            seconds: float = _wall()
-            now = _monotonic()
+            seconds: float = time.time()
+            now = time.monotonic()
             self.ms = int(seconds * _MS)
         else:
             now = self._source.monotonic()
