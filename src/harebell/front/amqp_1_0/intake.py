@@ -215,6 +215,8 @@ class Intake(PerformativeSink):
             if session.ended or session.links.get(link.handle) != link:
                 return
             self._connection.broker.events.actor = session.user.name
+            # The turn in which the transfer was counted is over.
+            session.enlist()
             try:
                 link.begin_state(state)
                 link.take(delivery_id, flags & _SETTLED != 0, tag or b"", properties, body)
