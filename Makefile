@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest
 TWICE  := $(wildcard tests/unit tests/model tests/sim tests/conformance tests/fuzz)
 # Of these, tests of packages and modules that are not compiled: they run beside compiled ones only,
 # as users run them.
-ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli client cluster config front/amqp_0_10_transitional front/file_stream management model/filter model/lease model/settings model/xa pipeline spark store/backup store/journal testing server/logs wire/arrow wire/dissect wire/v010 wire/v09 wire/v1))
+ONCE   := $(wildcard $(addprefix tests/unit/,admin auth cli client cluster config front/amqp_0_10_transitional front/file_stream management model/filter model/lease model/settings model/xa pipeline spark store/backup store/journal testing server/logs wire/arrow wire/dissect wire/v010 wire/v09))
 # Of both, what would say the same uncompiled: tests that run each implementation by themselves,
 # start brokers for what is not compiled, measure memory, read sources, or compare versions of AMQP with each other.
 SAME   := $(wildcard $(addprefix tests/,conformance/test_before_open.py conformance/test_harness.py conformance/test_names.py conformance/test_versions_agree.py conformance/v010/test_external.py conformance/v010t/test_kept_commands.py conformance/v010t/test_listener.py conformance/v010t/test_restart.py unit/base/test_impl.py unit/kernels unit/server/net/test_proxy_header.py unit/server/net/test_tcp_options.py unit/server/net/test_tls.py unit/server/test_loaded_definitions.py unit/server/test_reloading.py unit/server/test_secrets.py unit/server/test_service_manager.py))
