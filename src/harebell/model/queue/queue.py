@@ -794,6 +794,8 @@ class MessageQueue(QueueInternals):
             # A counter of the metrics must not go down when a queue is deleted.
             context.delivery_counts.add(counts)
         if self._alternate is not None:
+            if self.values is not None:
+                self.values.settle_all_replaced()
             self._alternate.send_all()
         browsers, self.browsers = self.browsers, ()
         self._browsing = None

@@ -186,6 +186,12 @@ class LastValueOrder(FifoOrder):
             self._settle_older(self._waits.popleft()[1])
         return 0
 
+    def settle_all_replaced(self) -> Done:
+        """Settle what was replaced, on disk or not: the queue is about to be deleted."""
+        while self._waits:
+            self._settle_older(self._waits.popleft()[1])
+        return 0
+
     def _settle_older(self, position: i64) -> Done:
         """Settle what a message has replaced, what that had replaced, and so on."""
         while self._leaving:

@@ -364,6 +364,20 @@ def test_a_restart_replaces_what_a_crash_has_left() -> None:
     assert alone.taken() == [b"a2", b"b2", b"c2"]
 
 
+def test_an_alternate_exchange_gets_no_replaced_message_of_a_deleted_queue() -> None:
+    store = MemoryStore(Gauge())
+    # A commit that is never written: records of replaced messages stay.
+    store.commit.done = 0
+    host = VHost("/", store, EDITOR)
+    rest_queue: Any = host.declare_queue("rest")
+    host.bind("amq.fanout", rest_queue, "")
+    arguments = {"x-last-value-key": "routing_key", "x-alternate-exchange": "amq.fanout"}
+    queue: Any = host.declare_queue("q", durable=True, arguments=arguments)
+    publish(queue, "a1", "a2", "b1")
+    host.delete_queue("q")
+    assert rest(rest_queue) == [b"a2", b"b1"]
+
+
 def test_what_was_replaced_goes_with_its_successor_when_that_is_consumed_first() -> None:
     alone = Alone()
     alone.keep("a1")
