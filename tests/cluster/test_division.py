@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -165,45 +166,46 @@ def test_what_was_made_with_workers_is_there_after_a_join(tmp_path: Path) -> Non
 # --- interruptions --------------------------------------------------------------------------------
 
 
-class _Interrupted(BaseException):
-    """The process has ended here."""
-
-
-def _interrupted_at(monkeypatch: pytest.MonkeyPatch, step: int, work: Callable[[], object]) -> bool:
-    """Run something, and end at the begin of a step; whether there was such a step."""
+def _killed_at(monkeypatch: pytest.MonkeyPatch, step: int, work: Callable[[], object]) -> bool:
+    """Run something in a process that is killed at the begin of a step; whether it was."""
+    child = os.fork()
+    if child:
+        _, status = os.waitpid(child, 0)
+        assert os.WIFSIGNALED(status) or os.WEXITSTATUS(status) == 0
+        return os.WIFSIGNALED(status)
     left = [step]
 
     def counted(act: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any, **named: Any) -> Any:
             if left[0] == 0:
-                raise _Interrupted
+                os.kill(os.getpid(), signal.SIGKILL)
             left[0] -= 1
             return act(*args, **named)
 
         return run
 
-    with monkeypatch.context() as patched:
-        patched.setattr(os, "rename", counted(os.rename))
-        patched.setattr(division, "sync_directory", counted(division.sync_directory))
-        patched.setattr(division, "write_number", counted(division.write_number))
+    try:
+        monkeypatch.setattr(os, "rename", counted(os.rename))
+        monkeypatch.setattr(division, "sync_directory", counted(division.sync_directory))
+        monkeypatch.setattr(division, "write_number", counted(division.write_number))
         for name in ("begin", "commit", "leave", "end"):
             act = getattr(division._OpenStore, name)
-            patched.setattr(division._OpenStore, name, counted(act))
-        try:
-            work()
-        except _Interrupted:
-            return True
-    return False
+            monkeypatch.setattr(division._OpenStore, name, counted(act))
+        work()
+        os._exit(0)
+    finally:
+        # Only an error comes here; this process has no test to go on with.
+        os._exit(1)
 
 
 def _steps(
     monkeypatch: pytest.MonkeyPatch, prepare: Callable[[], object], work: Callable[[], object]
 ) -> Iterator[int]:
-    """Interrupt something at each of its steps."""
+    """Kill something at each of its steps."""
     step = 0
     while True:
         prepare()
-        if not _interrupted_at(monkeypatch, step, work):
+        if not _killed_at(monkeypatch, step, work):
             return
         yield step
         step += 1
@@ -268,7 +270,7 @@ def _played(
     content: tuple[list[str], dict[str, int]],
     after: int,
 ) -> Iterator[int]:
-    """Interrupt something at each of its steps, and let it go on; no broker starts in between."""
+    """Kill something at each of its steps, and let it go on; no broker starts in between."""
     for step in _steps(monkeypatch, prepare, work):
         began = (home / "stores" / "dividing").exists()
         if began:
