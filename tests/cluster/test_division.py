@@ -6,6 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from harebell.store import inventory
 from tests.cluster.workers import EVERYTHING, workers
 from tests.patience import SECONDS
 from tests.robustness.small_disk import small_disk
-from tests.running import RunningBroker, command, environment
+from tests.running import DidNotStart, RunningBroker, command, environment
 
 VHOSTS = ("/", "a", "b", "c")
 BODIES = [b"%d" % number for number in range(50)]
@@ -284,6 +285,19 @@ def _played(
         yield step
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"before": 1}', '{"before": 1, "more": 2}'])
+def test_a_damaged_plan_is_named_and_nothing_is_changed(home: Path, text: str) -> None:
+    split(home, 2)
+    logs = _logs(home)
+    (home / "stores" / "dividing").write_text(text)
+    for work in (lambda: split(home, 2), lambda: join(home)):
+        with pytest.raises(StoreError, match="dividing is damaged"):
+            work()
+    (home / "stores" / "dividing").unlink()
+    assert _logs(home) == logs
+    join(home)
+
+
 # --- what cannot be divided -----------------------------------------------------------------------
 
 
@@ -332,9 +346,7 @@ def test_a_divided_directory_is_joined_before_it_is_divided_anew(home: Path) -> 
         join(home)
 
 
-def test_a_full_disk_is_named_and_loses_nothing(
-    whole: Path, tmp_path: Path, expected: dict[str, Any]
-) -> None:
+def test_a_full_disk_is_named_and_loses_nothing(whole: Path, expected: dict[str, Any]) -> None:
     def harebell(*words: object) -> tuple[int, str]:
         done = subprocess.run(
             [*disk.prefix, command(), "store", *map(str, words)],
@@ -346,7 +358,11 @@ def test_a_full_disk_is_named_and_loses_nothing(
         )
         return done.returncode, done.stderr
 
-    with small_disk(tmp_path / "disk", 64 * 1024 * 1024) as disk:
+    # Not in the directory of the test: paths of sockets have to be short.
+    with (
+        tempfile.TemporaryDirectory(prefix="harebell-") as place,
+        small_disk(Path(place) / "disk", 64 * 1024 * 1024) as disk,
+    ):
         _copied(whole, disk.seen / "data")
         home = disk.data_dir
         for command_line in (("split", home, 2), ("join", home)):
@@ -368,6 +384,32 @@ def test_a_full_disk_is_named_and_loses_nothing(
             document = ask_command(disk.seen / "data", "definitions.export", {})
             for section in ("users", "vhosts", "permissions", "policies", "queues", "bindings"):
                 assert sorted(map(str, document[section])) == found[section]
+
+
+def test_one_of_several_stores_is_not_divided_or_served_alone(home: Path) -> None:
+    split(home, 2)
+    part = home / "stores" / "2"
+    there = sorted(part.rglob("*"))
+    for work in (lambda: split(part, 2), lambda: join(part)):
+        with pytest.raises(StoreError, match=f"give the whole data directory, {home}"):
+            work()
+    for flags in ((), ("--workers", "2")):
+        with pytest.raises(DidNotStart, match="is one of several stores"):
+            RunningBroker("--data-dir", str(part), *flags)
+    assert sorted(part.rglob("*")) == there
+
+
+@pytest.mark.parametrize("text", ["", "0", "-3", "70", "two", "2 2", "9" * 30])
+def test_a_wrong_number_of_stores_is_no_new_directory(home: Path, text: str) -> None:
+    split(home, 2)
+    (home / "stores" / "number").write_text(text)
+    for flags in ((), ("--workers", "2")):
+        with pytest.raises(DidNotStart, match="has no number of stores"):
+            RunningBroker("--data-dir", str(home), *flags)
+    with pytest.raises(StoreError, match="has no number of stores"):
+        join(home)
+    (home / "stores" / "number").write_text("2\n")
+    join(home)
 
 
 def test_the_command_line_divides_and_joins(home: Path) -> None:

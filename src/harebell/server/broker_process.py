@@ -51,10 +51,12 @@ async def _own_store(
         worker = Worker(config, number, node_name(config))
         return Claimed(handed=inherited(os.environ), worker=worker)
     if not config.storage:
-        if (config.data_dir / DIRECTORY).exists():
+        own = config.data_dir.resolve()
+        if (own / DIRECTORY).exists() or own.parent.name == DIRECTORY:
             # Imported only if it is used: most directories have one store.
-            from harebell.cluster.workers.layout import begin_as_one
+            from harebell.cluster.workers.layout import begin_as_one, check_whole
 
+            check_whole(own)
             begin_as_one(config.data_dir)
         return Claimed()
     # Imported only if it is used: it loads the driver of PostgreSQL.

@@ -14,13 +14,14 @@ no rows of an uncommitted batch.
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import NamedTuple
+
+import msgspec
 
 from harebell.base.clock import Clock
 from harebell.base.errors import StoreError
@@ -31,6 +32,7 @@ from harebell.cluster.limits import DIVISION_ROOM_BYTES
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
 from harebell.cluster.workers.layout import (
     DIVIDING,
+    check_whole,
     data_dirs,
     stores_of,
     sync_directory,
@@ -66,7 +68,7 @@ class Moved(NamedTuple):
     logs: int
 
 
-class _Plan(NamedTuple):
+class _Plan(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What is under way.
 
     Args:
@@ -346,6 +348,7 @@ def join(data_dir: Path) -> Moved:
 
 
 def _check_directory(data_dir: Path) -> None:
+    check_whole(data_dir)
     if not (data_dir / DEFINITIONS).is_file():
         raise StoreError(f"{data_dir} is no data directory of Harebell: it has no {DEFINITIONS}")
 
@@ -483,18 +486,28 @@ def _finish(data_dir: Path, plan: _Plan) -> Moved:
 
 
 def _under_way(data_dir: Path) -> _Plan | None:
+    """Return what is under way; None if nothing is.
+
+    Raises:
+        StoreError: the file about it is damaged.
+    """
+    path = data_dir / DIRECTORY / DIVIDING
     try:
-        text = (data_dir / DIRECTORY / DIVIDING).read_text("utf-8")
+        return msgspec.json.decode(path.read_bytes(), type=_Plan)
     except FileNotFoundError:
         return None
-    return _Plan(**json.loads(text))
+    except msgspec.MsgspecError:
+        raise StoreError(
+            f"{path} is damaged, and says which vhosts are being moved where: restore the whole "
+            "data directory from a backup"
+        ) from None
 
 
 def _write_plan(data_dir: Path, plan: _Plan) -> None:
     stores = data_dir / DIRECTORY
     draft = stores / f"{DIVIDING}.new"
-    with open(draft, "w", encoding="utf-8") as file:
-        json.dump(plan._asdict(), file)
+    with open(draft, "wb") as file:
+        file.write(msgspec.json.encode(plan))
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, stores / DIVIDING)

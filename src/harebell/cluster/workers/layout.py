@@ -13,6 +13,7 @@ from harebell.cluster.process_config import loads_definitions
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
 from harebell.management.limits import CONTROL_PATH_BYTES
 from harebell.server.disk.lock import DirectoryLock
+from harebell.server.limits import STORAGE_STORES
 from harebell.store.definitions import NAME as DEFINITIONS
 
 if TYPE_CHECKING:
@@ -40,13 +41,32 @@ def stores_of(data_dir: Path) -> int:
                 f"{data_dir} is being divided, or made one again, and that did not end: run the "
                 "same `harebell store split` or `harebell store join` again"
             )
-        return int((stores / NUMBER).read_text("ascii"))
+        count = int((stores / NUMBER).read_text("ascii"))
+        if not 1 <= count <= STORAGE_STORES:
+            raise ValueError(count)
+        return count
     except FileNotFoundError:
         return 1
     except ValueError:
-        raise StoreError(f"{stores / NUMBER} has no number of stores: restore it") from None
+        raise StoreError(
+            f"{stores / NUMBER} has no number of stores: write into it how many there are, which "
+            f"is the highest number of a directory in {stores}"
+        ) from None
     except OSError as error:
         raise StoreError(f"cannot use {stores}: {error.strerror or error}") from None
+
+
+def check_whole(data_dir: Path) -> None:
+    """Refuse the directory of one store among several: the others would not know of a change.
+
+    Raises:
+        StoreError: it is one; the text names the whole.
+    """
+    stores = data_dir.resolve().parent
+    if stores.name == DIRECTORY and any((stores / each).exists() for each in (NUMBER, DIVIDING)):
+        raise StoreError(
+            f"{data_dir} is one of several stores: give the whole data directory, {stores.parent}"
+        )
 
 
 def data_dirs(data_dir: Path, count: int) -> list[Path]:
@@ -175,6 +195,7 @@ class Layout:
 
     def __init__(self, config: Config) -> None:
         data_dir, workers = config.data_dir, config.storage_stores
+        check_whole(data_dir)
         # Imported only if it is used: each start of a broker with one store imports this file.
         from harebell.cluster.workers.shared_file import SharedFile
 
