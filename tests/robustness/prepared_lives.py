@@ -55,6 +55,10 @@ class Work:
 class Branches:
     """What is known over all lives.
 
+    Args:
+        seed: of what is chosen.
+        vhost: of the queue.
+
     Attributes:
         ready: messages that are in the queue, as everybody was told.
         open: the branch of which not everything was answered; None between branches.
@@ -62,8 +66,9 @@ class Branches:
         survived: how many were found prepared by another life.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, vhost: str = "/") -> None:
         self._rng = Random(seed)
+        self._vhost = vhost
         self._number = 0
         self.ready: set[bytes] = set()
         self.open: Work | None = None
@@ -78,7 +83,7 @@ class Branches:
             LostError: it has died.
         """
         try:
-            peer = Peer(_Place(port), _Place(port).connect()).open()  # type: ignore[arg-type]
+            peer = Peer(_Place(port), _Place(port).connect()).open(self._vhost)  # type: ignore[arg-type]
         except (AssertionError, OSError) as error:
             raise LostError from error
         try:
@@ -96,7 +101,7 @@ class Branches:
 
     def settle(self, port: int) -> None:
         """The last life: complete what is open, and compare all that is there."""
-        peer = Peer(_Place(port), _Place(port).connect()).open()  # type: ignore[arg-type]
+        peer = Peer(_Place(port), _Place(port).connect()).open(self._vhost)  # type: ignore[arg-type]
         peer.queue(QUEUE, durable=True)
         self._look(peer)
         peer.wire.drop()

@@ -133,6 +133,18 @@ class Link:
     """
 
     def __init__(self, port: int, *, receive_buffer: int = 0) -> None:
+        sock = socket.socket()
+        if receive_buffer:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        sock.settimeout(SECONDS)
+        sock.connect(("127.0.0.1", port))
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._begin(sock)
+        self.send(login() + call(1, m.ChannelOpen()))
+        self.until(m.ChannelOpenOk)
+
+    def _begin(self, sock: socket.socket) -> None:
+        """Know nothing yet of a socket that is connected."""
         self.alive = True
         self.on_delivery: Callable[[Delivery], None] = lambda _delivery: None
         self.on_ack: Callable[[int, int, bool, bool], None] = lambda *_: None
@@ -142,14 +154,7 @@ class Link:
         self._delivery: Delivery | None = None
         self._missing = -1
         self._parts: list[bytes] = []
-        self.socket = socket.socket()
-        if receive_buffer:
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(SECONDS)
-        self.socket.connect(("127.0.0.1", port))
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.send(login() + call(1, m.ChannelOpen()))
-        self.until(m.ChannelOpenOk)
+        self.socket = sock
 
     @classmethod
     def to(cls, broker: RunningBroker) -> Link:
