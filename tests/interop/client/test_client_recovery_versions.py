@@ -107,7 +107,6 @@ async def test_consumers_go_on_and_old_deliveries_can_be_acknowledged_in_peace(
     assert (info.message_count, info.consumer_count) == (0, 0)
 
 
-@pytest.mark.parametrize("version", ["0-8", "0-10", "0-10t"], indirect=True)
 async def test_a_transaction_does_not_survive_its_connection(
     harebell: Broker, api: Api, version: str
 ) -> None:

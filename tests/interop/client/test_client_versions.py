@@ -22,8 +22,6 @@ pytestmark = pytest.mark.asyncio
 RABBITMQ = ("0-8", "0-9", "0-9-1")
 RETURNS = ("0-9", "0-9-1", "0-10", "1-0")
 TRANSITIONAL = "0-10t"
-TRANSACTED = tuple(each for each in SPOKEN if each != "1-0")
-"""Versions in which Harebell has transactions."""
 
 
 @pytest.fixture(params=SPOKEN)
@@ -127,7 +125,6 @@ async def test_the_prefetch_limits_what_is_out(broker: Broker, api: Api, version
     await do(channel.delete_queue(queue))
 
 
-@pytest.mark.parametrize("version", TRANSACTED, indirect=True)
 async def test_a_transaction_is_taken_back_or_made(broker: Broker, api: Api, version: str) -> None:
     connection = await api.connect(broker.url, version=version)
     channel = await do(connection.channel(confirms=False))
