@@ -181,6 +181,8 @@ SESSION_NUMBER_MAX = 65_535
 """Highest channel of a session: its number has two octets."""
 LINKS_PER_SESSION = 256
 """Most links of one session, as in RabbitMQ."""
+LINK_BYTES = 1_024
+"""Memory that is counted for a link."""
 LINK_CREDIT = 1_024
 """Deliveries that a publisher may send on one link before it gets credit again, and that may wait
 for their outcome: enough for a commit to gather the messages of several milliseconds."""

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
+from harebell.front.common.kept import kept_bytes
+from harebell.front.limits import LINK_BYTES, OUTPUT_STOP_BYTES
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.methods import (
     BasicGet,
@@ -16,9 +19,11 @@ from harebell.wire.v09.methods import (
     QueueDeclareOk,
 )
 from harebell.wire.v1 import composites as c
+from harebell.wire.v1.frames import encode_frame
 from harebell.wire.v1.sections import Sections, data_section, encode_sections, split
 from harebell.wire.v1.values import Described, Symbol, UInt, ULong
 from tests.conformance.raw import Peer
+from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Arrived, Peer1
 
@@ -454,3 +459,80 @@ def test_a_message_for_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
     found = peer.get(queue)
     assert found.body == b"hello"
     assert (found.properties.delivery_mode, found.properties.headers) == (2, {"a": "b"})
+
+
+# --- limits -------------------------------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#146")
+def test_a_delivery_that_is_not_settled_in_time_is_released(
+    memory: Any, memory1: Connect1, name: str
+) -> None:
+    peer = memory1().open(idle_time_out=0).begin()
+    peer.attach_sender(f"/queue/{name}", 0)
+    peer.transfer(0, b"x", settled=True)
+    overdue = DeliveryAckTimeout(memory.registry, 0)
+    properties = {Symbol("rabbitmq:consumer-timeout"): UInt(1_000)}
+    peer.attach_receiver(f"/queues/{name}", 1, credit=1, properties=properties)
+    expect_bodies(peer, b"x")
+    for now in (1.0, 1.5, 2.5, 3.5):
+        overdue.look(now)
+        overdue.look(now)
+    memory.turn()
+    peer.expect(c.Disposition, role=False, first=0, settled=True, state=RELEASED)
+    # The link goes on.
+    peer.give(1, 1, delivery_count=1)
+    expect_bodies(peer, b"x")
+
+
+@pytest.mark.rule("1.0#091")
+def test_a_message_that_the_peer_does_not_take(queue: str, peer1: Peer1) -> None:
+    fill(peer1, queue, 1)
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.transfer(0, bytes(200), settled=True)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=5, max_message_size=100)
+    expect_bodies(peer1, b"0")
+    peer1.expect_error(c.Detach, "amqp:link:message-size-exceeded", "maximum message size (100")
+    peer1.send(c.Detach(1, True))
+    peer1.attach_receiver(f"/queues/{queue}", 2, credit=5)
+    expect_bodies(peer1, b"0", bytes(200))
+
+
+def test_consumers_of_a_session_are_limited(name: str) -> None:
+    site = MemorySite(consumer_max_per_channel=1)
+    peer = Peer1(site, site.connect()).open().begin()
+    peer.attach_receiver(f"/queue/{name}", 1)
+    asked = c.Attach("r", 2, True, source=c.Source(f"/queue/{name}"), target=c.Target())
+    words = "reached maximum (1) of consumers per session"
+    peer.expect_refused(asked, "amqp:resource-limit-exceeded", words)
+    peer.done()
+
+
+def test_links_and_messages_in_part_count_for_their_connection(
+    memory: Any, memory1: Connect1, name: str
+) -> None:
+    peer = memory1().open().begin()
+    connection = next(iter(memory.registry.connections))
+    before = kept_bytes(connection)
+    for handle in range(10):
+        peer.attach_sender(f"/queue/{name}", handle)
+    peer.transfer_payload(0, bytes(5_000), more=True)
+    assert kept_bytes(connection) >= before + 10 * LINK_BYTES + 5_000
+    peer.send(c.End())
+    peer.expect(c.End)
+    assert kept_bytes(connection) == before
+
+
+def test_a_peer_that_reads_nothing_is_not_read(memory: Any, memory1: Connect1, name: str) -> None:
+    peer = memory1().open().begin()
+    wire: Any = peer.wire
+    connection = next(iter(memory.registry.connections))
+    wire.stop_reading()
+    echo = encode_frame(c.Flow(None, 1, 0, 1, echo=True).encoded()) * 1_000
+    for _ in range(400):
+        peer.send_bytes(echo)
+        if connection.scanner.hold:
+            break
+    assert connection.scanner.hold
+    assert connection.out.size < 2 * OUTPUT_STOP_BYTES
+    peer.opened = False

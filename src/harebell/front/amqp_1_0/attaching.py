@@ -28,6 +28,7 @@ from harebell.front.amqp_1_0.errors import (
     HANDLE_IN_USE,
     INVALID_FIELD,
     NOT_IMPLEMENTED,
+    RESOURCE_LIMIT_EXCEEDED,
     ConnectionFault,
     LinkError,
     SessionError,
@@ -306,6 +307,10 @@ def _consumer(
     timeout = properties.get(_CONSUMER_TIMEOUT)
     if isinstance(timeout, int) and not isinstance(timeout, bool):
         arguments["x-consumer-timeout"] = int(timeout)
+    limit = session.connection.settings.consumer_max_per_channel
+    if limit and len(session.consumers) >= limit:
+        text = f"reached maximum ({limit}) of consumers per session"
+        raise LinkError(RESOURCE_LIMIT_EXCEEDED, text)
     # A stream asks for a prefetch, in whose place there is credit here.
     options = ConsumerOptions(tag, settles and not reads, False, 1 if reads else 0, arguments)
     check_arguments(session.vhost, queue, options)

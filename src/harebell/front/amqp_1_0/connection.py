@@ -321,3 +321,6 @@ class Connection(BaseConnection):
             waiting, self.reporting = self.reporting, []
             for session in waiting:
                 session.report()
+            if self.out.size > OUTPUT_STOP_BYTES:
+                # A peer that reads neither outcomes nor credit would fill the broker's memory.
+                self.scanner.hold = True

@@ -15,6 +15,7 @@ from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import Refusal
+from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
 from harebell.front.amqp_1_0.delivery import send_in_parts
 from harebell.front.amqp_1_0.errors import (
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 _FAMILY: i32 = FAMILY_1_0
 _SECTIONS: i32 = FAMILY_1_0_SECTIONS
 _MASK: i64 = (1 << 32) - 1
+_OVERHEAD: isize = MESSAGE_OVERHEAD_BYTES
 _REPLIES: isize = REPLIES_UNSENT_BYTES
 
 
@@ -110,14 +112,19 @@ class SendingLink(Consumer):
         session.next_tag = number + 1
         self.credit -= 1
         self.delivery_count += 1
-        self._write(number, message, redelivered)
+        size: isize = message.footprint() - _OVERHEAD
+        too_large: bool = self.message_max > 0 and size > self.message_max
+        if not too_large:
+            self._write(number, message, redelivered)
         if position >= 0:
             if self.settles:
                 self.queue.settle(position)
             else:
                 self.unacked += 1
                 session.unacked.deliver(self, position, number)
-        if session.router.tracer is not None:
+        if too_large:
+            self._refuse_later(size)
+        elif session.router.tracer is not None:
             delivered(session, message, self.queue.name, redelivered)
         return 0
 
@@ -150,6 +157,21 @@ class SendingLink(Consumer):
         if not connection.dirty:
             connection.touch()
         return 0
+
+    def _refuse_later(self, size: int) -> None:
+        """Detach the link in a later turn: its peer does not take a message.
+
+        The message counts as delivered until then, and goes back with the others. Not now, as the
+        queue is delivering.
+        """
+        self.credit = 0
+
+        def step() -> bool:
+            if not self.ended and not self.session.ended:
+                self.fail(self.too_large(size))
+            return True
+
+        self.connection.registry.work.later(step)
 
     def again(self) -> i32:
         """Request another turn for consumers that were not fully served."""

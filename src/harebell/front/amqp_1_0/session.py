@@ -29,7 +29,7 @@ from harebell.front.amqp_1_0.outcomes import Outcomes
 from harebell.front.common.channel_details import ChannelDetails
 from harebell.front.common.errors import describe
 from harebell.front.common.unacked import Unacked, UnackedDeliveries
-from harebell.front.limits import INCOMING_WINDOW, OUTPUT_HIGH_BYTES
+from harebell.front.limits import INCOMING_WINDOW, OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES
 from harebell.kernels.performatives import ECHO
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
@@ -47,6 +47,7 @@ _HALF: i64 = 1 << 31
 _WINDOW: i32 = INCOMING_WINDOW
 _RENEW: i32 = INCOMING_WINDOW // 2
 _OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
+_OUTPUT_STOP: isize = OUTPUT_STOP_BYTES
 _ECHO: i32 = ECHO
 
 
@@ -187,6 +188,9 @@ class Session:
         )
         if not connection.dirty:
             connection.touch()
+        if connection.out.size > _OUTPUT_STOP:
+            # A peer that asks for flows without reading would fill the broker's memory.
+            connection.scanner.hold = True
         return 0
 
     def report_window(self) -> None:

@@ -16,6 +16,7 @@ from harebell.front.limits import (
     CONNECTION_KEPT_BYTES,
     CONSUMER_BYTES,
     KEPT_CHECK_SECONDS,
+    LINK_BYTES,
     UNACKED_BYTES,
 )
 from harebell.wire.v09.states import ConnectionState
@@ -67,6 +68,9 @@ def kept_bytes(connection: Any) -> int:
         kept_bytes += getattr(channel.transaction, "byte_count", 0)
         content = getattr(channel, "content", None)
         kept_bytes += getattr(content, "received", 0)
+        # The links of 1.0, those of consumers included, and messages that have come in part.
+        for link in getattr(channel, "links", {}).values():
+            kept_bytes += LINK_BYTES + getattr(getattr(link, "partial", None), "counted", 0)
     assemblies = getattr(getattr(connection, "intake", None), "assemblies", {})
     kept_bytes += sum([each.counted for each in assemblies.values()])
     return kept_bytes
