@@ -153,7 +153,6 @@ def test_a_source_must_be_a_queue(peer1: Peer1) -> None:
 @pytest.mark.parametrize(
     ("changes", "condition", "text"),
     [
-        ({"target": c.Coordinator()}, "amqp:not-implemented", "Transactions not supported"),
         ({"unsettled": {b"t": None}}, "amqp:not-implemented", "Link recovery not supported"),
         ({"target": None}, "amqp:invalid-field", "target is missing"),
     ],

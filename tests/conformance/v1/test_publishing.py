@@ -364,13 +364,6 @@ def test_a_message_that_is_malformed(queue: str, peer1: Peer1, payload: bytes) -
     peer1.send(c.Detach(0, True))
 
 
-def test_a_transfer_with_a_state(queue: str, peer1: Peer1) -> None:
-    peer1.attach_sender(f"/queues/{queue}")
-    peer1.transfer(0, b"x", state=c.TransactionalState(b"t"))
-    peer1.expect_error(c.Detach, "amqp:not-implemented", "Transactions not supported")
-    peer1.send(c.Detach(0, True))
-
-
 def test_a_transfer_in_the_wrong_direction(queue: str, peer1: Peer1) -> None:
     peer1.attach_receiver(f"/queues/{queue}", 1)
     peer1.transfer(1, b"x")
