@@ -22,6 +22,7 @@ QUEUE_COLUMNS = (
     *("policy", "operator_policy", "effective_policy_definition", "messages_ready"),
     *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages_replaced"),
     *("messages", "consumers"),
+    *("messages_unwanted", "oldest_unwanted_age"),
     *("durability", "state", "node", "messages_details", "messages_ready_details"),
     *("messages_unacknowledged_details", "message_stats", "idle_since", "consumer_utilisation"),
     *("consumer_capacity", "exclusive_consumer_tag", "single_active_consumer_tag"),
@@ -64,6 +65,7 @@ def queue_row(
     unacked = queue.unacked
     delayed = queue.delayed_count()
     total = _total(queue)
+    unwanted, unwanted_ms = queue.unwanted()
     byte_count = queue.byte_count()
     owner: Any = queue.owner
     series = context.statistics.series(queue)
@@ -86,6 +88,8 @@ def queue_row(
         "messages_delayed": delayed,
         "messages_leased": queue.leased,
         "messages_replaced": queue.replaced_count(),
+        "messages_unwanted": unwanted,
+        "oldest_unwanted_age": unwanted_ms / 1000,
         "messages": total,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",

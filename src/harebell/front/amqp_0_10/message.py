@@ -265,9 +265,19 @@ def flow(session: Session, command: commands.MessageFlow) -> None:
 def flush(session: Session, command: commands.MessageFlush) -> None:
     """message.flush: deliver ready messages, then remove the credit."""
     subscription = _find(session, command.destination)
-    # In this order: the credit is for what is ready now, and for nothing that comes later.
-    subscription.queue.drain()
-    session.end_window(subscription)
+    queue = subscription.queue
+
+    def flushed() -> bool:
+        # In this order: the credit is for what is ready now, and for nothing that comes later.
+        queue.drain()
+        if queue.looks_for(subscription) and subscription.ready():
+            # With a selector there may be very many messages to look at.
+            return False
+        session.end_window(subscription)
+        return True
+
+    if not flushed():
+        session.connection.perform(flushed)
 
 
 def stop(session: Session, command: commands.MessageStop) -> None:

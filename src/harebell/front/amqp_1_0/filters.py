@@ -4,6 +4,8 @@
     rabbitmq:stream-offset-spec         where to begin: first, last, next, 1h, an offset, a time
     rabbitmq:stream-filter              filter values, a string or several
     rabbitmq:stream-match-unfiltered    whether messages without a filter value come too
+    apache.org:selector-filter:string   a selector, for every kind of queue
+    amqp:sql-filter                     the same, by RabbitMQ's name
 
 A filter that is not known, or not for this kind of queue, is left out of the answer: the client has
 to look (AMQP 1.0 3.5.1). RabbitMQ before 4.3 takes values without a descriptor, too.
@@ -14,6 +16,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from harebell.model.queue.arguments import SELECTOR
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET
 from harebell.model.queue.stream import StreamQueue
@@ -22,6 +25,11 @@ from harebell.wire.v1.values import Described, Symbol, Timestamp
 _OFFSET = "rabbitmq:stream-offset-spec"
 _FILTER = "rabbitmq:stream-filter"
 _UNFILTERED = "rabbitmq:stream-match-unfiltered"
+_SELECTORS = (
+    *("apache.org:selector-filter:string", "apache.org:jms-selector-filter:string"),
+    *(str(0x468C_0000_0004), "amqp:sql-filter", str(0x120)),
+)
+"""Names and numbers of the descriptors of selectors."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -42,8 +50,10 @@ def arguments_of(
         argument = _argument(name, value)
         if argument is None:
             continue
+        if argument[0] == SELECTOR:
+            arguments[SELECTOR] = argument[1]
         # An offset is harmless for any other kind of queue, and is echoed, as by RabbitMQ.
-        if isinstance(queue, StreamQueue):
+        elif isinstance(queue, StreamQueue):
             arguments[argument[0]] = argument[1]
         elif name != _OFFSET:
             continue
@@ -65,6 +75,8 @@ def _argument(name: str, value: Any) -> tuple[str, Any] | None:
             return FILTER, str(value)
         if isinstance(value, list):
             return FILTER, [str(each) for each in value if isinstance(each, str)]
+    elif name in _SELECTORS and isinstance(value, str):
+        return SELECTOR, str(value)
     elif name == _UNFILTERED and isinstance(value, bool):
         return MATCH_UNFILTERED, value
     return None

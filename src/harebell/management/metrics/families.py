@@ -20,7 +20,14 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "queue_coarse_metrics": (queues.coarse, queues.info),
     "queue_consumer_count": (queues.consumers, queues.info),
     "queue_metrics": (
-        *(queues.consumers, queues.published, queues.delayed, queues.replaced, queues.info),
+        *(
+            queues.consumers,
+            queues.published,
+            queues.delayed,
+            queues.replaced,
+            queues.unwanted,
+            queues.info,
+        ),
     ),
     "queue_delivery_metrics": (queues.delivery,),
     "exchange_metrics": (exchanges.published,),
@@ -66,7 +73,14 @@ OF_QUEUES: tuple[Section, ...] = (
 
 PER_OBJECT: tuple[Section, ...] = (
     *(queues.coarse, queues.consumers, queues.published, queues.delivery, queues.info),
-    *(queues.delayed, queues.replaced, queues.ages, queues.counts, exchanges.published),
+    *(
+        queues.delayed,
+        queues.replaced,
+        queues.unwanted,
+        queues.ages,
+        queues.counts,
+        exchanges.published,
+    ),
     *(connections.traffic, connections.packets, connections.channels, connections.blocked),
     *(connections.channel_state, connections.channel_published, connections.channel_delivered),
 )

@@ -19,7 +19,7 @@ def like(pattern: str, escape: str = "\\") -> Match:
     `%` stands for any characters, `_` for one, and an escape before them for themselves.
 
     Args:
-        pattern: the pattern.
+        pattern: at most FILTER_PATTERN_CHARACTERS.
         escape: the character that escapes; "" for none.
 
     Raises:
@@ -56,17 +56,17 @@ Part = tuple[str, ...]
 
 def pattern_octets(pattern: str, escape: str) -> tuple[bytes, bytes]:
     """Return a pattern in UTF-8, and what each of its octets is (`harebell.kernels.conditions`)."""
-    octets, kinds = bytearray(), bytearray()
+    data, kinds = bytearray(), bytearray()
     for number, part in enumerate(_parts(pattern, escape)):
         # Runs of `%` are one: none of them has to take anything.
         if number and (not kinds or kinds[-1] != ANY_TEXT):
-            octets += b"%"
+            data += b"%"
             kinds.append(ANY_TEXT)
         for character in part:
             encoded = character.encode("utf-8", "surrogateescape") or b"_"
-            octets += encoded
+            data += encoded
             kinds += bytes((ANY_CHARACTER if character == _ANY else LITERAL,)) * len(encoded)
-    return bytes(octets), bytes(kinds)
+    return bytes(data), bytes(kinds)
 
 
 def _parts(pattern: str, escape: str) -> list[Part]:

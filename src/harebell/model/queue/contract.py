@@ -480,9 +480,10 @@ class Queue:
         return False
 
     def unwanted(self) -> tuple[int, int]:
-        """Return how many ready messages no selective consumer wants, and the time of the oldest.
+        """Return how many ready messages no consumer wants, and the age of the oldest in ms.
 
-        The time is in milliseconds since 1970, and 0 if there is none or it is unknown.
+        The age is 0 if there is none or it is unknown. With a consumer that has no selector there
+        is no such message.
         """
         return 0, 0
 

@@ -433,7 +433,7 @@ class MessageQueue(QueueInternals):
         return consumer.group is not None and not consumer.group.ended and self.order.count > 0
 
     def unwanted(self) -> tuple[int, int]:
-        """Return how many ready messages no consumer wants, and the time of the oldest."""
+        """Return how many ready messages no consumer wants, and the age of the oldest in ms."""
         selecting: Selecting | None = self.selecting
         return (0, 0) if selecting is None or self.deleted else selecting.unwanted()
 

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 
+_MS = 1000
+
+
 def type_name(kind: str) -> str:
     """Return RabbitMQ's name of a type of queue; types that only Harebell has are classic."""
     return f"rabbit_{kind if kind in ('quorum', 'stream') else 'classic'}_queue"
@@ -95,6 +98,17 @@ def delayed(queue: Queue) -> Values:
 def replaced(queue: Queue) -> Values:
     """Return how many messages were replaced."""
     return (queue.replaced_count(),)
+
+
+@_of_queues("""
+    by vhost queue
+    gauge harebell_queue_messages_unwanted Ready messages that the selector of no consumer selects.
+    gauge harebell_queue_oldest_unwanted_message_age_seconds Time since the oldest of them arrived.
+""")
+def unwanted(queue: Queue) -> Values:
+    """Return how many messages wait for a consumer that wants them, and for how long."""
+    count, age = queue.unwanted()
+    return count, age / _MS
 
 
 @_of_queues("""

@@ -5,14 +5,14 @@ a selector gets the next message. One with a selector gets the first message fro
 its group on that it wants; messages that it passes stay where they are. A group that has looked at
 everything is left out until a message becomes ready.
 
-    ready order     1   2   3   4   5   6            1 and 3 are wanted by no group
+    ready order     1   2   3   4   5   6            no group wants 1 and 3
     group a         . . . . . ^                      wants 2, 4
     group b         . . . . . . . . . ^              wants 5
 
 A group with very many messages to look at does so in slices, in which other consumers take their
 turn, and stops when the work budget of the turn is used up. Consumers of lower priority get no
 message before those of higher priority have looked at it. Messages that have expired are removed
-when a group comes to them, also behind others that nobody wants.
+when a group comes to them, also behind others that no consumer wants.
 
 A queue has this part while it has a selective consumer. Then its no-local consumers are groups as
 well, which do not want the messages of their connection.
@@ -279,12 +279,12 @@ class Selecting:
         if not self._queue.deleted:
             self.arrived()
 
-    # --- what nobody wants ----------------------------------------------------------------------
+    # --- what no consumer wants -----------------------------------------------------------------
 
     def unwanted(self) -> tuple[int, int]:
-        """Return how many ready messages nobody wants, and when the oldest of them was published.
+        """Return how many ready messages no consumer wants, and the age of the oldest in ms.
 
-        The time is in milliseconds since 1970, and 0 if there is none or it is unknown. A consumer
+        The age is 0 if there is none, or if it is not known without reading from disk. A consumer
         without a selector wants every message.
         """
         if any(each.group is None for each in self._queue.consumers):
@@ -295,10 +295,11 @@ class Selecting:
             ready, first = self._order.ready_before(level, passed)
             if ready:
                 count += ready
-                moment = order.log.time_of(first)
+                moment = 0 if order.is_spilled(first) else order.log.time_of(first)
                 oldest = min(oldest or moment, moment or oldest)
         looking = max([group.looks_at() for group in self._groups], default=0)
-        return max(count - looking, 0), oldest
+        age = self._queue.clock.ms - oldest if oldest else 0
+        return max(count - looking, 0), max(age, 0)
 
 
 def _is_before(position: i64, other: i64, level_bits: i32) -> C[bool]:

@@ -233,8 +233,7 @@ class LastValueOrder(FifoOrder):
             self._outdated.discard(position)
         if self._leaving:
             self._settle_older(position)
-        self.log.settle(position)
-        return 0
+        return FifoOrder.settle(self, position)
 
     def settle_range(self, first: i64, end: i64) -> Done:
         position: i64
