@@ -34,18 +34,20 @@ from bench.scenarios import (
     RESTART,
     RESTART_MORE,
     SCENARIOS,
+    SELECTING,
     START,
     START_HTTP,
     TOPICS,
     Scenario,
 )
+from bench.selecting import selecting
 from harebell.base import impl
 from harebell.base.names import did_you_mean
 
 EVERYTHING = (
     *SCENARIOS,
     *(START, START_HTTP, IDLE, OPENING, TOPICS, FAN_IN, HEARTBEATS),
-    *(BACKLOG, RESTART, RESTART_MORE),
+    *(BACKLOG, SELECTING, RESTART, RESTART_MORE),
 )
 MEASURED: dict[str, Callable[[], Broker]] = {
     **KINDS,
@@ -156,6 +158,8 @@ def measure_once(
             results.append(topics(broker, max(1, messages // 10)))
         if BACKLOG in scenarios:
             results.append(backlog(broker, messages))
+        if SELECTING in scenarios and isinstance(broker, Harebell):
+            results.append(selecting(broker, messages))
         if RESTART in scenarios and isinstance(broker, Harebell):
             results.append(restart(broker, RESTART, messages))
         if RESTART_MORE in scenarios and isinstance(broker, Harebell):

@@ -19,6 +19,7 @@ from bench.scenarios import (
     RESTART,
     RESTART_MORE,
     SCENARIOS,
+    SELECTING,
     START,
     START_HTTP,
     TOPICS,
@@ -180,6 +181,15 @@ OTHERS = (
             ("msg/s in", "messages_per_second", 0),
             ("MiB full", "resident_mib", 0),
             ("most MiB", "peak_mib", 0),
+        ),
+    ),
+    (
+        SELECTING,
+        "sel: a selector on three headers that selects one message of a hundred",
+        (
+            ("messages", "messages", 0),
+            ("us/looked at", "us_per_message", 3),
+            ("looked at/s", "messages_per_second", 0),
         ),
     ),
     (RESTART, "restart with messages of 128 B", _RESTARTED),

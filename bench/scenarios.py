@@ -94,6 +94,9 @@ IDLE = "idle"
 BACKLOG = "f"
 """Not a load of two ends: many messages in, then out."""
 
+SELECTING = "sel"
+"""Not a load: a selector on three headers looks at many messages, and selects one of a hundred."""
+
 RESTART = "restart"
 """Not a load: how long a broker with many messages takes to come back."""
 

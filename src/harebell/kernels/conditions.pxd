@@ -52,6 +52,8 @@ cdef class Condition:
     cdef int _find_headers(self) except -1
     cdef int _find_properties(self) except -1
     cdef int _note_table(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int _note_sections(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef int _note_pairs(self, const unsigned char* p, Py_ssize_t n, long long count) except -1
     cdef int _note_map(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int _add(self, int op, int left, int right) except -1
     cdef int _compile(self, tuple node) except -1

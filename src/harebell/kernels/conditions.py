@@ -6,7 +6,7 @@ that is looked at costs no object where the leaves are headers and properties:
     value c            a constant                          and, or x ...     not x
     header name        a value of the header table         = <> < <= > >=    left right mixed
     property name      a property of class basic           + - * / %         left right
-    get function       of the decoded message              neg x             else x constant
+    get function       of the decoded message              neg x             else x other
     like x match octets kinds                              match x function  null x
 
 Values are None (no value), bool, int, float and str; all others are opaque, and only `mixed` and
@@ -126,8 +126,8 @@ class Condition:
         if name == "neg":
             return lambda subject: _calculated("-", 0, get(subject))
         if name == "else":
-            constant = self._value(node[2])
-            return lambda subject: constant if (value := get(subject)) is None else value
+            other = self._compiled(node[2])
+            return lambda subject: other(subject) if (value := get(subject)) is None else value
         match = node[2]
         return lambda subject: match(text) if isinstance(text := get(subject), str) else None
 

@@ -16,7 +16,14 @@ from harebell.kernels.octets cimport u16, u32, u64
 from datetime import UTC, datetime
 from decimal import Decimal
 
-from harebell.base.message import FAMILY_010, FAMILY_09, FAMILY_FILE, FAMILY_STREAM
+from harebell.base.message import (
+    FAMILY_010,
+    FAMILY_09,
+    FAMILY_1_0,
+    FAMILY_1_0_SECTIONS,
+    FAMILY_FILE,
+    FAMILY_STREAM,
+)
 
 LITERAL, ANY_CHARACTER, ANY_TEXT = 0, 1, 2
 
@@ -62,6 +69,8 @@ cdef enum:
     TEN = 10
     FILE = 70
     STREAM = 80
+    ONE = 100
+    ONE_SECTIONS = 101
     PROPERTIES = 14         # of class basic; their flags are the bits from 15 down
     TABLE_BIT = 13
     # A text of more octets is compared by `match`, which says how much of a text counts.
@@ -71,6 +80,7 @@ cdef enum:
 cdef long long LAST_DATETIME = 253402300799
 
 assert (FAMILY_09, FAMILY_010, FAMILY_FILE, FAMILY_STREAM) == (NINE, TEN, FILE, STREAM)
+assert (FAMILY_1_0, FAMILY_1_0_SECTIONS) == (ONE, ONE_SECTIONS)
 
 cdef dict _OPS = {
     "value": VALUE, "header": HEADER, "property": PROPERTY, "get": GET, "and": AND, "or": OR,
@@ -166,9 +176,9 @@ cdef class Condition:
             name = node[1].encode("utf-8", "surrogateescape")
             if name not in self._names:
                 self._names.append(name)
-            return self._add(op, self._names.index(name), self._object(node[1]))
+            return self._add(op, self._names.index(name), 0)
         if op == PROPERTY:
-            return self._add(op, _PROPERTY_NAMES.index(node[1]), self._object(node[1]))
+            return self._add(op, _PROPERTY_NAMES.index(node[1]), 0)
         if op == GET:
             return self._add(op, 0, self._object(node[1]))
         left = self._compile(node[1])
@@ -177,7 +187,7 @@ cdef class Condition:
         if op == LIKE or op == MATCH:
             return self._add(op, left, self._object(node[2:]))
         if op == DEFAULT:
-            return self._add(op, left, self._compile(("value", node[2])))
+            return self._add(op, left, self._compile(node[2]))
         index = self._add(op, left, self._compile(node[2]))
         if op <= MORE_EQUAL:
             self._nodes[index].constant.size = self._object(node[3])
@@ -237,7 +247,7 @@ cdef class Condition:
             out[0] = node.constant
             return 0
         if op == HEADER:
-            return self._header(node.left, out) if node.left >= 0 else 0
+            return self._header(node.left, out)
         if op == PROPERTY:
             return self._property(node.left, out)
         if op == GET:
@@ -245,7 +255,7 @@ cdef class Condition:
         if op == DEFAULT:
             self._value(node.left, out)
             if out.kind == NOTHING:
-                out[0] = self._nodes[node.right].constant
+                return self._value(node.right, out)
             return 0
         if PLUS <= op <= NEGATIVE:
             return self._arithmetic(node, out)
@@ -461,6 +471,8 @@ cdef class Condition:
                 if p[at + 4] == 4 and p[at + 5] == 3:
                     return self._note_map(p + at + 6, end - at - 6)
                 at = end
+        elif message.family == ONE or message.family == ONE_SECTIONS:
+            return self._note_sections(p, n)
         self._slow_headers = True
         return 0
 
@@ -533,6 +545,63 @@ cdef class Condition:
                     value.kind = NOTHING
                 else:
                     value.kind = SLOW
+        return 0
+
+    cdef int _note_sections(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """Note the application properties of a message of AMQP 1.0."""
+        cdef Py_ssize_t at = 0, size
+        cdef int code, slot
+        cdef bint annotated = False
+        while at + 3 < n and p[at] == 0 and p[at + 1] == 0x53:
+            code = p[at + 2]
+            at += 3
+            size = _one_width(p + at, n - at)
+            if size < 0:
+                break
+            annotated = annotated or code == 0x72
+            if code == 0x74:
+                if p[at] == 0xC1 and size >= 3:
+                    self._note_pairs(p + at + 3, size - 3, p[at + 2])
+                elif p[at] == 0xD1 and size >= 9:
+                    self._note_pairs(p + at + 9, size - 9, u32(p + at + 5))
+            at += size
+        # What is not read to its end is decoded the slow way.
+        self._slow_headers = at < n
+        for slot in range(len(self._names)):
+            # Annotations are headers, too, and some headers come and go with the conversion.
+            if (<bytes>self._names[slot]).startswith(b"x-") and (
+                annotated or (<bytes>self._names[slot]).startswith(b"x-amqp-")
+            ):
+                self._headers[slot].kind = SLOW
+        return 0
+
+    cdef int _note_pairs(self, const unsigned char* p, Py_ssize_t n, long long count) except -1:
+        """Note the values of a map of AMQP 1.0 whose keys are texts."""
+        cdef Py_ssize_t at = 0, size, length, head, slots = len(self._names)
+        cdef const unsigned char* name
+        cdef const unsigned char* v
+        cdef bytes sought
+        cdef int slot
+        while at < n and count > 0:
+            count -= 2
+            size = _one_width(p + at, n - at)
+            if size < 0:
+                break
+            head = 2 if p[at] == 0xA1 else 5
+            name = p + at + head
+            length = size - head
+            at += size
+            v = p + at
+            size = _one_width(v, n - at)
+            if size < 0:
+                break
+            at += size
+            for slot in range(slots):
+                sought = <bytes>self._names[slot]
+                if PyBytes_GET_SIZE(sought) != length:
+                    continue
+                if memcmp(PyBytes_AS_STRING(sought), name, length) == 0:
+                    _one_value(v, size, &self._headers[slot])
         return 0
 
     cdef int _note_map(self, const unsigned char* p, Py_ssize_t n) except -1:
@@ -735,6 +804,73 @@ cdef inline Py_ssize_t _map_width(int code, const unsigned char* v, Py_ssize_t l
     if group == 0xD0:
         return 9
     return 0 if group == 0xF0 else -1
+
+
+cdef Py_ssize_t _one_width(const unsigned char* p, Py_ssize_t left) noexcept:
+    """Return the size of a value of AMQP 1.0 with its constructor; -1 if it is cut off."""
+    cdef Py_ssize_t size
+    cdef int group
+    if left < 1:
+        return -1
+    group = p[0] & 0xF0
+    if group < 0x40:
+        # A described value: its size is not needed often enough.
+        return -1
+    if group <= 0x90:
+        size = 1 if group == 0x40 else 1 + (1 << ((group >> 4) - 5))
+    elif group == 0xA0 or group == 0xC0 or group == 0xE0:
+        size = 2 + p[1] if left >= 2 else -1
+    else:
+        size = 5 + <Py_ssize_t>u32(p + 1) if left >= 5 else -1
+    return size if size <= left else -1
+
+
+cdef int _one_value(const unsigned char* p, Py_ssize_t size, Value* value) noexcept:
+    """Take a value of AMQP 1.0, if it has a comparison in C."""
+    cdef int code = p[0]
+    cdef const unsigned char* v = p + 1
+    value.kind = INTEGER
+    if code == 0xA1 or code == 0xA3:
+        value.kind = TEXT
+        value.text = <const char*>p + 2
+        value.size = size - 2
+    elif code == 0xB1 or code == 0xB3:
+        value.kind = TEXT
+        value.text = <const char*>p + 5
+        value.size = size - 5
+    elif code == 0x54 or code == 0x55 or code == 0x51:
+        value.integer = <signed char>v[0]
+    elif code == 0x52 or code == 0x53 or code == 0x50:
+        value.integer = v[0]
+    elif code == 0x43 or code == 0x44:
+        value.integer = 0
+    elif code == 0x71:
+        value.integer = <int>u32(v)
+    elif code == 0x70:
+        value.integer = u32(v)
+    elif code == 0x81:
+        value.integer = <long long>u64(v)
+    elif code == 0x61:
+        value.integer = <short>u16(v)
+    elif code == 0x60:
+        value.integer = u16(v)
+    elif code == 0x82:
+        value.kind = REAL
+        value.real = _double(u64(v))
+    elif code == 0x72:
+        value.kind = REAL
+        value.real = _float(u32(v))
+    elif code == 0x41 or code == 0x42:
+        value.kind = TRUTH
+        value.integer = code == 0x41
+    elif code == 0x56:
+        value.kind = TRUTH
+        value.integer = v[0] != 0
+    elif code == 0x40:
+        value.kind = NOTHING
+    else:
+        value.kind = SLOW
+    return 0
 
 
 cdef bint _is_like(const char* t, Py_ssize_t n, const char* octets, const char* kinds,

@@ -22,7 +22,7 @@ QUEUE_COLUMNS = (
     *("policy", "operator_policy", "effective_policy_definition", "messages_ready"),
     *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages_replaced"),
     *("messages", "consumers"),
-    *("messages_unwanted", "oldest_unwanted_age"),
+    *("messages_unselected", "oldest_unselected_age"),
     *("durability", "state", "node", "messages_details", "messages_ready_details"),
     *("messages_unacknowledged_details", "message_stats", "idle_since", "consumer_utilisation"),
     *("consumer_capacity", "exclusive_consumer_tag", "single_active_consumer_tag"),
@@ -65,7 +65,7 @@ def queue_row(
     unacked = queue.unacked
     delayed = queue.delayed_count()
     total = _total(queue)
-    unwanted, unwanted_ms = queue.unwanted()
+    unselected, unselected_ms = queue.unselected()
     byte_count = queue.byte_count()
     owner: Any = queue.owner
     series = context.statistics.series(queue)
@@ -88,8 +88,8 @@ def queue_row(
         "messages_delayed": delayed,
         "messages_leased": queue.leased,
         "messages_replaced": queue.replaced_count(),
-        "messages_unwanted": unwanted,
-        "oldest_unwanted_age": unwanted_ms / 1000,
+        "messages_unselected": unselected,
+        "oldest_unselected_age": unselected_ms / 1000,
         "messages": total,
         "consumers": len(queue.consumers),
         "durability": str(policies.durability_of(queue)) if queue.durable else "",

@@ -25,7 +25,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
             queues.published,
             queues.delayed,
             queues.replaced,
-            queues.unwanted,
+            queues.unselected,
             queues.info,
         ),
     ),
@@ -76,7 +76,7 @@ PER_OBJECT: tuple[Section, ...] = (
     *(
         queues.delayed,
         queues.replaced,
-        queues.unwanted,
+        queues.unselected,
         queues.ages,
         queues.counts,
         exchanges.published,

@@ -48,21 +48,27 @@ _TABLES: dict[str, Getter] = {
 }
 COLUMNS = (*_OWN, *_TABLES, *(name for name in PROPERTIES if name not in _OWN))
 """The names that a column may begin with."""
-_PRIORITY: Node = ("else", ("property", "priority"), DEFAULT_PRIORITY)
+_PRIORITY: Node = ("else", ("property", "priority"), ("value", DEFAULT_PRIORITY))
+_SUBJECT: Node = ("else", ("header", "x-amqp-subject"), ("property", "type"))
+_GROUP: Node = ("else", ("header", "JMSXGroupID"), ("get", lambda subject: subject.group_id))
+_SEQUENCE: Node = ("else", ("header", "JMSXGroupSeq"), ("header", "x-amqp-group-sequence"))
 _LATER_NAMES: dict[str, Node] = {
-    "subject": ("property", "type"),
+    "subject": _SUBJECT,
     "creation_time": ("property", "timestamp"),
     "absolute_expiry_time": ("get", lambda subject: subject.expires_at),
-    "group_id": ("header", "JMSXGroupID"),
-    "group_sequence": ("header", "JMSXGroupSeq"),
-    "to": ("get", lambda subject: subject.properties.get("to")),
-    "reply_to_group_id": ("get", lambda subject: subject.properties.get("reply_to_group_id")),
+    "group_id": _GROUP,
+    "group_sequence": _SEQUENCE,
+    "to": ("header", "x-amqp-to"),
+    "reply_to_group_id": ("header", "x-amqp-reply-to-group-id"),
 }
-"""Properties that have another name in AMQP 1.0."""
+"""Properties that have another name in AMQP 1.0, or that only 1.0 has: their headers are those of
+docs/protocols/conversion.md."""
 _OF_JMS: dict[str, Node] = {
     "JMSMessageID": ("property", "message_id"),
     "JMSCorrelationID": ("property", "correlation_id"),
-    "JMSType": ("property", "type"),
+    "JMSType": _SUBJECT,
+    "JMSXGroupID": _GROUP,
+    "JMSXGroupSeq": _SEQUENCE,
     "JMSReplyTo": ("property", "reply_to"),
     "JMSTimestamp": ("property", "timestamp"),
     "JMSXUserID": ("property", "user_id"),

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
 from harebell.model.editor import Editor
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
@@ -109,6 +109,12 @@ class Subject:
         """The time at which it was enqueued; None if unknown."""
         ms = self.message.timestamp
         return datetime.fromtimestamp(ms / _MS, UTC) if ms else None
+
+    @property
+    def group_id(self) -> str | None:
+        """The group of a message of AMQP 1.0, whose basic properties have it as `app_id`."""
+        of_1_0 = self.message.family in (FAMILY_1_0, FAMILY_1_0_SECTIONS)
+        return self.properties.get("app_id") if of_1_0 else None
 
     @property
     def expires_at(self) -> int | None:

@@ -479,7 +479,7 @@ class Queue:
         """
         return False
 
-    def unwanted(self) -> tuple[int, int]:
+    def unselected(self) -> tuple[int, int]:
         """Return how many ready messages no consumer wants, and the age of the oldest in ms.
 
         The age is 0 if there is none or it is unknown. With a consumer that has no selector there

@@ -432,10 +432,10 @@ class MessageQueue(QueueInternals):
         """True if messages that are ready were not yet looked at for a selective consumer."""
         return consumer.group is not None and not consumer.group.ended and self.order.count > 0
 
-    def unwanted(self) -> tuple[int, int]:
+    def unselected(self) -> tuple[int, int]:
         """Return how many ready messages no consumer wants, and the age of the oldest in ms."""
         selecting: Selecting | None = self.selecting
-        return (0, 0) if selecting is None or self.deleted else selecting.unwanted()
+        return (0, 0) if selecting is None or self.deleted else selecting.unselected()
 
     def _fetch_next(self) -> Done:
         """Start to read a large message in slices if a consumer is ready; then call `drain`."""

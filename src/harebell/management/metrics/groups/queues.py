@@ -102,12 +102,14 @@ def replaced(queue: Queue) -> Values:
 
 @_of_queues("""
     by vhost queue
-    gauge harebell_queue_messages_unwanted Ready messages that the selector of no consumer selects.
-    gauge harebell_queue_oldest_unwanted_message_age_seconds Time since the oldest of them arrived.
+    gauge harebell_queue_messages_unselected Ready messages that the selector of no consumer \
+        selects.
+    gauge harebell_queue_oldest_unselected_message_age_seconds Time since the oldest of them \
+        arrived.
 """)
-def unwanted(queue: Queue) -> Values:
+def unselected(queue: Queue) -> Values:
     """Return how many messages wait for a consumer that wants them, and for how long."""
-    count, age = queue.unwanted()
+    count, age = queue.unselected()
     return count, age / _MS
 
 

@@ -281,7 +281,7 @@ class Selecting:
 
     # --- what no consumer wants -----------------------------------------------------------------
 
-    def unwanted(self) -> tuple[int, int]:
+    def unselected(self) -> tuple[int, int]:
         """Return how many ready messages no consumer wants, and the age of the oldest in ms.
 
         The age is 0 if there is none, or if it is not known without reading from disk. A consumer

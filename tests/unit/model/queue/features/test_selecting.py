@@ -164,9 +164,9 @@ class SelectiveAgainstModel(RuleBasedStateMachine):
                 for number in self.ready
                 if not any(WANTED[each.tag](number) for each in self.takers)
             }
-            assert self.queue.unwanted()[0] >= (len(nobody) if self._all_looked() else 0)
+            assert self.queue.unselected()[0] >= (len(nobody) if self._all_looked() else 0)
             if not any(WANTED[each.tag](number) for each in self.takers for number in self.ready):
-                assert self.queue.unwanted()[0] <= len(self.ready)
+                assert self.queue.unselected()[0] <= len(self.ready)
 
     def _all_looked(self) -> bool:
         return not any(self.queue.looks_for(each) for each in self.takers)
@@ -214,7 +214,7 @@ def test_a_selective_consumer_gets_what_it_wants_in_order_and_the_rest_stays() -
     q.add_consumer(one)
     assert one.bodies == [b"%d" % number for number in range(0, 1000, 4)]
     assert q.ready_count() == 750
-    assert q.unwanted()[0] == 750
+    assert q.unselected()[0] == 750
     q.publish(numbered(1000))
     q.publish(numbered(1001))
     assert one.bodies[-1] == b"1000"
@@ -266,7 +266,7 @@ def test_equal_consumers_share_fairly_with_one_that_wants_everything() -> None:
     assert min(len(each.got) for each in takers) >= 33
 
 
-def test_expired_messages_behind_unwanted_ones_are_removed_as_a_group_passes() -> None:
+def test_expired_messages_behind_unselected_ones_are_removed_as_a_group_passes() -> None:
     q = declared()
     for number in (1, 0, 0, 2):
         one = numbered(number)
