@@ -138,7 +138,7 @@ def _combined(gets: list[_Get], decisive: bool) -> _Get:
         for get in gets:
             truth = get(subject)
             if truth is decisive:
-                return decisive
+                return bool(decisive)
             unknown = unknown or truth is not (not decisive)
         return None if unknown else not decisive
 

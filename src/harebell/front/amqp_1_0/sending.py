@@ -241,8 +241,8 @@ class SendingLink(Consumer):
         if not self.session.can_send():
             # The rest is sent when the peer has room again.
             return False
-        if self.delivery_count != before:
-            # The work of this turn is used up.
+        if self.delivery_count != before or queue.looks_for(self):
+            # The work of this turn is used up. A selector may still find what it selects.
             return False
         # What is left is not for this link: another consumer is active, or its own messages wait.
         # A large message is read from the disk first.
