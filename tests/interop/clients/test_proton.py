@@ -333,7 +333,7 @@ def test_anonymous_is_the_user_guest(broker: RunningBroker, queue: str) -> None:
         opened.create_sender(queue, options=AtLeastOnce()).send(Message(body="x"))
 
 
-def test_tls(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_messages_over_tls(tmp_path_factory: pytest.TempPathFactory) -> None:
     from proton import SSLDomain
 
     with tls_broker(tmp_path_factory.mktemp("tls")) as (broker, certificate, port):

@@ -11,7 +11,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
@@ -40,11 +40,20 @@ from harebell.wire.v1.performatives import decode_performative
 if TYPE_CHECKING:
     from harebell.base.gauge import Gauge
     from harebell.base.message import Message
-    from harebell.front.amqp_1_0.receiving import ReceivingLink
     from harebell.front.amqp_1_0.session import Session
     from harebell.front.common.unacked import Unacked
 
 _RELEASED = Released()
+
+
+class Poster(Protocol):
+    """A link by which messages arrive (`ReceivingLink`)."""
+
+    def answers(self) -> bool:
+        """True if an outcome of the current delivery is expected."""
+
+    def refuse(self, outcome: bytes) -> None:
+        """Note an encoded outcome of the current delivery, if one is expected."""
 
 
 class Retired(Struct, frozen=True):
@@ -91,7 +100,7 @@ class LocalTransaction(Transaction[Retired]):
         self._accepted = TransactionalState(name, Accepted()).encoded()
         self._released = TransactionalState(name, _RELEASED).encoded()
 
-    def post(self, link: ReceivingLink, message: Message, queues: tuple[Queue, ...]) -> None:
+    def post(self, link: Poster, message: Message, queues: tuple[Queue, ...]) -> None:
         """Keep a routed message for the commit, and note its outcome."""
         if not queues and not unrouted(message) & PENDING:
             # What its sender does not learn as an outcome, the commit has to say.
@@ -130,7 +139,7 @@ class Transactions:
     """The open transactions of a session; listings show their sum.
 
     Args:
-        session: the session.
+        session: whose deliveries are retired in them.
     """
 
     def __init__(self, session: Session) -> None:
@@ -224,7 +233,7 @@ class Transactions:
     def _unsettle(self, retired: Retired, queues: dict[Queue, None]) -> None:
         entry, session = retired.entry, self._session
         if retired.settled and not session.ended:
-            # Nobody has the delivery any more: it is made again.
+            # Its receiver has forgotten the delivery: the message is delivered again.
             entry.requeue()
             queues[entry.queue] = None
         else:

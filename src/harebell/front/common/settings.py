@@ -73,7 +73,7 @@ class Settings(Struct):
         stamp_node: the same with the name of the broker.
         stamp_sent: whether every delivery gets its sending time.
         anonymous_user: the user of logins with SASL ANONYMOUS; "" when it is disabled, None if
-            nothing is configured: guest in AMQP 1.0, nobody in other versions.
+            nothing is configured: guest in AMQP 1.0, no user in other versions.
         addresses: what addresses of AMQP 1.0 mean that are not of RabbitMQ's version 2:
             "rabbitmq", "bare" or "v2" (`harebell.front.amqp_1_0.addresses`).
         mechanisms: the SASL mechanisms that may be used; none for the default.
