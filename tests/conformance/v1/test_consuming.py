@@ -355,6 +355,7 @@ def _stream(peer: Peer, name: str) -> None:
     peer.expect(QueueDeclareOk)
 
 
+@pytest.mark.rule("1.0#147")
 @pytest.mark.parametrize(
     ("value", "first"),
     [

@@ -78,7 +78,7 @@ def test_a_handle_without_a_link_ends_the_session(peer1: Peer1, value: c.Detach)
 # --- windows ------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("1.0#051", "1.0#094", "1.0#095")
+@pytest.mark.rule("1.0#051", "1.0#059", "1.0#094", "1.0#095")
 @pytest.mark.parametrize("first", [0, 7, LAST])
 def test_transfers_are_counted_from_next_outgoing_id(
     queue: str, connect1: Connect1, first: int
