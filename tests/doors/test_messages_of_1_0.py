@@ -62,7 +62,7 @@ def check(properties: dict[str, Any], kind: str | None) -> None:
     assert properties["delivery_mode"] == 2
 
 
-def test_over_http(broker: RunningBroker, port: int) -> None:
+def test_http_shows_it_as_basic_has_it(broker: RunningBroker, port: int) -> None:
     api = Api(port)
     asked = {"count": 5, "ackmode": "ack_requeue_true", "encoding": "auto"}
     rows = api.ask("POST", "/api/queues/%2F/q/get", asked).json
@@ -74,7 +74,7 @@ def test_over_http(broker: RunningBroker, port: int) -> None:
     assert [payload(json.loads(line)) for line in browsed] == BODIES
 
 
-def test_as_arrow(broker: RunningBroker) -> None:
+def test_arrow_has_it_as_basic_has_it(broker: RunningBroker) -> None:
     columns = ["value", "properties", "headers_json"]
     with connect(broker.address()) as connection:
         channel = connection.channel()
@@ -97,7 +97,7 @@ def test_moved_stopped_dumped_and_delivered_again(
     def messages() -> int:
         return int(api.ask("GET", "/api/queues/%2F/moved").json.get("messages", 0))
 
-    eventually(lambda: messages() == 2)
+    assert eventually(lambda: messages() == 2)
     assert broker.stop() == 0
     assert run_harebell("store", "check", str(data)).returncode == 0
     dumped = run_harebell("store", "dump", str(data), "--queue", "moved").stdout.splitlines()

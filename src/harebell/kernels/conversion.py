@@ -33,6 +33,7 @@ _ROUTING = (b"CC", b"BCC")
 _URN = b"urn:uuid:"
 _QUEUES = b"/queues/"
 _AMQP_1_0 = b"amqp-1.0"
+_SECTIONS = b"x-amqp-sections"
 _TYPE = b"x-basic-type"
 _CLUSTER_ID = b"x-amqp-cluster-id"
 
@@ -89,6 +90,7 @@ def _listed(raw: bytes) -> bytes:
             headers += _described(values)
         else:
             headers += _headers(values, section, more)
+    headers += _exact(fields)
     texts = [_field(index, value) for index, value in enumerate(fields)]
     texts += [None] * (13 - len(texts))
     durable, priority, ttl = [*header[:3], *[b"\x40"] * 3][:3]
@@ -154,11 +156,10 @@ def _field(index: int, value: bytes) -> bytes | None:
     if value[0] == 0x40:
         return None
     if index == 9:
-        moment = int.from_bytes(value[1:], signed=True)
-        if moment < 0 or moment % _MS:
-            raise _NotPlainError
-        return (moment // _MS).to_bytes(8)
-    if index in (8, 11):
+        return _seconds(value)
+    if index == 8:
+        return None  # a header
+    if index == 11:
         raise _NotPlainError
     text = _text(value, 0xA0 if index == 1 else 0xA3 if index in (6, 7) else 0xA1)
     if len(text) > _SHORT or (index in (0, 5) and text.startswith(_URN)):
@@ -170,18 +171,48 @@ def _field(index: int, value: bytes) -> bytes | None:
     return text
 
 
+def _seconds(value: bytes) -> bytes:
+    """Return a timestamp in whole seconds."""
+    moment = int.from_bytes(value[1:], signed=True)
+    if moment < 0:
+        raise _NotPlainError
+    return (moment // _MS).to_bytes(8)
+
+
 def _described(fields: list[bytes]) -> bytes:
     """Return the headers for fields that basic does not have."""
     out = b""
     for index, name in (
         (2, b"x-amqp-to"),
         (3, b"x-amqp-subject"),
+        (8, b"x-amqp-expires-at"),
         (12, b"x-amqp-reply-to-group-id"),
     ):
-        text = _field(index, fields[index]) if index < len(fields) else None
-        if text is not None:
+        value = fields[index] if index < len(fields) else b"\x40"
+        text = _field(index, value)
+        if index == 8 and value != b"\x40":
+            out += bytes((len(name),)) + name + b"T" + _seconds(value)
+        elif text is not None:
             out += bytes((len(name),)) + name + b"S" + len(text).to_bytes(4) + text
     return out
+
+
+def _exact(fields: list[bytes]) -> bytes:
+    """Return the header with the times that are no whole seconds; nothing without one."""
+    values = [
+        value if index in (8, 9) and value != b"\x40" and _in_parts(value) else b"\x40"
+        for index, value in enumerate(fields[:10])
+    ]
+    while values and values[-1] == b"\x40":
+        values.pop()
+    if not values:
+        return b""
+    data = _compound(_FIELDS, 0xC0, values)
+    return bytes((len(_SECTIONS),)) + _SECTIONS + b"x" + len(data).to_bytes(4) + data
+
+
+def _in_parts(value: bytes) -> bool:
+    return int.from_bytes(value[1:]) % _MS != 0
 
 
 def _headers(values: list[bytes], section: int, more: dict[bytes, bytes]) -> bytes:
@@ -206,26 +237,26 @@ def _headers(values: list[bytes], section: int, more: dict[bytes, bytes]) -> byt
 
 def _to_table(value: bytes) -> bytes:
     """Return a value with its tag."""
-    code, octets = value[0], value[1:]
+    code, data = value[0], value[1:]
     if code in (0xA0, 0xA1, 0xB0, 0xB1):
-        text = octets[1 if code < 0xB0 else 4 :]
+        text = data[1 if code < 0xB0 else 4 :]
         return (b"S" if code & 1 else b"x") + len(text).to_bytes(4) + text
     if code in (0x41, 0x42):
         return b"t\1" if code == 0x41 else b"t\0"
     if code in (0x54, 0x55):
         width = 4 if code == 0x54 else 8
-        number = int.from_bytes(octets, signed=True)
+        number = int.from_bytes(data, signed=True)
         return (b"I" if code == 0x54 else b"l") + number.to_bytes(width, signed=True)
     if code in (0x43, 0x52):
-        return b"i" + int.from_bytes(octets).to_bytes(4)
+        return b"i" + int.from_bytes(data).to_bytes(4)
     if code == 0x83:
-        moment = int.from_bytes(octets, signed=True)
+        moment = int.from_bytes(data, signed=True)
         if moment < 0 or moment % _MS:
             raise _NotPlainError
         return b"T" + (moment // _MS).to_bytes(8)
     if code not in _TAGS:
         raise _NotPlainError
-    return _TAGS[code] + octets
+    return _TAGS[code] + data
 
 
 # --- to 1.0 -------------------------------------------------------------------------------------
@@ -319,9 +350,9 @@ def _to_value(table: bytes, at: int) -> tuple[bytes, int]:
         return b"\x41" if table[at] else b"\x42", at + 1
     if tag in b"IlL":
         width, short, code = (4, 0x54, 0x71) if tag == ord("I") else (8, 0x55, 0x81)
-        octets = table[at : at + width]
-        small = -128 <= int.from_bytes(octets, signed=True) <= 127
-        return bytes((short, octets[-1])) if small else bytes((code,)) + octets, at + width
+        data = table[at : at + width]
+        small = -128 <= int.from_bytes(data, signed=True) <= 127
+        return bytes((short, data[-1])) if small else bytes((code,)) + data, at + width
     if tag == ord("i"):
         return _uint(int.from_bytes(table[at : at + 4])), at + 4
     if tag == ord("T"):
@@ -336,10 +367,10 @@ def _to_value(table: bytes, at: int) -> tuple[bytes, int]:
     return bytes((_CODES[tag],)) + table[at : at + _WIDTHS[tag]], at + _WIDTHS[tag]
 
 
-def _sized(code: int, octets: bytes) -> bytes:
-    if len(octets) <= _SHORT:
-        return bytes((code, len(octets))) + octets
-    return bytes((code | 0x10,)) + len(octets).to_bytes(4) + octets
+def _sized(code: int, data: bytes) -> bytes:
+    if len(data) <= _SHORT:
+        return bytes((code, len(data))) + data
+    return bytes((code | 0x10,)) + len(data).to_bytes(4) + data
 
 
 def _uint(number: int) -> bytes:

@@ -246,6 +246,29 @@ cdef inline unsigned char* _put_short(unsigned char* out, const Text* text, unsi
     return out + 1 + text.n
 
 
+cdef unsigned char* _put_exact(unsigned char* out, const unsigned char* expires,
+                               const unsigned char* created) noexcept:
+    """Write the header with the times that are no whole seconds, as fields 8 and 9 of a list."""
+    cdef int count = 10 if created != NULL else 9
+    cdef int n = 8 + (9 if expires != NULL else 1) + (9 if created != NULL else 0)
+    memcpy(out, b"\x0fx-amqp-sectionsx", 17)
+    out = put32(out + 17, 6 + n)
+    memcpy(out, b"\0\x53\x73\xc0", 4)
+    out[4] = n + 1
+    out[5] = count
+    memset(out + 6, 0x40, 9)
+    out += 14
+    if expires != NULL:
+        memcpy(out, expires, 9)
+        out += 9
+    else:
+        out += 1
+    if created != NULL:
+        memcpy(out, created, 9)
+        out += 9
+    return out
+
+
 cpdef bytes listed(bytes raw):
     """Convert sections to a property list; None if they are not plain. See the twin."""
     cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(raw)
@@ -253,6 +276,8 @@ cpdef bytes listed(bytes raw):
     cdef const unsigned char* value
     cdef const unsigned char* after
     cdef const unsigned char* next
+    cdef const unsigned char* expires = NULL
+    cdef const unsigned char* exact[2]      # times that are no whole seconds
     cdef unsigned char[SPACE] table
     cdef unsigned char[SPACE] out
     cdef unsigned char* headers = table
@@ -271,6 +296,7 @@ cpdef bytes listed(bytes raw):
         return None
     memset(fields, 0, sizeof(fields))
     memset(more, 0, sizeof(more))
+    exact[0] = exact[1] = NULL
     while p < end:
         # The input was checked when it was received: what is said here of ends is for the C.
         if end - p < 4 or p[1] != 0x53:
@@ -312,12 +338,17 @@ cpdef bytes listed(bytes raw):
                 if next == NULL or index == 13:
                     return None
                 if p[0] != 0x40:
-                    if index == 9:
-                        if p[0] != 0x83 or <long long>u64(p + 1) < 0 or u64(p + 1) % 1000:
+                    if index == 8 or index == 9:
+                        if p[0] != 0x83 or <long long>u64(p + 1) < 0:
                             return None
-                        seconds = u64(p + 1) // 1000
-                        timed = True
-                    elif index == 8 or index == 11:
+                        if index == 8:
+                            expires = p
+                        else:
+                            seconds = u64(p + 1) // 1000
+                            timed = True
+                        if u64(p + 1) % 1000:
+                            exact[index - 8] = p
+                    elif index == 11:
                         return None
                     elif not _text(p, next, 0xA0 if index == 1 else 0xA3 if 6 <= index <= 7 else
                                    0xA1, &fields[index]):
@@ -341,12 +372,16 @@ cpdef bytes listed(bytes raw):
                 headers = _put_header(headers, b"x-amqp-to", 9, &fields[2])
             if fields[3].p != NULL:
                 headers = _put_header(headers, b"x-amqp-subject", 14, &fields[3])
+            if expires != NULL:
+                memcpy(headers, b"\x11x-amqp-expires-atT", 19)
+                headers = put64(headers + 19, u64(expires + 1) // 1000)
             if fields[12].p != NULL:
                 headers = _put_header(headers, b"x-amqp-reply-to-group-id", 24, &fields[12])
         else:
             while p < after:
                 next = _after(p, after)
-                if next == NULL or not _text(p, next, 0xA3 if section == ANNOTATIONS else 0xA1, &name):
+                index = 0xA3 if section == ANNOTATIONS else 0xA1
+                if next == NULL or not _text(p, next, index, &name):
                     return None
                 if name.n > SHORT or name.n == 0:
                     return None
@@ -378,6 +413,8 @@ cpdef bytes listed(bytes raw):
                     return None
                 p = next
         p = after
+    if exact[0] != NULL or exact[1] != NULL:
+        headers = _put_exact(headers, exact[0], exact[1])
     to = out + 2
     to = _put_short(to, &fields[6], &flags, 15)
     to = _put_short(to, &fields[7], &flags, 14)
