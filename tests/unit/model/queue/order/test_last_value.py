@@ -15,6 +15,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.front.convert import EDITOR
+from harebell.model.filter import compile_selector
 from harebell.model.queue.contract import ACCEPTED, REJECTED
 from harebell.model.queue.order.last_value import LastValueOrder
 from harebell.model.vhost import VHost
@@ -129,6 +130,29 @@ def test_values_go_straight_to_a_consumer_and_still_replace() -> None:
     taker.credit = 5
     queue.drain()
     assert taker.bodies == [b"a1", b"a2", b"a4"]
+
+
+def test_selective_consumers_get_the_newest_that_they_want() -> None:
+    queue = last_values(last_value_key="symbol")
+    for number, symbol in enumerate("abacab"):
+        queue.publish(
+            headed({"symbol": symbol, "odd": number % 2}, b"%s%d" % (symbol.encode(), number))
+        )
+    first, second = Taker(queue, "first", 1), Taker(queue, "second", 5)
+    for taker, text in ((first, "odd = 0"), (second, "odd = 1")):
+        taker.selector = compile_selector(text)
+        queue.add_consumer(taker)
+    assert (first.bodies, second.bodies) == ([b"a4"], [b"c3", b"b5"])
+    queue.publish(headed({"symbol": "a", "odd": 0}, b"a6"))
+    queue.publish(headed({"symbol": "c", "odd": 0}, b"c7"))
+    for taker in (first, second):
+        taker.credit = 5
+        for _, position, _ in list(taker.got):
+            queue.requeue(position)
+    queue.drain()
+    # What was replaced while it was out is gone; b5 is the newest of its key.
+    assert (first.bodies[1:], second.bodies[2:]) == ([b"a6", b"c7"], [b"b5"])
+    assert (queue.ready_count(), queue.unacked) == (0, 3)
 
 
 def test_messages_without_a_key_replace_nothing() -> None:
