@@ -25,8 +25,8 @@ from harebell.cluster.limits import (
     CLUSTER_LOAD_SECONDS,
     CLUSTER_LOOK_SECONDS,
 )
-from harebell.cluster.shared import CLUSTER_SCHEME, RUNNING, OwnerRow, Shared
-from harebell.cluster.stores import FIRST_STORE, ClusterAddress
+from harebell.cluster.shared import CLUSTER_SCHEME, OwnerRow, Shared
+from harebell.cluster.stores import FIRST_STORE, RUNNING, ClusterAddress
 
 FINGERPRINT = "fingerprint"
 """The key of the fingerprint of its certificate."""

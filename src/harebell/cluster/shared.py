@@ -19,12 +19,6 @@ from typing import Any, NamedTuple, Protocol
 
 CLUSTER_SCHEME = "cluster"
 """The key of the cluster port among the addresses of an owner."""
-RUNNING = "running"
-"""Clients are accepted."""
-SUSPENDED = "suspended"
-"""No more clients of AMQP are accepted: `harebell listeners suspend`."""
-STOPPED = "stopped"
-"""There are no clients: `harebell app stop`."""
 
 
 class OwnerRow(NamedTuple):

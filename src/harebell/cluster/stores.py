@@ -21,6 +21,12 @@ PARENT = "_HAREBELL_SUPERVISOR"
 _PR_SET_PDEATHSIG = 1
 FIRST_STORE = 1
 """The store with the users, and with the tables that all stores share."""
+RUNNING = "running"
+"""Clients are accepted."""
+SUSPENDED = "suspended"
+"""No more clients of AMQP are accepted: `harebell listeners suspend`."""
+STOPPED = "stopped"
+"""There are no clients: `harebell app stop`."""
 
 
 class ClusterAddress(NamedTuple):

@@ -27,8 +27,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
-from harebell.cluster.shared import STOPPED
-from harebell.cluster.stores import FIRST_STORE, number_of
+from harebell.cluster.stores import FIRST_STORE, STOPPED, number_of
 from harebell.config import Config, Configuration, memory_bytes
 from harebell.config.shown import shown_values
 from harebell.front.arrival import Arrival

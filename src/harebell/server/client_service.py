@@ -21,12 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.admin.context import CommandRefused
 from harebell.base.names import did_you_mean
-from harebell.cluster.shared import RUNNING, STOPPED, SUSPENDED
-from harebell.cluster.stores import FIRST_STORE
-from harebell.server.net.acceptor import Acceptor
-from harebell.server.net.listen_address import ListenAddress, refused
-from harebell.server.net.silencing import listen_again, silence
-from harebell.server.net.tcp_options import options_of
+from harebell.cluster.stores import FIRST_STORE, RUNNING, STOPPED, SUSPENDED
 from harebell.server.reloading import Running, set_key, unset_key
 
 if TYPE_CHECKING:
@@ -246,12 +241,14 @@ class ClientService:
         # It returns when all that serve act on it, this one included.
         await workers.directory.write_service(state)
         if state != RUNNING:
+            # Imported only if it is used: most brokers have one process.
+            from harebell.server.net.silencing import silence
+
             # No process watches these any more, so they wake no event loop.
             silence(self._sockets(http=state == STOPPED))
 
     def _sockets(self, *, http: bool) -> list[socket.socket]:
-        acceptors = [each.server for each in self.closed if isinstance(each.server, Acceptor)]
-        found = [sock for each in acceptors for sock in each.sockets]
+        found = [sock for each in self.closed for sock in each.server.sockets]
         if http:
             found += [sock for each in self._paused_http for sock in each.sockets]
         return found
@@ -262,6 +259,11 @@ class ClientService:
         Raises:
             StartError: an address is in use.
         """
+        # Imported only if it is used, as above.
+        from harebell.server.net.listen_address import ListenAddress, refused
+        from harebell.server.net.silencing import listen_again
+        from harebell.server.net.tcp_options import options_of
+
         sockets = self._sockets(http=self.state == STOPPED)
         try:
             listen_again(sockets, options_of(self._app.config).backlog)

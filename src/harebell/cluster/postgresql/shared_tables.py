@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 from psycopg import Error, errors, sql
 
 from harebell.base.errors import StoreError
-from harebell.cluster.shared import RUNNING, OwnerRow
-from harebell.cluster.stores import FIRST_STORE, schema_of
+from harebell.cluster.shared import OwnerRow
+from harebell.cluster.stores import FIRST_STORE, RUNNING, schema_of
 
 if TYPE_CHECKING:
     from psycopg import Connection

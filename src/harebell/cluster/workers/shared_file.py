@@ -32,8 +32,8 @@ from harebell.cluster.limits import (
     WORKERS_SECRET_BYTES,
     WORKERS_USERS_LOOK_SECONDS,
 )
-from harebell.cluster.shared import RUNNING, OwnerRow
-from harebell.cluster.stores import DIRECTORY, FIRST_STORE
+from harebell.cluster.shared import OwnerRow
+from harebell.cluster.stores import DIRECTORY, FIRST_STORE, RUNNING
 
 NAME = "shared.sqlite"
 _SOCKET = "wake-{}.sock"
