@@ -46,7 +46,7 @@ def test_a_broker_without_http_loads_and_takes_no_more_than_it_needs() -> None:
     assert "harebell.server.app" in modules
     assert loaded((*HTTP, *UNUSED), modules) == []
     assert len(modules) <= 660
-    assert mib <= 55
+    assert mib <= 52
 
 
 def test_a_broker_with_http_loads_no_framework() -> None:
@@ -55,4 +55,4 @@ def test_a_broker_with_http_loads_no_framework() -> None:
     assert "harebell.management.http.application" in modules
     assert loaded(UNUSED, modules) == []
     assert len(modules) <= 755
-    assert mib <= 60
+    assert mib <= 57
