@@ -105,7 +105,9 @@ export function Queue({ names }) {
       ["Ready", short(queue.messages_ready)],
       ["Unacked", short(queue.messages_unacknowledged)],
       ...(queue.messages_delayed ? [["Delayed", short(queue.messages_delayed)]] : []),
-      ...(queue.messages_unselected ? [["Wanted by no consumer", short(queue.messages_unselected)]] : []),
+      ...(queue.messages_unselected
+        ? [["Selected by no consumer", short(queue.messages_unselected)]]
+        : []),
       ...(queue.messages_leased ? [["Leased", short(queue.messages_leased)]] : []),
       ...(queue.messages_replaced ? [["Replaced", short(queue.messages_replaced)]] : []),
       ["In", perSecond(stats.publish_details?.rate)],
