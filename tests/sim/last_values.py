@@ -176,7 +176,7 @@ def number_of(message: Message) -> int:
 def found_in(broker: DiskBroker) -> dict[str, list[int]]:
     """The numbers of the messages of each key that are ready."""
     found: dict[str, list[int]] = {}
-    order = broker.vhost.queues["q"].order  # type: ignore[attr-defined]
+    order = broker.vhost.queues["q"].order
     cursors = [0]
     while (position := order.next_ready(cursors)) >= 0:
         order.pass_by(cursors, position)

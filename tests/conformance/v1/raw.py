@@ -95,7 +95,8 @@ class Peer1:
     ) -> int:
         """A transfer with that payload; returns its delivery-id."""
         number = self.deliveries
-        given = {"delivery_id": number, "delivery_tag": number.to_bytes(4), "message_format": 0}
+        given: dict[str, Any] = {"delivery_id": number, "message_format": 0}
+        given["delivery_tag"] = number.to_bytes(4)
         performative = c.Transfer(handle=handle, **(given | fields))
         self.send_bytes(encode_frame(performative.encoded() + payload, channel))
         if not performative.more and performative.delivery_id is not None:

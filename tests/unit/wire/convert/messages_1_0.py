@@ -21,8 +21,8 @@ from harebell.wire.v1.sections import (
 )
 
 FOOTER = b"\0\x53\x78\xc1\x0b\x02\xa3\x05x-sum\xa0\x01\x07"
-_SURROGATES = ("Cs",)
-TEXTS = st.text(st.characters(exclude_categories=_SURROGATES), max_size=8)
+CHARACTERS = st.characters(codec="utf-8")
+TEXTS = st.text(CHARACTERS, max_size=8)
 ASCII = st.text(st.characters(max_codepoint=126, min_codepoint=33), max_size=8)
 SIMPLE = st.one_of(
     st.none(),
@@ -37,7 +37,7 @@ SIMPLE = st.one_of(
     st.integers(-(2**31), 2**31 - 1).map(v.Int),
     st.floats(allow_nan=False),
     st.floats(allow_nan=False, width=32).map(v.Float),
-    st.characters(exclude_categories=_SURROGATES).map(v.Char),
+    CHARACTERS.map(v.Char),
     st.integers(-(2**63), 2**63 - 1).map(v.Timestamp),
     st.integers(0, 2**40).map(lambda seconds: v.Timestamp(seconds * 1000)),
     st.binary(min_size=4, max_size=4).map(v.Decimal32),
