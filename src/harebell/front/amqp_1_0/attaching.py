@@ -42,7 +42,12 @@ from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.sending import ReplyLink, SendingLink
 from harebell.front.common.errors import describe
 from harebell.front.operations.caller import caller_of
-from harebell.front.operations.consume import ConsumerOptions, check_arguments, start
+from harebell.front.operations.consume import (
+    ConsumerOptions,
+    check_arguments,
+    check_browser_arguments,
+    start,
+)
 from harebell.front.operations.declare import QueueOptions, declare_queue
 from harebell.front.operations.get import readable_queue
 from harebell.front.operations.publish import writable_exchange
@@ -62,6 +67,7 @@ _OUTCOMES = (
     Symbol("amqp:released:list"),
     Symbol("amqp:modified:list"),
 )
+_COPY = "copy"
 _PRIORITY = Symbol("rabbitmq:priority")
 _CONSUMER_TIMEOUT = Symbol("rabbitmq:consumer-timeout")
 
@@ -257,7 +263,7 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     reads = isinstance(queue, StreamQueue)
     changes |= {
         "filter": in_force or None,
-        "distribution_mode": Symbol("copy" if reads else "move"),
+        "distribution_mode": Symbol(_COPY if reads or link.browses else "move"),
         "default_outcome": Released(),
         "outcomes": terminus.outcomes or _OUTCOMES,
         "capabilities": _kept_capabilities(terminus),
@@ -313,8 +319,13 @@ def _consumer(
         raise LinkError(RESOURCE_LIMIT_EXCEEDED, text)
     # A stream asks for a prefetch, in whose place there is credit here.
     options = ConsumerOptions(tag, settles and not reads, False, 1 if reads else 0, arguments)
-    check_arguments(session.vhost, queue, options)
-    session.vhost.check_consumer(queue, exclusive=False)
+    # A stream is read by every link for itself: it is browsed in any mode.
+    browses = asked.source.distribution_mode == _COPY and not reads
+    if browses:
+        check_browser_arguments(session.vhost, queue, options)
+    else:
+        check_arguments(session.vhost, queue, options)
+        session.vhost.check_consumer(queue, exclusive=False)
     link = SendingLink(
         session,
         queue,
@@ -322,11 +333,12 @@ def _consumer(
         asked.handle,
         tag,
         settles=settles,
+        browses=browses,
         priority=priority,
         arguments=arguments,
     )
     link.message_max = asked.max_message_size or 0
-    start(session, session.consumers, link)
+    start(session, session.consumers, link, browses=browses)
     session.links[asked.handle] = link
     return link
 

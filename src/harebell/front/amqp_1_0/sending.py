@@ -60,6 +60,7 @@ class SendingLink(Consumer):
         handle: of both sides.
         tag: its consumer tag, unique in the session.
         settles: whether deliveries are settled when they are sent.
+        browses: whether messages stay in the queue, whatever becomes of their deliveries.
         **options: as for `Consumer`.
 
     Attributes:
@@ -80,6 +81,7 @@ class SendingLink(Consumer):
         tag: str,
         *,
         settles: bool,
+        browses: bool = False,
         **options: Any,
     ) -> None:
         # A stream keeps its messages: it has nothing that could count as acknowledged.
@@ -90,6 +92,8 @@ class SendingLink(Consumer):
         self.name = name
         self.handle: i32 = handle
         self.settles = settles
+        self.browses = browses
+        self._has_more = False
         self.credit: i64 = 0
         self.delivery_count: i64 = 0
         self.drains = False
@@ -116,7 +120,7 @@ class SendingLink(Consumer):
         too_large: bool = self.message_max > 0 and size > self.message_max
         if not too_large:
             self._write(number, message, redelivered)
-        if position >= 0:
+        if position >= 0 and not self.browses:
             if self.settles:
                 self.queue.settle(position)
             else:
@@ -175,6 +179,7 @@ class SendingLink(Consumer):
 
     def again(self) -> i32:
         """Request another turn for consumers that were not fully served."""
+        self._has_more = True
         return self.session.connection.ask_for_turn()
 
     def attached(self) -> None:
@@ -212,8 +217,13 @@ class SendingLink(Consumer):
         if queue.deleted or self.ended:
             return
         before = self.delivery_count
+        self._has_more = False
         if self.credit > 0:
-            queue.serve(self)
+            if self.browses:
+                # Consumers come first: a browser sees what they leave.
+                queue.drain()
+            else:
+                queue.serve(self)
         if not self.drains or self.ended:
             return
         if self._is_drained(before):
@@ -233,6 +243,8 @@ class SendingLink(Consumer):
         if self.credit <= 0:
             return True
         queue = self.queue
+        if self.browses:
+            return self.session.can_send() and not self._has_more
         if isinstance(queue, StreamQueue):
             reading = queue.reading_of(self)
             return reading is None or reading[1] == 0
