@@ -30,8 +30,6 @@ HEADER_0_9 = b"AMQP\x01\x01\x00\x09"
         b"AMQP\x01\x01\x09\x00",
         b"AMQX\x01\x01\x00\x0a",
         b"AMQP\x01\x01\x08\x01",
-        b"AMQP\x00\x01\x00\x00",
-        b"AMQP\x03\x01\x00\x00",
         b"AMQP\x00\x00\x09\x00",
         b"AMQP\x00\x00\x09\x02",
         b"GET / HTTP/1.1\r\n\r\n",
@@ -58,7 +56,7 @@ def test_a_header_that_is_not_ours_is_answered_with_one_that_is(
 @pytest.mark.rule("0-9-1#031")
 def test_a_client_finds_the_version_by_taking_the_header_it_is_sent(connect: Connect) -> None:
     first = connect()
-    first.send_bytes(b"AMQP\x00\x01\x00\x00")
+    first.send_bytes(b"AMQP\x00\x00\x09\x02")
     offered = first.wire.read(5)
     assert offered is not None
     first.expect_closed()

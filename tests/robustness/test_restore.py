@@ -117,5 +117,5 @@ def test_a_backup_of_another_machine_is_restored_and_one_of_a_later_version_is_n
     path.write_bytes(b"".join(manifest.encode()))
     done = harebell("restore", target, "--data-dir", tmp_path / "again")
     assert done.returncode == 1
-    assert "has format 99, and this version of Harebell reads 1" in done.stderr
+    assert "has format 99, and this version of Harebell reads 2" in done.stderr
     assert not (tmp_path / "again").exists()

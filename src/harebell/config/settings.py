@@ -399,9 +399,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         RabbitMQ("anonymous_login_user"),
         "User of SASL ANONYMOUS, or none; without the key only AMQP 1.0 has it."] = None
     amqp_addresses: Annotated[str, choice("rabbitmq", "bare", "v2"), Reload.CONNECTIONS,
-        "What addresses of AMQP 1.0 that begin with neither /queues/ nor /exchanges/ mean: with "
-        "rabbitmq what RabbitMQ 3.13 reads in them; with bare the name of a queue or an exchange, "
-        "as for other brokers; with v2 nothing."] = "rabbitmq"
+        "How AMQP 1.0 reads addresses other than /queues/Q and /exchanges/X."] = "rabbitmq"
     loopback_users: Annotated[Names, Reload.USERS,
         "Users who may log in from this machine only; none for no user."] = ("guest",)
     credential_validator: Annotated[str, choice("accept_everything", "min_length", "regexp"),
