@@ -99,6 +99,16 @@ _NATS = Need(
     ours=True,
 )
 _OPENSSL = Need("openssl", "makes certificates", "openssl", _program("openssl"), ours=True)
+_OPENSSL_HEADERS = Need(
+    "the headers of OpenSSL",
+    "compiles Proton, a client, with TLS",
+    "libssl-dev",
+    lambda: Path("/usr/include/openssl/ssl.h").exists(),
+    ours=True,
+)
+_PKG_CONFIG = Need(
+    "pkg-config", "shows Proton where OpenSSL is", "pkg-config", _program("pkg-config"), ours=True
+)
 _PROMETHEUS = Need(
     "prometheus", "checks and scrapes the metrics", "prometheus", _program("promtool"), ours=True
 )
@@ -166,7 +176,7 @@ NEEDS: dict[str, tuple[Need, ...]] = {
     "site": _BUILD,
     "test": (
         *(*_BUILD, _JAVA, _NODE, _NPM, _RABBITMQ),
-        *(_OPENSSL, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
+        *(_OPENSSL, _OPENSSL_HEADERS, _PKG_CONFIG, _PROMETHEUS, _STRACE, _CHROMIUM, _DOCUMENTS),
         *(_JAVAC, _LOGROTATE, _SYSTEMD, _LINTIAN, _FAKEROOT, _POSTGRESQL),
         *(_PATRONI, _ETCD, _PGBOUNCER, _FAKETIME, _REDIS, _NATS),
     ),
