@@ -190,6 +190,9 @@ TRANSACTIONS_PER_SESSION = 64
 """Open transactions of one session."""
 MANAGEMENT_CREDIT = 8
 """Requests to the management node that one link may have on their way, as in RabbitMQ."""
+MANAGEMENT_UNTAKEN_BYTES = 1_048_576
+"""Bytes of answers that a client has not taken, with which no other request is served: one answer
+may be larger."""
 MANAGEMENT_BINDINGS = 10_000
 """Most bindings in one answer of the management node."""
 MANAGEMENT_BINDING_UNITS = 1

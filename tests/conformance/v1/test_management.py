@@ -331,3 +331,23 @@ def test_a_missing_permission_ends_the_session(
     manager.send(method, path, body)
     manager.peer.expect_error(c.End, "amqp:unauthorized-access", "refused for user 'nobody'")
     manager.peer.send(c.End())
+
+
+def test_a_client_that_takes_no_answers_is_not_served_for_ever(connect1: Connect1) -> None:
+    # It gives credit for answers, and no window for them.
+    peer = connect1().open().begin(window=0)
+    manager = Manager(peer, credit=0)
+    peer.send(c.Flow(None, 0, 0, 2_048, _ANSWERS, 0, 1_000))
+    arguments = {f"x-own-{number}": "v" * 55_000 for number in range(2)}
+    path = f"/queues/{unique('managed')}"
+    for _ in range(12):
+        manager.send("PUT", path, {"arguments": arguments})
+    while True:
+        arrived = peer.next("the end of the session")
+        if isinstance(arrived.value, c.End):
+            break
+        assert isinstance(arrived.value, c.Flow)
+    assert arrived.value.error.condition == "amqp:resource-limit-exceeded"
+    peer.send(c.End())
+    other = Manager(peer.begin())
+    assert other.ask("DELETE", path)[0] == 200

@@ -6,12 +6,14 @@ from typing import Any
 
 import pytest
 
+from harebell.base.limits import TRANSACTION_SLICE
 from harebell.front.limits import TRANSACTIONS_PER_SESSION
 from harebell.wire.v09.methods import QueueDeclare, QueueDeclareOk
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import value_section
 from harebell.wire.v1.values import Symbol
 from tests.conformance.raw import Peer
+from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1
 
@@ -385,3 +387,63 @@ def test_two_sessions_have_transactions_of_their_own(connect1: Connect1, queue: 
     peer.transfer(_SENDER, b"x", channel=1, state=c.TransactionalState(txn))
     peer.expect_error(c.Detach, _UNKNOWN, channel=1)
     peer.send(c.Detach(_SENDER, True), channel=1)
+
+
+def test_a_session_that_ends_within_a_rollback_gives_everything_back(
+    memory: MemorySite, memory1: Connect1
+) -> None:
+    peer = memory1().open().begin()
+    controller = Controller(peer)
+    peer.attach_sender("q", _SENDER)
+    count = 3 * TRANSACTION_SLICE
+    for _ in range(count):
+        peer.transfer(_SENDER, b"x", settled=True)
+        peer.maybe()
+    peer.attach_receiver("q", _RECEIVER, credit=count)
+    for _ in range(count):
+        peer.expect_transfer(handle=_RECEIVER)
+    txn = controller.declare()
+    state = c.TransactionalState(txn, c.Accepted())
+    peer.send(c.Disposition(True, 0, count - 1, settled=True, state=state))
+    (connection,) = memory.registry.connections
+    (session,) = connection.channels.values()
+    transactions = session.transaction
+    work = transactions.undoing(transactions.end(txn))
+    next(work)
+    peer.send(c.End())
+    while not isinstance(peer.next().value, c.End):
+        pass
+    for _ in work:
+        pass
+    queue = memory.broker.vhosts["/"].queues["q"]
+    assert (queue.ready_count(), queue.unacked) == (count, 0)
+
+
+def test_a_rollback_requeues_what_a_detached_link_had(
+    peer: Peer, queue: str, peer1: Peer1, controller: Controller
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}", _SENDER)
+    peer1.transfer(_SENDER, b"x", settled=True)
+    peer1.attach_receiver(f"/queues/{queue}", _RECEIVER, credit=1)
+    number = peer1.expect_transfer(handle=_RECEIVER).value.delivery_id
+    txn = controller.declare()
+    state = c.TransactionalState(txn, c.Accepted())
+    peer1.send(c.Disposition(True, number, state=state), c.Detach(_RECEIVER, True))
+    peer1.expect(c.Detach, handle=_RECEIVER)
+    assert controller.discharge(txn, fail=True) == c.Accepted()
+    assert _ready(peer, queue) == 1
+
+
+@pytest.mark.parametrize("outcome", [c.Received(0, 0), c.Error(Symbol("x")), "text"])
+def test_a_wrong_outcome_ends_the_session_and_the_delivery_is_ready_again(
+    peer: Peer, queue: str, peer1: Peer1, controller: Controller, outcome: Any
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}", _SENDER)
+    peer1.transfer(_SENDER, b"x", settled=True)
+    peer1.attach_receiver(f"/queues/{queue}", _RECEIVER, credit=1)
+    number = peer1.expect_transfer(handle=_RECEIVER).value.delivery_id
+    state = c.TransactionalState(controller.declare(), outcome)
+    peer1.send(c.Disposition(True, number, settled=True, state=state))
+    peer1.expect_error(c.End, "amqp:invalid-field", "Unrecognised outcome")
+    peer1.send(c.End())
+    assert _ready(peer, queue) == 1

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError, SessionError
 from harebell.front.amqp_1_0.session import SERIALS, near
-from harebell.front.amqp_1_0.transactions import open_transaction
+from harebell.front.amqp_1_0.transactions import kind_of, open_transaction
 from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.kernels.performatives import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from harebell.wire.v1.composites import (
@@ -141,8 +141,11 @@ def _retire(
             return
         outcome = _STATES[RELEASED]
 
+    # Before the first delivery is taken: a wrong outcome leaves all of them where they are.
+    kind = kind_of(outcome)
+
     def retire(entry: Unacked) -> None:
-        transaction.retire(entry, outcome, settled=settled)
+        transaction.retire(entry, outcome, kind, settled=settled)
 
     _perform(session, _acting(session, low, high, retire), high - low + 1, _PER_STEP)
 

@@ -111,12 +111,12 @@ class LocalTransaction(Transaction[Retired]):
         self.publish(message, queues, 0)
         link.refuse(self._accepted)
 
-    def retire(self, entry: Unacked, outcome: Any, *, settled: bool) -> None:
-        """Keep the settlement of a delivery for the commit."""
-        self.settle([Retired(entry, settled, outcome)], _kind(outcome))
+    def retire(self, entry: Unacked, outcome: Any, kind: int, *, settled: bool) -> None:
+        """Keep the settlement of a delivery for the commit; `kind` is `kind_of` the outcome."""
+        self.settle([Retired(entry, settled, outcome)], kind)
 
 
-def _kind(outcome: Any) -> int:
+def kind_of(outcome: Any) -> int:
     """Return what an outcome does at a commit.
 
     Raises:
@@ -145,6 +145,8 @@ class Transactions:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._open: dict[bytes, LocalTransaction] = {}
+        # Those whose discharge may be in its slices when the session ends.
+        self._ending: list[LocalTransaction] = []
         self._last = 0
 
     @property
@@ -191,6 +193,7 @@ class Transactions:
         """
         transaction = self.find(name)
         del self._open[name]
+        self._ending.append(transaction)
         return transaction
 
     def committing(self, transaction: LocalTransaction) -> Slices[int]:
@@ -213,7 +216,7 @@ class Transactions:
         now = session.connection.broker.clock.steady
         result = yield from transaction.commit(party, session.connection.commit, now)
         party.finish()
-        session.connection.registry.publishers.check_finished(session.connection)
+        self._has_ended(transaction)
         return result
 
     def undoing(self, transaction: LocalTransaction) -> Slices[None]:
@@ -228,12 +231,19 @@ class Transactions:
         for queue in queues:
             if not queue.deleted:
                 queue.drain()
-        self._session.connection.registry.publishers.check_finished(self._session.connection)
+        self._has_ended(transaction)
+
+    def _has_ended(self, transaction: LocalTransaction) -> None:
+        if transaction in self._ending:
+            self._ending.remove(transaction)
+        connection = self._session.connection
+        connection.registry.publishers.check_finished(connection)
 
     def _unsettle(self, retired: Retired, queues: dict[Queue, None]) -> None:
         entry, session = retired.entry, self._session
-        if retired.settled and not session.ended:
-            # Its receiver has forgotten the delivery: the message is delivered again.
+        left = retired.settled or getattr(entry.consumer, "ended", False)
+        if left and not session.ended:
+            # Its receiver has forgotten the delivery, or is gone: the message is delivered again.
             entry.requeue()
             queues[entry.queue] = None
         else:
@@ -241,11 +251,12 @@ class Transactions:
 
     def forget(self) -> None:
         """Roll everything back, as the session ends: its deliveries are requeued afterwards."""
-        for transaction in self._open.values():
+        for transaction in (*self._open.values(), *self._ending):
             for some in transaction.forget():
                 for each in some:
                     self._unsettle(each, {})
         self._open.clear()
+        self._ending.clear()
 
 
 class _Party:

@@ -71,6 +71,9 @@ def kept_bytes(connection: Any) -> int:
         # The links of 1.0, those of consumers included, and messages that have come in part.
         for link in getattr(channel, "links", {}).values():
             kept_bytes += LINK_BYTES + getattr(getattr(link, "partial", None), "counted", 0)
+            kept_bytes += sum([len(each) for each in getattr(link, "waiting", ())])
+        # Transfers of 1.0 that wait for the window of their peer.
+        kept_bytes += sum([len(frame) for _, frame in getattr(channel, "backlog", ())])
     assemblies = getattr(getattr(connection, "intake", None), "assemblies", {})
     kept_bytes += sum([each.counted for each in assemblies.values()])
     return kept_bytes

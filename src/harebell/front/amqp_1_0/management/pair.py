@@ -19,13 +19,15 @@ from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     INVALID_FIELD,
     PRECONDITION_FAILED,
+    RESOURCE_LIMIT_EXCEEDED,
     AmqpError,
     LinkError,
+    SessionError,
 )
 from harebell.front.amqp_1_0.management.requests import Answer, Request, serve
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.session import near
-from harebell.front.limits import MANAGEMENT_CREDIT
+from harebell.front.limits import MANAGEMENT_CREDIT, MANAGEMENT_UNTAKEN_BYTES
 from harebell.kernels.performatives import DRAIN, ECHO
 from harebell.wire.v1 import composites
 from harebell.wire.v1.composites import Attach
@@ -108,6 +110,7 @@ class RequestLink(ReceivingLink):
 
         Raises:
             LinkError: it is malformed, or there is no link for its answer.
+            SessionError: resource-limit-exceeded, the client does not take its answers.
             Refusal: the user lacks a permission.
             Undecided: the backend of the user has to be asked first; nothing is done yet.
         """
@@ -115,6 +118,10 @@ class RequestLink(ReceivingLink):
         if size > self.message_max:
             raise self.too_large(size)
         answering = self._answering()
+        untaken = answering.untaken
+        if untaken > MANAGEMENT_UNTAKEN_BYTES:
+            text = f"{untaken} bytes of answers wait for credit or for the window of the client"
+            raise SessionError(RESOURCE_LIMIT_EXCEEDED, text)
         fields = Sections(properties.raw).properties()
         if not fields.to or not fields.subject or fields.message_id is None:
             text = "a request needs the properties message-id, to (path) and subject (method)"
@@ -191,6 +198,12 @@ class AnsweringLink:
         self.delivery_count = 0
         self.waiting: deque[bytes] = deque()
         self.owned = ""
+
+    @property
+    def untaken(self) -> int:
+        """Return the bytes that wait for credit, or for the window of the session."""
+        backlog = self.session.backlog
+        return sum([len(each) for each in self.waiting]) + sum([len(each) for _, each in backlog])
 
     def send(self, message_id: Any, answer: Answer) -> None:
         """Send an answer, or keep it until the peer gives credit."""
