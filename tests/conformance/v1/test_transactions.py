@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.base.limits import TRANSACTION_SLICE
+from harebell.front.common.kept import kept_bytes
 from harebell.front.limits import TRANSACTIONS_PER_SESSION
 from harebell.wire.v09.methods import QueueDeclare, QueueDeclareOk
 from harebell.wire.v1 import composites as c
@@ -447,3 +448,25 @@ def test_a_wrong_outcome_ends_the_session_and_the_delivery_is_ready_again(
     peer1.expect_error(c.End, "amqp:invalid-field", "Unrecognised outcome")
     peer1.send(c.End())
     assert _ready(peer, queue) == 1
+
+
+def test_what_is_posted_and_retired_counts_for_the_memory_of_a_connection(
+    memory: MemorySite, memory1: Connect1
+) -> None:
+    peer = memory1().open().begin()
+    controller = Controller(peer)
+    peer.attach_sender("q", _SENDER)
+    peer.transfer(_SENDER, b"x", settled=True)
+    peer.attach_receiver("q", _RECEIVER, credit=1)
+    number = peer.expect_transfer(handle=_RECEIVER).value.delivery_id
+    (connection,) = memory.registry.connections
+    before = kept_bytes(connection)
+    txn = controller.declare()
+    _posted(peer, txn, _post(peer, txn, bytes(10_000)))
+    assert kept_bytes(connection) >= before + 10_000
+    state = c.TransactionalState(txn, c.Accepted())
+    peer.send(c.Disposition(True, number, settled=True, state=state))
+    peer.quiet()
+    assert kept_bytes(connection) >= before + 10_000
+    controller.discharge(txn)
+    assert kept_bytes(connection) < before

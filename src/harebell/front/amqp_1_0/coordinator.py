@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.limits import TRANSACTION_SLICE
 from harebell.base.message import Properties
-from harebell.base.slices import Slices, ended, stepped
+from harebell.base.slices import Slices, stepped
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     INVALID_FIELD,
@@ -175,8 +175,10 @@ class CoordinatorLink(ReceivingLink):
         if self.session.ended:
             # `Transactions.forget` does it for the whole session.
             return
+        connection = self.session.connection
         for name in names:
-            ended(transactions.undoing(transactions.end(name)))
+            work = transactions.undoing(transactions.end(name))
+            connection.perform(stepped(work, connection.registry.work, TRANSACTION_SLICE, bool))
 
 
 def _wish(body: bytes, family: int) -> Declare | Discharge:

@@ -25,7 +25,7 @@ from harebell.front.amqp_1_0.errors import (
     SessionError,
 )
 from harebell.front.amqp_1_0.session import SERIALS
-from harebell.front.limits import TRANSACTIONS_PER_SESSION
+from harebell.front.limits import TRANSACTIONS_PER_SESSION, UNACKED_BYTES
 from harebell.model.queue.contract import PENDING, Queue, unrouted
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED, Transaction
 from harebell.wire.v1.composites import (
@@ -89,14 +89,16 @@ class LocalTransaction(Transaction[Retired]):
 
     Attributes:
         failed: why it cannot be committed; "" if it can.
+        retired: how many deliveries are settled in it.
     """
 
-    __slots__ = ("_accepted", "_released", "failed", "name")
+    __slots__ = ("_accepted", "_released", "failed", "name", "retired")
 
     def __init__(self, name: bytes, gauge: Gauge) -> None:
         super().__init__(gauge)
         self.name = name
         self.failed = ""
+        self.retired = 0
         self._accepted = TransactionalState(name, Accepted()).encoded()
         self._released = TransactionalState(name, _RELEASED).encoded()
 
@@ -113,6 +115,7 @@ class LocalTransaction(Transaction[Retired]):
 
     def retire(self, entry: Unacked, outcome: Any, kind: int, *, settled: bool) -> None:
         """Keep the settlement of a delivery for the commit; `kind` is `kind_of` the outcome."""
+        self.retired += 1
         self.settle([Retired(entry, settled, outcome)], kind)
 
 
@@ -151,8 +154,9 @@ class Transactions:
 
     @property
     def byte_count(self) -> int:
-        """Return the memory of what is posted, in bytes."""
-        return sum([each.byte_count for each in self._open.values()])
+        """Return the memory of what is posted and retired, in bytes."""
+        every = self._open.values()
+        return sum([each.byte_count + UNACKED_BYTES * each.retired for each in every])
 
     def pending(self) -> tuple[int, int]:
         """Return how many publishes and how many settled deliveries wait for a commit."""
