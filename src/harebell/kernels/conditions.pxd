@@ -43,6 +43,9 @@ cdef class Condition:
     cdef int _truth(self, int index) except -2
     cdef int _value(self, int index, Value* out) except -1
     cdef int _compare(self, Node* node) except -2
+    cdef int _is_in(self, Node* node) except -2
+    cdef int _is_between(self, Node* node) except -2
+    cdef int _compared(self, int op, Value* first, Value* second, object mixed) except -2
     cdef int _arithmetic(self, Node* node, Value* out) except -1
     cdef int _match(self, Node* node) except -2
     cdef int _header(self, int slot, Value* out) except -1
@@ -51,6 +54,8 @@ cdef class Condition:
     cdef object _whole(self)
     cdef int _find_headers(self) except -1
     cdef int _find_properties(self) except -1
+    cdef int _note_fields(self, const unsigned char* p, Py_ssize_t n) except -1
+    cdef bint _note_list(self, const unsigned char* p, Py_ssize_t n, bint of_header) except -1
     cdef int _note_table(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int _note_sections(self, const unsigned char* p, Py_ssize_t n) except -1
     cdef int _note_pairs(self, const unsigned char* p, Py_ssize_t n, long long count) except -1

@@ -5,14 +5,19 @@ that is looked at costs no object where the leaves are headers and properties:
 
     value c            a constant                          and, or x ...     not x
     header name        a value of the header table         = <> < <= > >=    left right mixed
-    property name      a property of class basic           + - * / %         left right
+    property name      a property                          + - * / %         left right
     get function       of the decoded message              neg x             else x other
     like x match octets kinds                              match x function  null x
+    native x else      x for a message of 1.0, else other  in mixed x y ...
+    between (mixed >=, mixed <=) x low high
 
 Values are None (no value), bool, int, float and str; all others are opaque, and only `mixed` and
 the functions look into them. A comparison with None is unknown. Numbers compare with numbers, texts
 with texts, and truth values are equal or not. For every other pair `mixed` decides; without it the
 comparison is false.
+
+Properties are those of class basic; a message of 1.0 has its own values for them, and the rest of
+its properties by their names.
 
 `kinds` of a pattern says what each of its `octets` is: LITERAL, ANY_CHARACTER or ANY_TEXT.
 """
@@ -20,17 +25,18 @@ comparison is false.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Protocol
 
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
 
 LITERAL, ANY_CHARACTER, ANY_TEXT = 0, 1, 2
 
 Node = tuple[Any, ...]
 _Get = Callable[[Any], Any]
+_Compare = Callable[[Any, Any], bool | None]
 _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     "=": eq,
     "<>": ne,
@@ -39,13 +45,16 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
     ">": gt,
     ">=": ge,
 }
-_MS = 1000
+_MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64 = 1 << 63
+_NATIVE = (FAMILY_1_0, FAMILY_1_0_SECTIONS)
 
 
 class Decoded(Protocol):
     """A message, decoded as far as it is asked for."""
+
+    message: Message
 
     @property
     def headers(self) -> Mapping[str, Any]:
@@ -53,7 +62,7 @@ class Decoded(Protocol):
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Its properties of class basic by name."""
+        """Its properties by name."""
 
 
 class Looker(Protocol):
@@ -88,7 +97,7 @@ class Condition:
             if isinstance(value, Decimal):
                 return float(value)
             if isinstance(value, datetime):
-                return int((value - _EPOCH).total_seconds()) * _MS
+                return (value - _EPOCH) // _MILLISECOND
         if type(value) is not bool and isinstance(value, int) and not -_INT64 <= value < _INT64:
             return float(value)
         return value
@@ -99,7 +108,14 @@ class Condition:
             return _combined([self._compiled(each) for each in node[1:]], decisive=name == "or")
         if name in _COMPARED:
             left, right = self._compiled(node[1]), self._compiled(node[2])
-            return _comparison(_COMPARED[name], name not in ("=", "<>"), left, right, node[3])
+            compared = _comparison(name, node[3])
+            return lambda subject: compared(left(subject), right(subject))
+        if name == "native":
+            own, other = self._compiled(node[1]), self._compiled(node[2])
+            return lambda subject: (own if subject.message.family in _NATIVE else other)(subject)
+        if name in ("in", "between"):
+            of, *others = [self._compiled(each) for each in node[2:]]
+            return (_listed if name == "in" else _between)(of, others, node[1])
         if name in ("+", "-", "*", "/", "%"):
             left, right = self._compiled(node[1]), self._compiled(node[2])
             return lambda subject: _calculated(name, left(subject), right(subject))
@@ -145,15 +161,10 @@ def _combined(gets: list[_Get], decisive: bool) -> _Get:
     return combined
 
 
-def _comparison(
-    compare: Callable[[Any, Any], Any],
-    orders: bool,
-    left: _Get,
-    right: _Get,
-    mixed: Callable[[Any, Any], bool | None] | None,
-) -> _Get:
-    def compared(subject: Any) -> bool | None:
-        a, b = left(subject), right(subject)
+def _comparison(name: str, mixed: _Compare | None) -> _Compare:
+    compare, orders = _COMPARED[name], name not in ("=", "<>")
+
+    def compared(a: Any, b: Any) -> bool | None:
         if a is None or b is None:
             return None
         kind = _kind(a)
@@ -165,6 +176,39 @@ def _comparison(
         return False if mixed is None else mixed(a, b)
 
     return compared
+
+
+def _listed(of: _Get, others: list[_Get], mixed: _Compare | None) -> _Get:
+    """Compare a value, which is got once, with the others; True if it is equal to one."""
+    compared = _comparison("=", mixed)
+
+    def listed(subject: Any) -> bool | None:
+        value = of(subject)
+        unknown = value is None
+        for other in () if unknown else others:
+            truth = compared(value, other(subject))
+            if truth is True:
+                return True
+            unknown = unknown or truth is None
+        return None if unknown else False
+
+    return listed
+
+
+def _between(of: _Get, limits: list[_Get], mixed: tuple[_Compare, _Compare] | None) -> _Get:
+    low, high = limits
+    above = _comparison(">=", None if mixed is None else mixed[0])
+    below = _comparison("<=", None if mixed is None else mixed[1])
+
+    def between(subject: Any) -> bool | None:
+        value = of(subject)
+        truth = above(value, low(subject))
+        if truth is False:
+            return False
+        other = below(value, high(subject))
+        return truth if other is True else other
+
+    return between
 
 
 def _kind(value: Any) -> type | None:

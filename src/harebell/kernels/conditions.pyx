@@ -13,7 +13,7 @@ from libc.string cimport memcmp, memcpy, memset
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport u16, u32, u64
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 from harebell.base.message import (
@@ -28,6 +28,7 @@ from harebell.base.message import (
 LITERAL, ANY_CHARACTER, ANY_TEXT = 0, 1, 2
 
 cdef object _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+cdef object _MILLISECOND = timedelta(milliseconds=1)
 
 cdef enum:
     # Kinds of values. SLOW: the decoded message has it.
@@ -63,6 +64,9 @@ cdef enum:
     LIKE = 20
     MATCH = 21
     DEFAULT = 22
+    IN = 23
+    BETWEEN = 24
+    NATIVE = 25
 
 cdef enum:
     NINE = 9
@@ -72,6 +76,11 @@ cdef enum:
     ONE = 100
     ONE_SECTIONS = 101
     PROPERTIES = 14         # of class basic; their flags are the bits from 15 down
+    SLOTS = 20              # with those that only 1.0 has
+    TIMESTAMP = 9
+    APP_ID = 12
+    GROUP_ID = 16
+    EXPIRES_AT = 19
     TABLE_BIT = 13
     # A text of more octets is compared by `match`, which says how much of a text counts.
     LIKE_MAX = 1024
@@ -86,12 +95,16 @@ cdef dict _OPS = {
     "value": VALUE, "header": HEADER, "property": PROPERTY, "get": GET, "and": AND, "or": OR,
     "not": NOT, "=": EQUAL, "<>": UNEQUAL, "<": LESS, "<=": LESS_EQUAL, ">": MORE,
     ">=": MORE_EQUAL, "+": PLUS, "-": MINUS, "*": TIMES, "/": DIVIDED, "%": MODULO,
-    "neg": NEGATIVE, "null": IS_NULL, "like": LIKE, "match": MATCH, "else": DEFAULT,
+    "neg": NEGATIVE, "null": IS_NULL, "like": LIKE, "match": MATCH, "else": DEFAULT, "in": IN,
+    "between": BETWEEN, "native": NATIVE,
 }
 cdef tuple _PROPERTY_NAMES = (
     "content_type", "content_encoding", "headers", "delivery_mode", "priority", "correlation_id",
     "reply_to", "expiration", "message_id", "timestamp", "type", "user_id", "app_id", "cluster_id",
+    "subject", "to", "group_id", "group_sequence", "reply_to_group_id", "absolute_expiry_time",
 )
+# By the index of a field in the properties of 1.0.
+cdef int[13] _SLOT_OF = [8, 11, 15, 14, 6, 5, 0, 1, 19, 9, 16, 17, 18]
 
 cdef extern from *:
     """
@@ -123,7 +136,7 @@ cdef class Condition:
         self._root = self._compile(tree)
         slots = len(self._names)
         self._headers = <Value*>malloc(max(slots, 1) * sizeof(Value))
-        self._properties = <Value*>malloc(PROPERTIES * sizeof(Value))
+        self._properties = <Value*>malloc(SLOTS * sizeof(Value))
         if self._headers == NULL or self._properties == NULL:
             raise MemoryError
 
@@ -153,8 +166,9 @@ cdef class Condition:
         cdef int* grown
         cdef Value value
         cdef list indices
-        if op == AND or op == OR:
-            indices = [self._compile(each) for each in node[1:]]
+        if op == AND or op == OR or op == IN or op == BETWEEN:
+            first = 1 if op == AND or op == OR else 2
+            indices = [self._compile(each) for each in node[first:]]
             first = self._child_count
             grown = <int*>realloc(self._children, (first + len(indices)) * sizeof(int))
             if grown == NULL:
@@ -163,7 +177,10 @@ cdef class Condition:
             for left in indices:
                 self._children[self._child_count] = left
                 self._child_count += 1
-            return self._add(op, first, self._child_count)
+            index = self._add(op, first, self._child_count)
+            if op == IN or op == BETWEEN:
+                self._nodes[index].constant.size = self._object(node[1])
+            return index
         if op == VALUE:
             index = self._add(op, 0, 0)
             self._take(node[1], &value)
@@ -186,7 +203,7 @@ cdef class Condition:
             return self._add(op, left, 0)
         if op == LIKE or op == MATCH:
             return self._add(op, left, self._object(node[2:]))
-        if op == DEFAULT:
+        if op == DEFAULT or op == NATIVE:
             return self._add(op, left, self._compile(node[2]))
         index = self._add(op, left, self._compile(node[2]))
         if op <= MORE_EQUAL:
@@ -236,13 +253,17 @@ cdef class Condition:
             return self._compare(node)
         if op == LIKE or op == MATCH:
             return self._match(node)
+        if op == IN:
+            return self._is_in(node)
+        if op == BETWEEN:
+            return self._is_between(node)
         self._value(index, &value)
         return <int>value.integer if value.kind == TRUTH else -1
 
     cdef int _value(self, int index, Value* out) except -1:
         cdef Node* node = &self._nodes[index]
         cdef int op = node.op, truth
-        cdef Value value
+        cdef bint native
         if op == VALUE:
             out[0] = node.constant
             return 0
@@ -257,6 +278,9 @@ cdef class Condition:
             if out.kind == NOTHING:
                 return self._value(node.right, out)
             return 0
+        if op == NATIVE:
+            native = self._message.family == ONE or self._message.family == ONE_SECTIONS
+            return self._value(node.left if native else node.right, out)
         if PLUS <= op <= NEGATIVE:
             return self._arithmetic(node, out)
         truth = self._truth(index)
@@ -278,7 +302,7 @@ cdef class Condition:
             if isinstance(value, Decimal):
                 value = float(value)
             elif isinstance(value, datetime):
-                value = int((value - _EPOCH).total_seconds()) * MS
+                value = (value - _EPOCH) // _MILLISECOND
         if value is None:
             out.kind = NOTHING
         elif isinstance(value, bool):
@@ -308,14 +332,50 @@ cdef class Condition:
 
     cdef int _compare(self, Node* node) except -2:
         cdef Value a, b
-        cdef int op = node.op
-        cdef int order
-        cdef double x, y
         self._value(node.left, &a)
         if a.kind == NOTHING:
             return -1
         self._value(node.right, &b)
-        if b.kind == NOTHING:
+        return self._compared(node.op, &a, &b, self._objects[node.constant.size])
+
+    cdef int _is_in(self, Node* node) except -2:
+        """Compare the first child, which is evaluated once, with the others."""
+        cdef Value a, b
+        cdef int at, truth
+        cdef bint unknown = False
+        self._value(self._children[node.left], &a)
+        if a.kind == NOTHING:
+            return -1
+        mixed = self._objects[node.constant.size]
+        for at in range(node.left + 1, node.right):
+            self._value(self._children[at], &b)
+            truth = self._compared(EQUAL, &a, &b, mixed)
+            if truth == 1:
+                return 1
+            unknown = unknown or truth < 0
+        return -1 if unknown else 0
+
+    cdef int _is_between(self, Node* node) except -2:
+        """Compare the first of three children, which is evaluated once, with both others."""
+        cdef Value a, b
+        cdef int low, high
+        self._value(self._children[node.left], &a)
+        if a.kind == NOTHING:
+            return -1
+        mixed = self._objects[node.constant.size]
+        self._value(self._children[node.left + 1], &b)
+        low = self._compared(MORE_EQUAL, &a, &b, None if mixed is None else mixed[0])
+        if low == 0:
+            return 0
+        self._value(self._children[node.left + 2], &b)
+        high = self._compared(LESS_EQUAL, &a, &b, None if mixed is None else mixed[1])
+        return low if high == 1 else high
+
+    cdef int _compared(self, int op, Value* first, Value* second, object mixed) except -2:
+        cdef Value a = first[0], b = second[0]
+        cdef int order
+        cdef double x, y
+        if a.kind == NOTHING or b.kind == NOTHING:
             return -1
         if a.kind == INTEGER and b.kind == INTEGER:
             order = (a.integer > b.integer) - (a.integer < b.integer)
@@ -335,7 +395,6 @@ cdef class Condition:
         elif a.kind == TRUTH and b.kind == TRUTH and (op == EQUAL or op == UNEQUAL):
             order = a.integer != b.integer
         else:
-            mixed = self._objects[node.constant.size]
             if mixed is None:
                 return False
             truth = mixed(_object_of(&a), _object_of(&b))
@@ -697,6 +756,60 @@ cdef class Condition:
                 self._headers[slot].kind = SLOW
         return 0
 
+    cdef int _note_fields(self, const unsigned char* p, Py_ssize_t n) except -1:
+        """Note the properties of a message of 1.0, and the priority of its header."""
+        cdef Py_ssize_t at = 0, size
+        cdef int code, slot
+        # What basic has besides them is in other sections.
+        for slot in (2, 3, 7, 10, 13):
+            self._properties[slot].kind = SLOW
+        while at + 3 < n and p[at] == 0 and p[at + 1] == 0x53:
+            code = p[at + 2]
+            at += 3
+            size = _one_width(p + at, n - at)
+            if size < 0:
+                break
+            if (code == 0x70 or code == 0x73) and not self._note_list(p + at, size, code == 0x70):
+                break
+            at += size
+        self._slow_properties = at < n
+        return 0
+
+    cdef bint _note_list(self, const unsigned char* p, Py_ssize_t n, bint of_header) except -1:
+        """Note the fields of a header or of properties; False if they cannot be told apart."""
+        cdef Py_ssize_t at, size
+        cdef long long count
+        cdef int index = 0, slot
+        cdef Value* value
+        if p[0] == 0xC0 and n >= 3:
+            at, count = 3, p[2]
+        elif p[0] == 0xD0 and n >= 9:
+            at, count = 9, u32(p + 5)
+        else:
+            return p[0] == 0x45
+        while index < count and at < n:
+            size = _one_width(p + at, n - at)
+            if size < 0 or index > 12:
+                return False
+            slot = _SLOT_OF[index]
+            if of_header:
+                slot = 4 if index == 1 else -1
+            if slot >= 0:
+                value = &self._properties[slot]
+                _one_value(p + at, size, value)
+                if p[at] == 0xA0 or p[at] == 0xB0:
+                    value.kind = TEXT
+                    value.text = <const char*>p + at + (2 if p[at] == 0xA0 else 5)
+                    value.size = size - (2 if p[at] == 0xA0 else 5)
+                elif p[at] == 0x83 and (slot == EXPIRES_AT or self._plain):
+                    value.kind = INTEGER
+                    value.integer = <long long>u64(p + at + 1)
+                if slot == GROUP_ID:
+                    self._properties[APP_ID] = value[0]
+            at += size
+            index += 1
+        return index == count and at == n
+
     cdef int _find_properties(self) except -1:
         """Note the properties of class basic, which are in a row."""
         cdef Message message = self._message
@@ -707,16 +820,21 @@ cdef class Condition:
         cdef Value* value
         cdef long long seconds
         self._has_properties = True
-        self._slow_properties = message.family != NINE
-        if self._slow_properties:
-            return 0
+        self._slow_properties = False
+        for slot in range(SLOTS):
+            self._properties[slot].kind = NOTHING
         p = <const unsigned char*>PyBytes_AS_STRING(message.raw)
         n = PyBytes_GET_SIZE(message.raw)
+        if message.family == ONE or message.family == ONE_SECTIONS:
+            return self._note_fields(p, n)
+        if message.family != NINE:
+            for slot in range(PROPERTIES):
+                self._properties[slot].kind = SLOW
+            return 0
         flags = u16(p)
         for slot in range(PROPERTIES):
             bit = 15 - slot
             value = &self._properties[slot]
-            value.kind = NOTHING
             if not flags & (1 << bit):
                 continue
             if at >= n:

@@ -62,6 +62,8 @@ class Editor:
         basic_of: return a message with properties and body as class basic has them.
         composed: make a message of exchange, routing key, body and properties by name.
         header_of: return the value of one header, or None. If None, all headers are decoded.
+        exact_of: return the properties by name, without headers. Those of a message of 1.0 have
+            their own types, and there are those that only 1.0 has.
     """
 
     headers_of: Callable[[Message], Mapping[str, Any]]
@@ -75,6 +77,7 @@ class Editor:
     with_headers: Callable[[Message, Mapping[str, Any]], Message] = _same_headers
     basic_of: Callable[[Message], Message] = _same_message
     header_of: Callable[[Message, str], Any] = None  # type: ignore[assignment]
+    exact_of: Callable[[Message], dict[str, Any]] = _no_properties
 
     def __post_init__(self) -> None:
         if self.header_of is None:

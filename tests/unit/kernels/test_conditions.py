@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given, settings
@@ -20,14 +21,23 @@ from harebell.base.message import (
     Message,
 )
 from harebell.front.convert import EDITOR, composed, converted
+from harebell.kernels.sections import parse_properties as parse_sections
 from harebell.model.filter import Subject
 from harebell.model.filter.comparison import comparison
 from harebell.model.filter.matching import like, pattern_octets
+from harebell.wire.v1 import composites as c
+from harebell.wire.v1.sections import encode_sections
+from harebell.wire.v1.values import Timestamp, ULong
 from tests.unit.kernels.twins import twin, used
 
 FAMILIES = (FAMILY_09, FAMILY_1_0, FAMILY_010, FAMILY_010T, FAMILY_FILE, FAMILY_STREAM)
 NAMES = ("a", "b", "x-long-name", "é", "x-amqp-type")
-PROPERTIES = ("type", "correlation_id", "message_id", "priority", "delivery_mode", "timestamp")
+PROPERTIES = (
+    *("type", "correlation_id", "message_id", "priority", "delivery_mode", "timestamp", "app_id"),
+    *("subject", "group_id", "group_sequence", "absolute_expiry_time", "user_id"),
+)
+IDS = st.sampled_from(["a", "", "é", b"a", ULong(5), ULong(2**63), UUID(int=7), None])
+MOMENTS = st.integers(-(2**40), 2**63 - 1).map(Timestamp) | st.none()
 VALUES = (
     st.none()
     | st.booleans()
@@ -72,7 +82,15 @@ def trees(plain: bool) -> st.SearchStrategy[Any]:
             )
             | st.tuples(st.sampled_from(["+", "-", "*", "/", "%"]), node, node)
             | st.tuples(st.sampled_from(["not", "neg", "null"]), node)
-            | st.tuples(st.just("else"), node, node)
+            | st.tuples(st.sampled_from(["else", "native"]), node, node)
+            | several.map(lambda nodes: ("in", comparison("=") if not plain else None, *nodes))
+            | st.tuples(node, node, node).map(
+                lambda nodes: (
+                    "between",
+                    None if plain else (comparison(">="), comparison("<=")),
+                    *nodes,
+                )
+            )
             | st.builds(_like, node, st.text("a%_é\\", max_size=4))
             | node.map(lambda each: ("match", each, lambda text: text == "a" or None))
         )
@@ -116,6 +134,32 @@ def test_both_twins_say_the_same_of_every_message(plain: bool, data: Any) -> Non
         )
     )
     message = _message(family, headers, properties)
+    assert told(used("conditions"), tree, plain, message) == told(
+        twin("conditions"), tree, plain, message
+    )
+
+
+@pytest.mark.parametrize("plain", [True, False])
+@settings(max_examples=200)
+@given(data=st.data())
+def test_both_twins_read_the_properties_of_1_0_as_they_are(plain: bool, data: Any) -> None:
+    tree = data.draw(trees(plain))
+    properties = data.draw(
+        st.builds(
+            c.Properties,
+            message_id=IDS,
+            correlation_id=IDS,
+            user_id=st.sampled_from([b"a", b"", None]),
+            subject=st.sampled_from(["a", "é", None]),
+            absolute_expiry_time=MOMENTS,
+            creation_time=MOMENTS,
+            group_id=st.sampled_from(["a", None]),
+            group_sequence=st.sampled_from([0, 5, 2**32 - 1, None]),
+        )
+    )
+    header = data.draw(st.none() | st.builds(c.Header, priority=st.integers(0, 255) | st.none()))
+    raw = encode_sections(header=header, properties=properties)
+    message = Message("e", "k", parse_sections(raw), b"")
     assert told(used("conditions"), tree, plain, message) == told(
         twin("conditions"), tree, plain, message
     )

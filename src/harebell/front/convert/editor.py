@@ -102,6 +102,17 @@ def properties_of(message: Message) -> dict[str, Any]:
     return properties
 
 
+def exact_of(message: Message) -> dict[str, Any]:
+    """Return the properties of a message by name, without headers; those of 1.0 as they are."""
+    decoded = msgspec.structs.asdict(decode_properties(described(message).raw))
+    del decoded["headers"]
+    if message.family in FAMILIES_1_0:
+        from harebell.front.convert.amqp_1_0 import fields_of
+
+        decoded.update(fields_of(message))
+    return decoded
+
+
 def _depth(value: Any) -> int:
     """Return the nesting depth of tables and arrays in a value; 0 for other values."""
     if isinstance(value, Mapping):
@@ -136,5 +147,6 @@ EDITOR = Editor(
     with_headers,
     basic_of,
     header_of,
+    exact_of,
 )
 """The functions of this module, as the model gets them."""

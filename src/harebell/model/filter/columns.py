@@ -35,7 +35,7 @@ _OWN: dict[str, Getter] = {
     "offset": lambda subject: subject.offset,
     "timestamp": lambda subject: subject.timestamp,
     "age": lambda subject: subject.age,
-    "size": lambda subject: len(subject.message.body),
+    "size": lambda subject: len(subject.body),
     "redelivered": lambda subject: subject.redelivered,
     "delivery_count": lambda subject: subject.delivery_count,
     "state": lambda subject: subject.state,
@@ -49,17 +49,27 @@ _TABLES: dict[str, Getter] = {
 COLUMNS = (*_OWN, *_TABLES, *(name for name in PROPERTIES if name not in _OWN))
 """The names that a column may begin with."""
 _PRIORITY: Node = ("else", ("property", "priority"), ("value", DEFAULT_PRIORITY))
-_SUBJECT: Node = ("else", ("header", "x-amqp-subject"), ("property", "type"))
-_GROUP: Node = ("else", ("header", "JMSXGroupID"), ("get", lambda subject: subject.group_id))
-_SEQUENCE: Node = ("else", ("header", "JMSXGroupSeq"), ("header", "x-amqp-group-sequence"))
+_EXPIRES_AT: Node = ("get", lambda subject: subject.expires_at)
+
+
+def _of_1_0(name: str, other: Node) -> Node:
+    """Return a property that only 1.0 has, and what other messages have for it."""
+    return ("native", ("property", name), other)
+
+
+_SUBJECT = _of_1_0("subject", ("else", ("header", "x-amqp-subject"), ("property", "type")))
+_GROUP = _of_1_0("group_id", ("header", "JMSXGroupID"))
+_SEQUENCE = _of_1_0(
+    "group_sequence", ("else", ("header", "JMSXGroupSeq"), ("header", "x-amqp-group-sequence"))
+)
 _LATER_NAMES: dict[str, Node] = {
     "subject": _SUBJECT,
     "creation_time": ("property", "timestamp"),
-    "absolute_expiry_time": ("get", lambda subject: subject.expires_at),
+    "absolute_expiry_time": _of_1_0("absolute_expiry_time", _EXPIRES_AT),
     "group_id": _GROUP,
     "group_sequence": _SEQUENCE,
-    "to": ("header", "x-amqp-to"),
-    "reply_to_group_id": ("header", "x-amqp-reply-to-group-id"),
+    "to": _of_1_0("to", ("header", "x-amqp-to")),
+    "reply_to_group_id": _of_1_0("reply_to_group_id", ("header", "x-amqp-reply-to-group-id")),
 }
 """Properties that have another name in AMQP 1.0, or that only 1.0 has: their headers are those of
 docs/protocols/conversion.md."""
@@ -77,7 +87,11 @@ _OF_JMS: dict[str, Node] = {
     "JMSDestination": ("get", lambda subject: subject.message.routing_key),
     "JMSRedelivered": ("get", lambda subject: subject.redelivered),
     "JMSXDeliveryCount": ("get", lambda subject: subject.delivery_count + 1),
-    "JMSExpiration": ("get", lambda subject: subject.expires_at or 0),
+    "JMSExpiration": (
+        "else",
+        ("else", _of_1_0("absolute_expiry_time", _EXPIRES_AT), _EXPIRES_AT),
+        ("value", 0),
+    ),
     "JMSDeliveryMode": (
         "get",
         lambda subject: (

@@ -123,7 +123,7 @@ class Parser:
             return node
         if token.value == ")":
             raise self._wrong(token, "there is no ( for this )")
-        near = nearest(token.word, WORDS) if token.word else None
+        near = nearest(token.word, WORDS) if token.word not in ("", *WORDS) else None
         hint = f"did you mean {near}?" if near else "write AND or OR between two conditions"
         raise self._wrong(token, f"{token.value!r} is not expected here: {hint}")
 
@@ -198,16 +198,15 @@ class Parser:
     def _listed(self, left: Operand) -> Node | None:
         if self._takes("IN"):
             self._expect("(", "after IN")
-            tests = [self._compared("=", left, self._sum())]
+            items = [self._sum()]
             while self._takes(","):
-                tests.append(self._compared("=", left, self._sum()))
+                items.append(self._sum())
             self._expect(")", "at the end of the list")
-            return ("or", *tests)
+            return self._in(left, items)
         if self._takes("BETWEEN"):
             low = self._sum()
             self._expect("AND", "between the two values of BETWEEN")
-            high = self._sum()
-            return ("and", self._compared(">=", left, low), self._compared("<=", left, high))
+            return self._between(left, low, self._sum())
         if self._takes("LIKE"):
             return self._like(left)
         if self._takes("RLIKE", "REGEXP"):
@@ -339,6 +338,21 @@ class Parser:
             return (symbol, left.node, right.node, None)
         left, right = self._converted(left, right), self._converted(right, left)
         return (symbol, left.node, right.node, comparison(symbol))
+
+    def _in(self, left: Operand, items: list[Operand]) -> Node:
+        if left.literal:
+            # A column beside it says what it stands for: each has its own.
+            return ("or", *[self._compared("=", left, item) for item in items])
+        mixed = None if self._dialect.bare_headers else comparison("=")
+        nodes = [self._compared("=", left, item)[2] for item in items]
+        return ("in", mixed, left.node, *nodes)
+
+    def _between(self, left: Operand, low: Operand, high: Operand) -> Node:
+        above, below = self._compared(">=", left, low), self._compared("<=", left, high)
+        if left.literal:
+            return ("and", above, below)
+        mixed = None if self._dialect.bare_headers else (above[3], below[3])
+        return ("between", mixed, left.node, above[2], below[2])
 
     def _converted(self, operand: Operand, beside: Operand) -> Operand:
         """Return a literal as the time or the age that the column beside it has."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
-from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
+from harebell.base.message import FAMILY_1_0_SECTIONS, Message
 from harebell.model.editor import Editor
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
@@ -31,6 +31,7 @@ class Subject:
     """
 
     __slots__ = (
+        "_body",
         "_editor",
         "_headers",
         "_json",
@@ -54,12 +55,13 @@ class Subject:
         self, message: Message, offset: int, delivery_count: int, state: str, *, redelivered: bool
     ) -> None:
         """Replace the message."""
+        if message is not getattr(self, "message", None):
+            self._forget()
         self.message = message
         self.offset = offset
         self.redelivered = redelivered
         self.delivery_count = delivery_count
         self.state = state
-        self._forget()
 
     def decoded(self, message: Message) -> Subject:
         """Return itself: it has been told of the message (`harebell.kernels.conditions.Looker`)."""
@@ -69,12 +71,13 @@ class Subject:
         self._properties: Mapping[str, Any] | None = None
         self._headers: Mapping[str, Any] | None = None
         self._json: Any = _NOT_DECODED
+        self._body: bytes | None = None
 
     @property
     def properties(self) -> Mapping[str, Any]:
         """Its properties by name, without the headers."""
         if self._properties is None:
-            self._properties = self._editor.properties_of(self.message)
+            self._properties = self._editor.exact_of(self.message)
         return self._properties
 
     @property
@@ -86,21 +89,31 @@ class Subject:
         return self._headers
 
     @property
+    def body(self) -> bytes:
+        """Its body as class basic has it."""
+        if self._body is None:
+            message = self.message
+            sectioned = message.family == FAMILY_1_0_SECTIONS
+            self._body = self._editor.basic_of(message).body if sectioned else message.body
+        return self._body
+
+    @property
     def json(self) -> Any:
         """Its body as JSON; None if it is none, or too large."""
         if self._json is _NOT_DECODED:
-            self._json = _json_of(self.message.body)
+            self._json = _json_of(self.body)
         return self._json
 
     @property
     def text(self) -> str | None:
         """The beginning of its body as text; None if it is not UTF-8."""
-        body = self.message.body[: 4 * FILTER_TEXT_CHARACTERS]
+        whole = self.body
+        body = whole[: 4 * FILTER_TEXT_CHARACTERS]
         try:
             return body.decode()[:FILTER_TEXT_CHARACTERS]
         except UnicodeDecodeError as error:
             # The last character may be cut.
-            if error.start < len(body) - 3 or len(body) == len(self.message.body):
+            if error.start < len(body) - 3 or len(body) == len(whole):
                 return None
             return body[: error.start].decode()[:FILTER_TEXT_CHARACTERS]
 
@@ -109,12 +122,6 @@ class Subject:
         """The time at which it was enqueued; None if unknown."""
         ms = self.message.timestamp
         return datetime.fromtimestamp(ms / _MS, UTC) if ms else None
-
-    @property
-    def group_id(self) -> str | None:
-        """The group of a message of AMQP 1.0, whose basic properties have it as `app_id`."""
-        of_1_0 = self.message.family in (FAMILY_1_0, FAMILY_1_0_SECTIONS)
-        return self.properties.get("app_id") if of_1_0 else None
 
     @property
     def expires_at(self) -> int | None:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harebell.front.convert import EDITOR, composed
+from harebell.base.message import FAMILY_010, FAMILY_1_0_SECTIONS, Message
+from harebell.front.convert import EDITOR, composed, converted
 from harebell.model.filter import FilterError, Subject, compile_selector
 from harebell.model.limits import FILTER_DEPTH, SELECTOR_CHARACTERS, SELECTOR_TERMS
+from harebell.wire.v1 import composites as c
+from harebell.wire.v1.sections import data_section, encode_sections, parse_properties
+from harebell.wire.v1.values import Byte, Timestamp, ULong
 
 HEADERS = {
     "color": "red",
@@ -46,6 +52,10 @@ PROPERTIES: dict[str, Any] = {
 def subject(**properties: Any) -> Subject:
     message = composed("shop", "key", b'{"total": 7}', {"headers": HEADERS, **properties})
     message.timestamp = 5_000
+    return _looked(message)
+
+
+def _looked(message: Message) -> Subject:
     looked = Subject(EDITOR)
     looked.now = 9_000
     looked.is_now(message, 3, 2, "ready", redelivered=True)
@@ -98,6 +108,9 @@ def test_the_three_truth_values(text: str, value: bool | None) -> None:
         "weight BETWEEN 1 + 1 AND 5000 / 2 AND NOT weight BETWEEN 5 AND 6",
         "1 = 1.0 AND half = .5 AND 7. = 7 AND 1E3 = 1000 AND 57L = 57 AND 1.5f = 1.5",
         "0x1F = 31 AND 010 = 8 AND 0 = 00",
+        "5.E2 = 500 AND -5.e-2 = -.5E-1 AND 5. = 5",
+        "(weight IN (1, 2500)) IN (no, yes) AND weight + 1 IN (weight, 2501)",
+        "weight - 500 BETWEEN 2000 AND half * 4000 AND NOT (weight BETWEEN 9999 AND missing)",
         "big + big + big + big > big AND big * 100 > big AND -big < 0",
         "7 / 2 = 3.5 AND 7 % 3 = 1 AND -7 % 3 = -1",
         "quote = 'it''s' AND quote LIKE '%''s'",
@@ -126,6 +139,84 @@ def test_the_three_truth_values(text: str, value: bool | None) -> None:
 )
 def test_these_selectors_select_the_message(text: str) -> None:
     assert truth(text) is True
+
+
+OF_1_0 = {
+    "message_id": ULong(999),
+    "user_id": b"ann",
+    "to": "/exchanges/a%20b/c",
+    "subject": "\N{CARROT}",
+    "reply_to": "/queues/answers",
+    "correlation_id": UUID(int=1),
+    "content_type": "text/plain",
+    "absolute_expiry_time": Timestamp(1311999988888),
+    "creation_time": Timestamp(1311704463521),
+    "group_id": "g",
+    "group_sequence": 2**32 - 1,
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "p.message_id = 999 AND p.message_id % 2 = 1 AND NOT p.message_id = '999'",
+        "p.user_id = 'ann' AND p.to LIKE '/exch_nges/a=%20b/%' ESCAPE '=' AND JMSXUserID = 'ann'",
+        "p.subject = '\N{CARROT}' AND JMSType LIKE '_' AND p.reply_to LIKE '/queues/%'",
+        "p.correlation_id = 'urn:uuid:00000000-0000-0000-0000-000000000001'",
+        "p.content_type = 'text/plain' AND p.content_encoding IS NULL",
+        "p.absolute_expiry_time = 1311999988888 AND JMSExpiration = 1311999988888",
+        "p.creation_time = 1311704463521 AND JMSTimestamp - 1311704463000 = 521",
+        "p.group_id = 'g' AND JMSXGroupID = 'g' AND p.app_id = 'g'",
+        "p.group_sequence = 4294967295 AND JMSXGroupSeq > 0 AND p.reply_to_group_id IS NULL",
+        "h.priority = 200 AND JMSPriority = 200 AND p.type IS NULL",
+        "-1.0 = key AND nothing IS NULL",
+    ],
+)
+def test_properties_of_a_message_of_1_0_are_as_it_has_them(text: str) -> None:
+    raw = encode_sections(
+        header=c.Header(priority=200),
+        properties=c.Properties(**OF_1_0),
+        application_properties={"key": Byte(-1), "nothing": None},
+    )
+    assert truth(text, _looked(Message("", "key", parse_properties(raw), b"x"))) is True
+
+
+def test_a_body_of_sections_is_looked_at_as_basic_has_it() -> None:
+    body = data_section(b'{"total":') + data_section(b" 7}")
+    properties = parse_properties(encode_sections(), FAMILY_1_0_SECTIONS)
+    looked = _looked(Message("", "key", properties, body))
+    assert truth("body.total = 7 AND message.size = 12", looked) is True
+    assert truth("message.value = '{\"total\": 7}'", looked) is True
+
+
+def test_a_message_is_decoded_once_for_all_that_look_at_it() -> None:
+    asked: list[Message] = []
+
+    def exact_of(message: Message) -> dict[str, Any]:
+        asked.append(message)
+        return EDITOR.exact_of(message)
+
+    looked = Subject(replace(EDITOR, exact_of=exact_of))
+    first, second = (
+        converted(subject().message, FAMILY_010),
+        converted(subject().message, FAMILY_010),
+    )
+    for message in (first, first, second, first):
+        looked.is_now(message, 0, 0, "ready", redelivered=False)
+        assert truth("p.message_id IS NULL AND JMSCorrelationID IS NULL", looked) is True
+    assert asked == [first, second, first]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["(" * 40 + "x" + " IN (NULL, 1))" * 40, "(" * 40 + "x" + " BETWEEN NULL AND 1)" * 40],
+        "NOT (" * 20 + "x" + " IN (NULL, 1, NULL))" * 20,
+    ],
+)
+def test_what_stands_before_in_or_between_is_evaluated_once(text: str) -> None:
+    # Twice at each level would not end.
+    assert truth(text) is None
 
 
 @pytest.mark.parametrize(
