@@ -263,6 +263,20 @@ def test_a_rejected_message_is_dead_lettered(
     assert [each.value.handle for each in found] == [2, 2]
 
 
+@pytest.mark.parametrize("state", [True, "accepted", [], Described(ULong(0x24), [1]), c.Source()])
+def test_a_state_that_is_no_outcome_is_named_also_without_a_delivery(
+    peer1: Peer1, state: object
+) -> None:
+    peer1.send(c.Disposition(True, 0, None, False, state))
+    found = peer1.next("the error").value
+    assert type(found) in (c.End, c.Close)
+    assert found.error.condition in ("amqp:invalid-field", "amqp:decode-error")
+    if isinstance(found, c.Close):
+        peer1.opened = False
+        peer1.send(c.Close())
+        peer1.expect_end()
+
+
 def test_a_state_that_is_no_outcome_ends_the_session(queue: str, peer1: Peer1) -> None:
     fill(peer1, queue, 1)
     peer1.attach_receiver(f"/queues/{queue}", 1, credit=9)
@@ -497,6 +511,21 @@ def test_a_message_that_the_peer_does_not_take(queue: str, peer1: Peer1) -> None
     peer1.send(c.Detach(1, True))
     peer1.attach_receiver(f"/queues/{queue}", 2, credit=5)
     expect_bodies(peer1, b"0", bytes(200))
+
+
+def test_a_message_that_the_peer_does_not_take_stays_although_its_link_settles(
+    queue: str, peer1: Peer1
+) -> None:
+    fill(peer1, queue, 1)
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.transfer(0, bytes(200), settled=True)
+    fields = {"max_message_size": 100, "snd_settle_mode": SETTLED}
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=5, **fields)
+    expect_bodies(peer1, b"0")
+    peer1.expect_error(c.Detach, "amqp:link:message-size-exceeded", "maximum message size (100")
+    peer1.send(c.Detach(1, True))
+    peer1.attach_receiver(f"/queues/{queue}", 2, credit=5)
+    expect_bodies(peer1, bytes(200))
 
 
 def test_consumers_of_a_session_are_limited(name: str) -> None:

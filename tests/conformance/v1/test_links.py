@@ -309,6 +309,34 @@ def test_a_dynamic_target(connect1: Connect1) -> None:
     peer.expect_refused(receiver(address), "amqp:not-found")
 
 
+def test_a_dynamic_target_is_a_queue_as_long_as_its_link(connect1: Connect1) -> None:
+    peer = connect1().open().begin()
+    target = c.Target(dynamic=True, capabilities=(Symbol("temporary-queue"),))
+    address = peer.attach_sender(None, 0, target=target).target.address
+    peer.send(c.Detach(0, True))
+    peer.expect(c.Detach)
+    peer.expect_refused(receiver(address), "amqp:not-found")
+
+
+@pytest.mark.parametrize(
+    ("address", "fields", "words"),
+    [
+        ("/topic/a", {"properties": {Symbol("rabbitmq:priority"): "x"}}, "rabbitmq:priority"),
+        ("/topic/" + "a" * 256, {}, "the binding key has 256 bytes"),
+    ],
+)
+def test_a_refused_source_of_an_exchange_leaves_no_queue(
+    memory: MemorySite, memory1: Connect1, address: str, fields: dict[str, object], words: str
+) -> None:
+    peer = memory1().open().begin()
+    before = set(memory.broker.vhosts["/"].queues)
+    asked = receiver(address, **fields)
+    peer.send(asked)
+    peer.expect(c.Attach, source=None)
+    assert words in (peer.expect(c.Detach).error.description or "")
+    assert set(memory.broker.vhosts["/"].queues) == before
+
+
 def test_another_kind_of_dynamic_node(peer1: Peer1) -> None:
     target = c.Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
     peer1.expect_refused(sender("", target=target), "amqp:not-implemented", "temporary-topic")

@@ -127,6 +127,49 @@ def _bound(peer: Peer, exchange: str, queue: str, key: str) -> None:
     peer.expect(QueueBindOk)
 
 
+LONG = "k" * 256
+
+
+@pytest.mark.parametrize(
+    ("address", "properties"),
+    [
+        ("/exchange/amq.topic", c.Properties(subject=LONG)),
+        ("/queue", c.Properties(subject=LONG)),
+        (None, c.Properties(to=f"/exchanges/amq.topic/{LONG}")),
+        (None, c.Properties(to="/exchange/amq.topic", subject=LONG)),
+        (None, c.Properties(to=f"/queues/{LONG}")),
+    ],
+)
+def test_a_routing_key_that_no_other_version_could_carry(
+    connect1: Connect1, peer: Peer, name: str, address: str | None, properties: c.Properties
+) -> None:
+    peer.send(QueueDeclare(queue=name, durable=True))
+    peer.expect(QueueDeclareOk)
+    peer.send(QueueBind(queue=name, exchange="amq.topic", routing_key="#"))
+    peer.expect(QueueBindOk)
+    peer1 = connect1().open().begin()
+    peer1.attach_sender(address)
+    number = peer1.transfer(0, b"x", sections=properties.encoded())
+    words = "the routing key has 256 bytes, at most 255 are allowed"
+    if address is None:
+        state = peer1.expect(c.Disposition, first=number, settled=True).state
+        assert state.error.condition == "amqp:precondition-failed"
+        assert words in state.error.description
+    else:
+        peer1.expect_error(c.Detach, "amqp:precondition-failed", words)
+        peer1.send(c.Detach(0, True))
+    # What does fit arrives.
+    peer1.attach_sender("/exchanges/amq.topic/" + LONG[:255], 1)
+    peer1.transfer(1, b"y")
+    peer1.expect(c.Disposition, state=ACCEPTED)
+
+
+def test_a_target_with_a_routing_key_that_is_too_long(peer1: Peer1) -> None:
+    asked = c.Attach("long", 0, source=c.Source(), target=c.Target(f"/exchanges/amq.topic/{LONG}"))
+    words = "the routing key has 256 bytes"
+    peer1.expect_refused(asked, "amqp:precondition-failed", words)
+
+
 @pytest.mark.parametrize(
     ("address", "subject"),
     [

@@ -52,6 +52,7 @@ from harebell.front.operations.declare import QueueOptions, declare_queue
 from harebell.front.operations.get import readable_queue
 from harebell.front.operations.publish import writable_exchange
 from harebell.model.queue.stream import StreamQueue
+from harebell.model.reserved import check_length
 from harebell.model.resource import missing
 from harebell.wire.v1.composites import Attach, Coordinator, Detach, Released, Source, Target
 from harebell.wire.v1.values import Symbol
@@ -184,6 +185,7 @@ def _receive(session: Session, asked: Attach) -> Attach:
         where = Address(queue=queue.name)
     elif terminus.address:
         where = target(str(terminus.address), session.connection.addressing)
+        check_length("routing key", where.key or "")
         where = _writable(session, where, durable=terminus.durable > 0)
     link = ReceivingLink(session, asked.name, asked.handle, where)
     link.owned = owned
@@ -258,7 +260,13 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
         if not where.queue or queue.name != where.queue:
             owned = queue.name
     filters, in_force = arguments_of(queue, terminus.filter)
-    link = _consumer(session, asked, queue, filters)
+    try:
+        link = _consumer(session, asked, queue, filters)
+    except Exception:
+        if owned:
+            # A refused link leaves nothing behind.
+            session.vhost.retire(queue)
+        raise
     link.owned = owned
     reads = isinstance(queue, StreamQueue)
     changes |= {
@@ -334,10 +342,10 @@ def _consumer(
         tag,
         settles=settles,
         browses=browses,
+        message_max=asked.max_message_size or 0,
         priority=priority,
         arguments=arguments,
     )
-    link.message_max = asked.max_message_size or 0
     start(session, session.consumers, link, browses=browses)
     session.links[asked.handle] = link
     return link

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.errors import Refusal
 from harebell.front.amqp_1_0.addresses import Address, queue_address
 from harebell.front.amqp_1_0.errors import NOT_IMPLEMENTED, LinkError
 from harebell.front.common.names import generated
@@ -95,7 +96,11 @@ def make_subscription(session: Session, address: Address) -> Queue:
     check_binding(caller, QUEUE, name, address.exchange, key)
     session.vhost.exchange(address.exchange)
     queue = _exclusive(caller, name)
-    bind(caller, BindingRequest(QUEUE, name, address.exchange, key))
+    try:
+        bind(caller, BindingRequest(QUEUE, name, address.exchange, key))
+    except Refusal:
+        session.vhost.retire(queue)
+        raise
     return queue
 
 

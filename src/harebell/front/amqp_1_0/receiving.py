@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from harebell.base.c_types import Done, Py, i32, i64, isize
 from harebell.base.errors import DecodeError, ErrorKind, Refusal
 from harebell.base.message import Message, Properties
+from harebell.front.amqp_1_0.closing import drop_owned
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     INVALID_FIELD,
@@ -392,11 +393,16 @@ class ReceivingLink(PublishingChannel):
         self._exchange_epoch = -1
 
     def end(self) -> None:
-        """Drop what has come in part: the link is detached, or its session ends."""
+        """Drop what has come in part, and the queue that was made for the link.
+
+        The end of a session drops the queues of its links itself, behind their deliveries.
+        """
         if self.partial is not None:
             self.partial.drop()
             self.partial = None
             self.connection.scanner.pending -= 1
+        if self.owned and not self.session.ended:
+            drop_owned(self)
 
     def close(self) -> None:
         """End the link, as a channel is closed."""

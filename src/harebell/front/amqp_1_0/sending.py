@@ -61,13 +61,13 @@ class SendingLink(Consumer):
         tag: its consumer tag, unique in the session.
         settles: whether deliveries are settled when they are sent.
         browses: whether messages stay in the queue, whatever becomes of their deliveries.
+        message_max: largest message that the peer takes, in bytes of its sections; 0 for any.
         **options: as for `Consumer`.
 
     Attributes:
         credit: deliveries that the peer still takes.
         delivery_count: deliveries that were sent, or passed over by a drain.
         drains: whether the peer has asked for what is there now, and waits for the answer.
-        message_max: largest message that the peer takes, in bytes of its sections; 0 for any.
         owned: the name of the queue that was made for the link; "" for none.
         ended: whether it gets no more deliveries.
     """
@@ -82,11 +82,13 @@ class SendingLink(Consumer):
         *,
         settles: bool,
         browses: bool = False,
+        message_max: int = 0,
         **options: Any,
     ) -> None:
         # A stream keeps its messages: it has nothing that could count as acknowledged.
         reads = isinstance(queue, StreamQueue)
-        super().__init__(queue, tag, no_ack=settles and not reads, **options)
+        # With a limit it may have to give a message back, which needs its position.
+        super().__init__(queue, tag, no_ack=settles and not reads and not message_max, **options)
         self.session = session
         self.connection: Connection = session.connection
         self.name = name
@@ -97,7 +99,7 @@ class SendingLink(Consumer):
         self.credit: i64 = 0
         self.delivery_count: i64 = 0
         self.drains = False
-        self.message_max: i64 = 0
+        self.message_max: i64 = message_max
         self.owned = ""
         self.ended = False
 
@@ -121,7 +123,7 @@ class SendingLink(Consumer):
         if not too_large:
             self._write(number, message, redelivered)
         if position >= 0 and not self.browses:
-            if self.settles:
+            if self.settles and not too_large:
                 self.queue.settle(position)
             else:
                 self.unacked += 1

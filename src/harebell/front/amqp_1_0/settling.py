@@ -106,8 +106,10 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
         if low <= high:
             _retire(session, low, high, state, settled=settled)
         return
+    # Also without a delivery in the range: the state is sent back.
+    act = None if type(state) is Accepted else _act_of(state)
     if low <= high:
-        _settle(session, low, high, state)
+        _settle(session, low, high, act)
     if not settled:
         # The peer keeps the deliveries until it knows that the broker has their outcome.
         frames = session.connection.frames
@@ -115,11 +117,11 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
         session.connection.touch()
 
 
-def _settle(session: Session, low: int, high: int, state: Any) -> None:
-    if type(state) is Accepted:
+def _settle(session: Session, low: int, high: int, act: Callable[[Unacked], object] | None) -> None:
+    """Do something with each delivery; None accepts them, which is done run by run."""
+    if act is None:
         _perform(session, _accepting(session, low, high), high - low + 1, SETTLED_AT_ONCE)
         return
-    act = _act_of(state)
     _perform(session, _acting(session, low, high, act), high - low + 1, _PER_STEP)
 
 

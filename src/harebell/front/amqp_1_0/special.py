@@ -25,6 +25,7 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.common.permission import check_topic
 from harebell.model.firehose import Actor
+from harebell.model.reserved import check_length
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections
 from harebell.wire.v1.values import Symbol
@@ -67,7 +68,14 @@ def destination_of(link: Publisher, properties: Properties) -> tuple[str, str]:
 
     Raises:
         LinkError: it does not, or names nothing that exists.
+        Refusal: the routing key is too long.
     """
+    exchange, key = _named(link, properties)
+    check_length("routing key", key)
+    return exchange, key
+
+
+def _named(link: Publisher, properties: Properties) -> tuple[str, str]:
     fields = Sections(properties.raw).properties()
     if link.address is not None:
         return link.exchange, fields.subject or ""
