@@ -188,6 +188,14 @@ LINK_CREDIT = 1_024
 for their outcome: enough for a commit to gather the messages of several milliseconds."""
 TRANSACTIONS_PER_SESSION = 64
 """Open transactions of one session."""
+KEPT_LINK_SECONDS = 1_800
+"""Longest time that deliveries of a link which is detached and not closed are kept for it: as long
+as an attached one may leave them unsettled."""
+KEPT_LINK_DELIVERIES = 4_096
+"""Most unsettled deliveries of a session of which a link that is detached keeps its own."""
+KEPT_DELIVERIES = 65_536
+"""Most deliveries that detached links of 1.0 keep; what is beyond goes back. One user may have a
+quarter."""
 MANAGEMENT_CREDIT = 8
 """Requests to the management node that one link may have on their way, as in RabbitMQ."""
 MANAGEMENT_UNTAKEN_BYTES = 1_048_576

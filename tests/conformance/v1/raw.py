@@ -226,7 +226,8 @@ class Peer1:
     def open(self, vhost: str = "/", user: str = "guest", **fields: Any) -> Peer1:
         """Everything up to the open of the broker, which `answer` has."""
         self.login(user, fields.pop("password", "guest"))
-        self.send(c.Open(unique("container"), f"vhost:{vhost}", **fields))
+        container = fields.pop("container", None) or unique("container")
+        self.send(c.Open(container, f"vhost:{vhost}", **fields))
         self.answer = self.expect(c.Open)
         self.opened = True
         return self

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
-from harebell.front.amqp_1_0 import coordinator, nodes
+from harebell.front.amqp_1_0 import coordinator, nodes, termini
 from harebell.front.amqp_1_0.addresses import Address, source, target
 from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
@@ -29,6 +29,7 @@ from harebell.front.amqp_1_0.errors import (
     INVALID_FIELD,
     NOT_IMPLEMENTED,
     RESOURCE_LIMIT_EXCEEDED,
+    UNAUTHORIZED_ACCESS,
     ConnectionFault,
     LinkError,
     SessionError,
@@ -39,8 +40,10 @@ from harebell.front.amqp_1_0.filters import arguments_of
 from harebell.front.amqp_1_0.handshake import handle_max
 from harebell.front.amqp_1_0.management import pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
+from harebell.front.amqp_1_0.resuming import Unsettled, check_unsettled
 from harebell.front.amqp_1_0.sending import ReplyLink, SendingLink
 from harebell.front.common.errors import describe
+from harebell.front.limits import KEPT_LINK_SECONDS
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.consume import (
     ConsumerOptions,
@@ -62,6 +65,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 SETTLED, UNSETTLED, MIXED = 1, 0, 2
+SECOND = 1
 _OUTCOMES = (
     Symbol("amqp:accepted:list"),
     Symbol("amqp:rejected:list"),
@@ -97,6 +101,8 @@ def attach(session: Session, asked: Attach) -> None:
         if found is None:
             session.connection.log("error", f"{session.connection.peer}: {describe(error)}")
             found = LinkError("amqp:internal-error", "internal error")
+        if found.condition == UNAUTHORIZED_ACCESS:
+            termini.lose(session, asked)
         if not isinstance(found, LinkError):
             raise found from None
         _refuse(session, asked, found)
@@ -151,8 +157,6 @@ def _made(session: Session, asked: Attach) -> Attach:
     terminus = asked.source if asked.role else asked.target
     if type(asked.target) is Coordinator and not asked.role:
         return coordinator.attach(session, asked)
-    if asked.unsettled:
-        raise LinkError(NOT_IMPLEMENTED, "Link recovery not supported")
     if type(terminus) is not (Source if asked.role else Target):
         what = "source" if asked.role else "target"
         raise LinkError(INVALID_FIELD, f"attach: {what} is missing or of an unknown kind")
@@ -162,7 +166,11 @@ def _made(session: Session, asked: Attach) -> Attach:
     node = NODES.get(address or "")
     if node is not None:
         return node(session, asked)
-    return _send_to_peer(session, asked) if asked.role else _receive(session, asked)
+    termini.check_policy(terminus)
+    check_unsettled(asked)
+    answer = _send_to_peer(session, asked) if asked.role else _receive(session, asked)
+    termini.claim(session, asked, answer)
+    return answer
 
 
 # --- the broker receives ------------------------------------------------------------------------
@@ -190,6 +198,8 @@ def _receive(session: Session, asked: Attach) -> Attach:
     link = ReceivingLink(session, asked.name, asked.handle, where)
     link.owned = owned
     link.mode = asked.snd_settle_mode
+    if asked.rcv_settle_mode == SECOND and link.mode != SETTLED:
+        link.unsettled = Unsettled()
     session.links[asked.handle] = link
     return Attach(
         asked.name,
@@ -198,7 +208,9 @@ def _receive(session: Session, asked: Attach) -> Attach:
         snd_settle_mode=asked.snd_settle_mode,
         rcv_settle_mode=asked.rcv_settle_mode,
         source=asked.source,
-        target=_changed(terminus, **changes, capabilities=_kept_capabilities(terminus)),
+        target=_changed(
+            terminus, **(_lasting(terminus, owned) | changes), capabilities=_kept(terminus)
+        ),
         max_message_size=link.message_max,
     )
 
@@ -269,12 +281,12 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
         raise
     link.owned = owned
     reads = isinstance(queue, StreamQueue)
-    changes |= {
+    changes |= _lasting(terminus, owned) | {
         "filter": in_force or None,
         "distribution_mode": Symbol(_COPY if reads or link.browses else "move"),
         "default_outcome": Released(),
         "outcomes": terminus.outcomes or _OUTCOMES,
-        "capabilities": _kept_capabilities(terminus),
+        "capabilities": _kept(terminus),
     }
     return Attach(
         asked.name,
@@ -403,7 +415,14 @@ def _check_outcomes(terminus: Source) -> None:
         raise LinkError(NOT_IMPLEMENTED, f"Outcomes not supported: {', '.join(unknown)}")
 
 
-def _kept_capabilities(terminus: Source | Target) -> tuple[Symbol, ...]:
+def _lasting(terminus: Source | Target, owned: str) -> dict[str, Any]:
+    """Return how long a terminus stays after its link: one with its own queue ends with it."""
+    if owned:
+        return {"durable": 0, "expiry_policy": Symbol("link-detach"), "timeout": 0}
+    return {"timeout": min(terminus.timeout, KEPT_LINK_SECONDS)}
+
+
+def _kept(terminus: Source | Target) -> tuple[Symbol, ...]:
     """Return the capabilities of a terminus that the broker has, too."""
     return tuple(Symbol(name) for name in terminus.capabilities if name in _KNOWN_CAPABILITIES)
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.base.slices import Slices, at_once, stepped
+from harebell.front.amqp_1_0 import termini
 from harebell.front.common.event_exchange import channel_closed, consumer_deleted
 from harebell.front.limits import REMOVED_CONSUMER_UNITS
 from harebell.model.limits import REMOVED_AT_ONCE
@@ -29,6 +30,8 @@ def close_session(session: Session) -> None:
     session.connection.registry.totals.channel_closed(session)
     links = list(session.links.values())
     session.links.clear()
+    termini.keep(session, links, termini.SESSION_END)
+    termini.expire_held(session.kept, termini.SESSION_END, session.connection)
     for link in links:
         link.close()
     if session.transaction is not None:
@@ -52,6 +55,7 @@ def _closing(session: Session, links: list[SendingLink | ReceivingLink]) -> Slic
             queues[entry.queue] = None
         yield
     for consumer in consumers.values():
+        yield from _undo_resuming(consumer)
         consumer_deleted(session, consumer)
         session.vhost.remove_consumer(consumer)
         yield
@@ -79,9 +83,17 @@ def _ending(link: SendingLink) -> Slices[None]:
             entry.requeue()
         yield
         number = unacked.next_from(number + 1)
+    yield from _undo_resuming(link)
     session.vhost.remove_consumer(link)
     drop_owned(link)
     _serve({link.queue: None})
+
+
+def _undo_resuming(link: SendingLink) -> Slices[None]:
+    """Requeue what a resumed link has not sent again."""
+    resumption, link.resumption = link.resumption, None
+    if resumption is not None:
+        yield from termini.requeuing(link.queue, resumption.deliveries.values())
 
 
 def drop_owned(link: SendingLink | ReceivingLink) -> None:

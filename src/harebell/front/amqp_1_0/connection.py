@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.c_types import C, Done
+from harebell.base.c_types import C, Done, Py
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_HEARTBEAT, BY_LOSS
 from harebell.front.amqp_1_0.addresses import Addressing
 from harebell.front.amqp_1_0.connection_states import (
@@ -71,6 +71,8 @@ class Handlers:
         intake: makes the sink of the frames, called with the sessions by channel.
         close_session: releases what a session has that ends; called with the session.
         end_link: releases what a sending link has that ends; called with the link.
+        forget_link: forgets the name of a link that is detached for good; called with the link.
+        expire_links: ends detached links that expire with the connection.
     """
 
     begin: Callable[[Any], None]
@@ -79,6 +81,8 @@ class Handlers:
     intake: Callable[[Any, dict[int, Any]], Any]
     close_session: Callable[[Any], None]
     end_link: Callable[[Any], None]
+    forget_link: Callable[[Any], None]
+    expire_links: Callable[[Any], None]
 
 
 class Connection(BaseConnection):
@@ -94,6 +98,7 @@ class Connection(BaseConnection):
         container: the container-id of the peer; "" before its open.
         addressing: how addresses are read that are not of version 2.
         ending: the channels whose session the broker has ended, until the peer has ended it too.
+        kept_links: detached links that expire with the connection.
         reporting: sessions with outcomes, credit or windows to send at the end of the turn.
         exchange: the login in progress.
         open_sent: whether the open of the broker is sent.
@@ -121,6 +126,7 @@ class Connection(BaseConnection):
         self.container = ""
         self.addressing = Addressing(settings.addresses)
         self.ending: set[int] = set()
+        self.kept_links: Py[dict[Any, None]] = {}
         self.reporting: list[Any] = []
         self.exchange: Exchange | None = None
         self.open_sent = False
@@ -305,6 +311,7 @@ class Connection(BaseConnection):
             session.ended = True
         for session in sessions:
             session.close()
+        self.handlers.expire_links(self)
         self.channels.clear()
         self.ending.clear()
         self.reporting.clear()

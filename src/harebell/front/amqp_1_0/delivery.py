@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.wire.v1.composites import Transfer
 from harebell.wire.v1.frames import HEAD, encode_frame
@@ -14,7 +14,14 @@ _SERIALS = 1 << 32
 
 
 def send_in_parts(
-    session: Session, handle: int, number: int, tag: bytes, payload: bytes, *, settled: bool
+    session: Session,
+    handle: int,
+    number: int,
+    tag: bytes,
+    payload: bytes,
+    *,
+    settled: bool,
+    **fields: Any,
 ) -> None:
     """Write the transfers of a delivery to its session, which sends as many as it may.
 
@@ -25,6 +32,7 @@ def send_in_parts(
         tag: the delivery-tag.
         payload: the sections of the message.
         settled: whether the peer need not settle it.
+        **fields: further ones of its first transfer.
     """
     room = session.connection.frame_max
     transfer = Transfer(
@@ -33,6 +41,7 @@ def send_in_parts(
         delivery_tag=tag,
         message_format=0,
         settled=settled,
+        **fields,
     )
     head, at = transfer.encoded(), 0
     if HEAD + len(head) + len(payload) > room:

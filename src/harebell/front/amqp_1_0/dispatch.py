@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.base.errors import FramingError, ProtocolError
-from harebell.front.amqp_1_0 import attaching, handshake, settling
+from harebell.front.amqp_1_0 import attaching, handshake, settling, termini
 from harebell.front.amqp_1_0.connection_states import ConnectionEvent
 from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
@@ -213,7 +213,7 @@ def _attach(session: Session, asked: Attach, payload: bytes) -> None:
 
 
 def _detach(session: Session, asked: Detach, payload: bytes) -> None:
-    """detach: the link ends; what of it is not settled is requeued, closed or not."""
+    """detach: the link ends; what of it is not settled is requeued, unless its terminus stays."""
     handle = asked.handle
     if handle in session.detached:
         # The answer to the broker's own.
@@ -225,8 +225,14 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
         connection.log("info", f"{connection.peer}: the client detaches a link: {asked.error}")
     del session.links[handle]
     session.drop_backlog(handle)
-    # The outcomes of the link leave before its end.
-    session.outcomes.report()
+    if asked.closed or asked.error is not None or link.terminus is None:
+        # The outcomes of the link leave before its end.
+        session.outcomes.report()
+        termini.forget(link)
+    else:
+        # All of them, so that a resumed link knows them.
+        session.outcomes.close()
+        termini.keep(session, [link], termini.LINK_DETACH)
     link.end()
     detach = Detach(handle, asked.closed)
 

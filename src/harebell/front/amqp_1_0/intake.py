@@ -29,6 +29,7 @@ from harebell.kernels.performatives import (
     ABORTED,
     ACCEPTED,
     MORE,
+    RESUME,
     SETTLED,
     PerformativeSink,
 )
@@ -41,6 +42,7 @@ _ACCEPTED: i32 = ACCEPTED
 _AT_ONCE: i32 = SETTLED_AT_ONCE
 _ABORTED: i32 = ABORTED
 _MORE: i32 = MORE
+_RESUME: i32 = RESUME
 
 
 class Intake(PerformativeSink):
@@ -156,6 +158,7 @@ class Intake(PerformativeSink):
                 connection.registry.gauge,
                 connection.registry.work,
             )
+            delivery.resumed = flags & _RESUME != 0
             link.partial = delivery
             connection.scanner.pending += 1
         else:
@@ -176,6 +179,9 @@ class Intake(PerformativeSink):
         link.partial = None
         connection.scanner.pending -= 1
         payload = delivery.take()
+        if delivery.resumed:
+            link.take_resumed(delivery.number, delivery.tag, delivery.settled)
+            return
         # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
         link.check_settled(delivery.settled)
         properties, body = link.parsed(payload)

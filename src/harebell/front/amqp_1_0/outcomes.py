@@ -91,21 +91,24 @@ class Outcomes:
         if not self._marks:
             return
         kept: deque[tuple[int, Any, int, int, Any]] = deque()
-        ranges: list[tuple[int, int, Any]] = []
+        ranges: list[tuple[int, int, Any, bool]] = []
         for mark in self._marks:
             ticket, link, first, last, outcome = mark
             if ticket > done:
                 kept.append(mark)
                 continue
-            if ranges and ranges[-1][2] is outcome and ranges[-1][1] + 1 == first:
+            settled = link.unsettled is None
+            if not settled:
+                link.unsettled.decide(first, last, outcome)
+            if ranges and ranges[-1][1:] == (first - 1, outcome, settled):
                 # Runs of several links are one range: delivery-ids are those of the session.
-                ranges[-1] = (ranges[-1][0], last, outcome)
+                ranges[-1] = (ranges[-1][0], last, outcome, settled)
             else:
-                ranges.append((first, last, outcome))
+                ranges.append((first, last, outcome, settled))
             link.confirmed(last - first + 1, outcome is ACCEPTED)
         self._marks = kept
-        for first, last, outcome in ranges:
-            self._connection.frames.disposition(self._number, True, first, last, True, outcome)
+        for first, last, outcome, settled in ranges:
+            self._connection.frames.disposition(self._number, True, first, last, settled, outcome)
         self._connection.touch()
 
     def committed(self) -> None:

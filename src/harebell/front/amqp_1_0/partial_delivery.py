@@ -26,8 +26,7 @@ class PartialDelivery:
 
     Attributes:
         settled: whether one of its transfers says so.
-        aborted: whether the sender has given it up.
-        failed: whether the rest of it is dropped: its link has an error.
+        resumed: whether it was sent before its link was resumed.
     """
 
     __slots__ = (
@@ -37,6 +36,7 @@ class PartialDelivery:
         "counted",
         "message_format",
         "number",
+        "resumed",
         "settled",
         "state",
         "tag",
@@ -50,6 +50,7 @@ class PartialDelivery:
         self.message_format = message_format
         self.state = state
         self.settled = False
+        self.resumed = False
         self.counted = 0
         self._gauge = gauge
         self._work = work

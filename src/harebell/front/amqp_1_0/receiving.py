@@ -9,7 +9,7 @@ null                        from `to` of each message                        (by
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.c_types import Done, Py, i32, i64, isize
 from harebell.base.errors import DecodeError, ErrorKind, Refusal
@@ -17,6 +17,7 @@ from harebell.base.message import Message, Properties
 from harebell.front.amqp_1_0.closing import drop_owned
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
+    ILLEGAL_STATE,
     INVALID_FIELD,
     MESSAGE_SIZE_EXCEEDED,
     NOT_ALLOWED,
@@ -83,6 +84,9 @@ class ReceivingLink(PublishingChannel):
         unconfirmed: those that wait for their outcome.
         partial: the delivery that has come in part; None without one.
         owned: the name of the queue that was made for the link; "" for none.
+        terminus: what is known of it by its name; None for a link without one.
+        unsettled: with rcv-settle-mode second, what its sender has not settled; else None.
+        resumes_only: whether it takes resumed deliveries and no new ones.
         due: whether the session looks at its credit at the end of the turn.
     """
 
@@ -115,6 +119,9 @@ class ReceivingLink(PublishingChannel):
         self.unconfirmed: i32 = 0
         self.partial: Py[PartialDelivery | None] = None
         self.owned = ""
+        self.terminus: Any = None
+        self.unsettled: Any = None
+        self.resumes_only = False
         self._current: i64 = _NO_DELIVERY
         self.due = False
 
@@ -193,18 +200,46 @@ class ReceivingLink(PublishingChannel):
         if size > self.message_max:
             raise self.too_large(size)
         self._current = _NO_DELIVERY if settled else number
+        if self.resumes_only or self.unsettled is not None:
+            self._check_new(settled, tag)
         if self.destination != _FIXED:
             self._take_addressed(tag, properties, body)
-            return 0
-        connection = self.connection
+        else:
+            self._take_fixed(properties, body, not settled)
+        if self.unsettled is not None and not settled:
+            self.unsettled.begin(number, tag)
+        return 0
+
+    def _take_fixed(self, properties: Properties, body: bytes, answered: bool) -> Done:
+        """Publish a message to the destination of the link."""
         try:
-            self.route(connection, 0, self.exchange, self.key, properties, body, not settled)
+            self.route(self.connection, 0, self.exchange, self.key, properties, body, answered)
         except Refusal as refusal:
             if refusal.kind is ErrorKind.NOT_FOUND:
                 # The exchange was deleted: the message may be sent elsewhere.
                 self.refuse(RELEASED)
             raise
         return 0
+
+    def _check_new(self, settled: bool, tag: bytes) -> None:
+        """Refuse a new delivery that may not come now.
+
+        Raises:
+            LinkError: illegal-state, only resumed ones may come; invalid-field, the tag is in use.
+        """
+        if self.resumes_only:
+            text = "a new delivery after incomplete-unsettled: the link has to be attached again"
+            raise LinkError(ILLEGAL_STATE, text)
+        if not settled:
+            self.unsettled.check(tag)
+
+    def take_resumed(self, number: int, tag: bytes, settled: bool) -> None:
+        """Take a resumed delivery: its message came before, and its outcome is known or nothing."""
+        if self.unsettled is None:
+            return
+        outcome = self.unsettled.resumed(number, tag, settled=settled)
+        if outcome:
+            self.session.send_outcome(number, outcome)
 
     def _take_addressed(self, tag: bytes, properties: Properties, body: bytes) -> None:
         """Publish a message that says itself where it goes."""
@@ -350,7 +385,8 @@ class ReceivingLink(PublishingChannel):
         session = self.session
         if session.links.get(self.handle) is not self:
             return
-        if self.credit <= _RENEW and self.unconfirmed < _CREDIT:
+        waiting = self.unconfirmed if self.unsettled is None else len(self.unsettled.outcomes)
+        if self.credit <= _RENEW and waiting < _CREDIT:
             self.credit = _CREDIT
             self.send_state()
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
-from harebell.base.c_types import C, Done, i32, i64, isize
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.errors import Refusal
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
@@ -70,6 +70,9 @@ class SendingLink(Consumer):
         drains: whether the peer has asked for what is there now, and waits for the answer.
         owned: the name of the queue that was made for the link; "" for none.
         ended: whether it gets no more deliveries.
+        terminus: what is known of it by its name; None for a link without one.
+        resumption: what is sent before new deliveries; None if there is nothing.
+        generation: how often it was resumed, as in its delivery-tags; 0 for never.
     """
 
     def __init__(
@@ -102,18 +105,45 @@ class SendingLink(Consumer):
         self.message_max: i64 = message_max
         self.owned = ""
         self.ended = False
+        self.terminus: Any = None
+        self.resumption: Any = None
+        self.generation: i64 = 0
+        self._resumed_tags: Py[dict[int, bytes] | None] = None
 
     # --- deliveries -----------------------------------------------------------------------------
 
     def ready(self) -> C[bool]:
         """True if there is credit, a window, and space in the connection's output."""
-        return self.credit > 0 and not self.ended and self.session.can_send()
+        if self.credit <= 0 or self.ended or self.resumption is not None:
+            return False
+        return self.session.can_send()
+
+    def readable(self, message: Message) -> C[Message]:
+        """Return a message of any version as one of 1.0."""
+        if message.family != _FAMILY and message.family != _SECTIONS:
+            return converted(message, _FAMILY)
+        return message
+
+    def tag_of(self, number: i64) -> C[bytes]:
+        """Return the delivery-tag of an unsettled delivery, which no other one of its link has.
+
+        Delivery-ids begin again with each session.
+        """
+        if self._resumed_tags is not None and number in self._resumed_tags:
+            return self._resumed_tags[number]
+        tag: bytes = (number & _MASK).to_bytes(4)
+        return self.generation.to_bytes(4) + tag if self.generation else tag
+
+    def note_tag(self, number: int, tag: bytes) -> None:
+        """Note the tag of a delivery that was made with it before the link was resumed."""
+        if self._resumed_tags is None:
+            self._resumed_tags = {}
+        self._resumed_tags[number] = tag
 
     def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write the transfers of a message, and store the unsettled delivery."""
         session = self.session
-        if message.family != _FAMILY and message.family != _SECTIONS:
-            message = converted(message, _FAMILY)
+        message = self.readable(message)
         number: i64 = session.next_tag
         session.next_tag = number + 1
         self.credit -= 1
@@ -140,7 +170,7 @@ class SendingLink(Consumer):
         first: bool = not redelivered and message.deliveries == 0
         ttl: i64 = max(message.due - connection.broker.clock.steady, 0) if message.due else -1
         # The broker needs no tag: dispositions come by delivery-id.
-        tag: bytes = b"" if self.settles else (number & _MASK).to_bytes(4)
+        tag: bytes = b"" if self.settles else self.tag_of(number)
         count: isize = connection.frames.transfer(
             session.number,
             self.handle,
@@ -220,6 +250,8 @@ class SendingLink(Consumer):
             return
         before = self.delivery_count
         self._has_more = False
+        if self.resumption is not None:
+            self.resumption.send(self)
         if self.credit > 0:
             if self.browses:
                 # Consumers come first: a browser sees what they leave.
@@ -245,6 +277,8 @@ class SendingLink(Consumer):
         if self.credit <= 0:
             return True
         queue = self.queue
+        if self.resumption is not None:
+            return not self.resumption.order
         if self.browses:
             return self.session.can_send() and not self._has_more
         if isinstance(queue, StreamQueue):
@@ -286,6 +320,7 @@ class SendingLink(Consumer):
         consumer_deleted(session, self)
         name = rendered("queue", self.queue.name, session.vhost.name)
         self.ended = True
+        self.resumption = None
         session.consumers.pop(self.tag, None)
         if not session.ended:
             session.detach(self, LinkError(RESOURCE_DELETED, f"{name} was deleted"))

@@ -81,6 +81,7 @@ class Session:
         outgoing_id: the id of the next transfer to it.
         backlog: the rest of a delivery for which the window was too small: handle and frame.
         renewing: links that may be due for credit.
+        kept: detached links that expire with the session.
         ended: whether it has ended.
         transaction: its local transactions (`Transactions`); None before the first.
         confirms, prefetch, prefetch_global: for listings: 1.0 has links instead.
@@ -108,6 +109,7 @@ class Session:
         self.outgoing_id: i64 = 0
         self.backlog: deque[tuple[int, bytes]] = deque()
         self.renewing: list[Any] = []
+        self.kept: Py[dict[Any, None]] = {}
         self.ended = False
         self._enlisted = False
         self.transaction: Any = None
@@ -290,6 +292,18 @@ class Session:
             self.connection.touch()
         return 0
 
+    def send_outcome(self, number: int, outcome: bytes) -> None:
+        """Write the outcome of a delivery that its sender has to settle."""
+        self.connection.frames.disposition(self.number, True, number, number, False, outcome)
+        self.connection.touch()
+
+    def settled_by_sender(self, first: int, last: int) -> None:
+        """Take it that the peer has settled deliveries which it has sent."""
+        for link in self.links.values():
+            unsettled = getattr(link, "unsettled", None)
+            if unsettled is not None and unsettled.settle(first, last):
+                link.renew()
+
     def send_backlog(self) -> None:
         """Write waiting transfers as far as the window of the peer reaches."""
         while self.backlog and self.remote_window > 0:
@@ -361,6 +375,7 @@ class Session:
 
     def detach(self, link: Any, error: AmqpError) -> None:
         """Detach a link because of an error: its input is dropped until the peer detaches."""
+        self.connection.handlers.forget_link(link)
         self.links.pop(link.handle, None)
         self.detached.add(link.handle)
         self.drop_backlog(link.handle)

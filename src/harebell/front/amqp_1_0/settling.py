@@ -92,7 +92,9 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
         SessionError: invalid-field, there is no such outcome.
     """
     if not role:
-        # The peer speaks of what it has sent: here that is settled with its outcome.
+        # The peer speaks of what it has sent: with rcv-settle-mode second it settles that.
+        if settled:
+            session.settled_by_sender(first, last)
         return
     if state is None or type(state) is Received:
         if not settled:

@@ -22,7 +22,7 @@ from harebell.front.common.handshake_throttle import HandshakeThrottle
 from harebell.front.common.pending_logins import PendingLogins
 from harebell.front.common.totals import Sums, Totals, VhostAndVersion
 from harebell.front.common.turns import Turns
-from harebell.front.limits import SESSIONS_KEPT, STATISTICS_SLICE_OBJECTS
+from harebell.front.limits import KEPT_DELIVERIES, SESSIONS_KEPT, STATISTICS_SLICE_OBJECTS
 
 if TYPE_CHECKING:
     from harebell.front.common.base_connection import BaseConnection
@@ -72,6 +72,8 @@ class ConnectionRegistry:
         handshake_throttle: addresses that keep failing to open a connection.
         sessions: sessions of transitional 0-10 that outlive their channels, by identifier.
         kept_sessions: how many sessions of each user have a lifetime, or a timeout in 0-10.
+        links: links of AMQP 1.0 by their names, attached or kept.
+        kept_deliveries: how many deliveries of each user are kept for detached links.
         tickets: the access tickets of versions before 0-9-1.
         checkpoints: saved parts of interrupted bodies; None before the first.
     """
@@ -94,6 +96,10 @@ class ConnectionRegistry:
         self.sessions: dict[bytes, Any] = {}
         self.kept_sessions = Shares(
             "sessions that outlive their channels", SESSIONS_KEPT, "end some"
+        )
+        self.links: dict[tuple[Any, ...], Any] = {}
+        self.kept_deliveries = Shares(
+            "deliveries of detached links", KEPT_DELIVERIES, "settle them"
         )
         self.tickets = Tickets()
         self.checkpoints: Checkpoints | None = None

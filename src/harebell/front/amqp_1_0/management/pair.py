@@ -187,6 +187,7 @@ class AnsweringLink:
         delivery_count: answers that were sent.
         waiting: answers for which the peer has given no credit yet.
         owned: "": no queue was made for the link.
+        terminus: None: nothing of the link stays.
     """
 
     def __init__(self, session: Session, name: str, handle: int) -> None:
@@ -198,6 +199,7 @@ class AnsweringLink:
         self.delivery_count = 0
         self.waiting: deque[bytes] = deque()
         self.owned = ""
+        self.terminus = None
 
     @property
     def untaken(self) -> int:
