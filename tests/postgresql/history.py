@@ -21,10 +21,9 @@ import time
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from tests.robustness.clients import ALL_QUEUES
+from tests.robustness.clients import ALL_QUEUES, Connection
 from tests.robustness.ledger import Verdict
 from tests.robustness.load import Load
-from tests.robustness.swift import Link
 
 _SHOWN = 5
 _ON_ITS_WAY_SECONDS = 0.1
@@ -113,7 +112,7 @@ class History:
         self._clock = clock
         self.load.accounts.heard = self._heard
 
-    def _heard(self, link: Link) -> None:
+    def _heard(self, link: Connection) -> None:
         self.tenures.speaks(link, link.broker, self._clock())
 
     def read_what_has_come(self) -> None:

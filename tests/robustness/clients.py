@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from random import Random
+from typing import Protocol
 
 from harebell.wire.v09 import methods as m
 from tests.model.peer import call
@@ -27,21 +28,64 @@ ALL_QUEUES = (CLASSIC, PRIORITY, STREAM, TX, MOVED)
 TRANSACTED = (TX, MOVED)
 """Transactions publish to both; what is taken from the first may go on to the second in one."""
 LEVELS = 4
-_PLAIN, _TRANSACTIONS = 1, 2
-_WINDOW = 200
-_MAX_AT_ONCE = 20
-_PREFETCH = 60
-_STREAM_BACK = 20
+PLAIN, TRANSACTIONS = 1, 2
+WINDOW = 200
+MAX_AT_ONCE = 20
+PREFETCH = 60
+STREAM_BACK = 20
+ODDS_OF_RETURNING = 0.02
+ODDS_OF_ROLLBACK = 0.2
+ODDS_OF_MOVING = 0.3
+LAZINESS = (0.0, 0.0, 0.7, 0.95)
 _ODDS_OF_A_LONG_BODY = 0.01
-_ODDS_OF_RETURNING = 0.02
-_ODDS_OF_ROLLBACK = 0.2
-_ODDS_OF_MOVING = 0.3
-_LAZINESS = (0.0, 0.0, 0.7, 0.95)
 _HARMLESS = (m.ConnectionBlocked, m.ConnectionUnblocked, m.ConnectionCloseOk)
 _CONNECTION_FORCED = 320
-_READERS = itertools.count()
-_MOVERS = 1_000
+READERS = itertools.count()
+MOVERS = 1_000
 """Sources from here on are consumers that publish."""
+
+
+class Connection(Protocol):
+    """What the clients of every version have in common.
+
+    Attributes:
+        alive: whether the broker has not closed it.
+        broker: the `cluster_name` that the broker has given.
+    """
+
+    alive: bool
+    broker: str
+
+    def __hash__(self) -> int:
+        """Each is itself only."""
+
+    def fileno(self) -> int:
+        """The socket's number."""
+
+    def read(self) -> None:
+        """Wait for input and take it."""
+
+    def read_if_any(self) -> None:
+        """Take input that is there already."""
+
+    def goodbye(self) -> None:
+        """Close as one should."""
+
+
+class Arrival(Protocol):
+    """A delivery, of whatever version."""
+
+    @property
+    def redelivered(self) -> bool:
+        """The broker's mark."""
+
+    @property
+    def offset(self) -> int:
+        """Its place in a stream."""
+
+    @property
+    def body(self) -> bytes:
+        """Its body."""
 
 
 class Accounts:
@@ -68,14 +112,20 @@ class Accounts:
         self.offsets: dict[int, int] = {}
         self.sources: dict[int, int] = {}
         self.blocked = 0
-        self.heard: Callable[[Link], None] = lambda _link: None
+        self.heard: Callable[[Connection], None] = lambda _link: None
         self._numbers = itertools.count()
         self._envelopes = {(queue, -1): Envelope(queue) for queue in queues}
         for level in range(LEVELS + 1):
             self._envelopes[PRIORITY, level] = Envelope(PRIORITY, priority=level)
 
     def message(self, queue: str, source: int, *, sent: bool = True) -> tuple[int, bytes]:
-        """A new message: its number, and the frames that publish it.
+        """A new message as `fresh` has it: its number, and the frames that publish it."""
+        number, body, level = self.fresh(queue, source, sent=sent)
+        channel = TRANSACTIONS if queue in TRANSACTED else PLAIN
+        return number, self._envelopes[queue, level].around(body, channel)
+
+    def fresh(self, queue: str, source: int, *, sent: bool = True) -> tuple[int, bytes, int]:
+        """A new message: its number, its body, and its priority, -1 for none.
 
         Args:
             queue: where to.
@@ -91,15 +141,14 @@ class Accounts:
             self.ledger.sends(number, body, (queue,), (source, queue, level))
         if queue == STREAM:
             self.sources[number] = source
-        channel = _TRANSACTIONS if queue in TRANSACTED else _PLAIN
-        return number, self._envelopes[queue, level].around(body, channel)
+        return number, body, level
 
     def confirms(self, number: int) -> None:
         """A message was confirmed."""
         self.confirmed.add(number)
         self.ledger.confirms(number)
 
-    def delivers(self, queue: str, delivery: Delivery, reader: int) -> int | None:
+    def delivers(self, queue: str, delivery: Arrival, reader: int) -> int | None:
         """A message came; its number, if it says one."""
         number: int | None = None
         with suppress(Damaged):
@@ -151,32 +200,32 @@ class Publisher:
         self._transacted = [queue for queue in accounts.queues if queue in TRANSACTED]
         self.link.ask(m.ConfirmSelect(), m.ConfirmSelectOk)
         if self._transacted:
-            self.link.ask(m.ChannelOpen(), m.ChannelOpenOk, _TRANSACTIONS)
-            self.link.ask(m.TxSelect(), m.TxSelectOk, _TRANSACTIONS)
+            self.link.ask(m.ChannelOpen(), m.ChannelOpenOk, TRANSACTIONS)
+            self.link.ask(m.TxSelect(), m.TxSelectOk, TRANSACTIONS)
 
     def step(self) -> None:
         """Hear what was answered, and publish a little more."""
         self._hear()
         rng = self.accounts.rng
-        if len(self.waiting) < _WINDOW and self._plain:
+        if len(self.waiting) < WINDOW and self._plain:
             frames = []
-            for _ in range(rng.randint(1, _MAX_AT_ONCE)):
+            for _ in range(rng.randint(1, MAX_AT_ONCE)):
                 number, octets = self.accounts.message(rng.choice(self._plain), self.source)
                 self._tag += 1
                 self.waiting.append((self._tag, number))
                 frames.append(octets)
             self.link.send(b"".join(frames))
         if self._transacted and self.transaction is None:
-            self._transact(keep=rng.random() >= _ODDS_OF_ROLLBACK)
+            self._transact(keep=rng.random() >= ODDS_OF_ROLLBACK)
 
     def _transact(self, *, keep: bool) -> None:
         rng = self.accounts.rng
-        queues = rng.choices(self._transacted, k=rng.randint(1, _MAX_AT_ONCE))
+        queues = rng.choices(self._transacted, k=rng.randint(1, MAX_AT_ONCE))
         made = [self.accounts.message(queue, self.source, sent=keep) for queue in queues]
         self.transaction = [number for number, _ in made] if keep else []
         self.accounts.ledger.transacts(zip(queues, self.transaction, strict=False))
         end = m.TxCommit() if keep else m.TxRollback()
-        self.link.send(b"".join(octets for _, octets in made) + call(_TRANSACTIONS, end))
+        self.link.send(b"".join(octets for _, octets in made) + call(TRANSACTIONS, end))
 
     def _hear(self) -> None:
         while self.link.methods:
@@ -194,7 +243,7 @@ class Publisher:
 
     def _acknowledged(self, channel: int, tag: int, multiple: bool, refused: bool) -> None:
         self.accounts.heard(self.link)
-        assert channel == _PLAIN, f"a confirm on channel {channel}"
+        assert channel == PLAIN, f"a confirm on channel {channel}"
         assert self.waiting, f"a confirm of {tag}, and nothing waits"
         first = self.waiting[0][0]
         assert first <= tag if multiple else first == tag, f"a confirm of {tag} before {first}"
@@ -234,26 +283,26 @@ class Consumer:
         self.link.on_delivery = self._delivered
         self.stream: list[tuple[int, int]] = []
         self._draining = draining
-        self._reader = next(_READERS)
-        self._waiting: dict[int, list[tuple[int, str, int]]] = {_PLAIN: [], _TRANSACTIONS: []}
+        self._reader = next(READERS)
+        self._waiting: dict[int, list[tuple[int, str, int]]] = {PLAIN: [], TRANSACTIONS: []}
         self._committing: list[tuple[str, int]] | None = None
         self._moving: list[tuple[str, int]] = []
         # A lazy consumer lets messages gather, so that what a restart finds is not always little.
-        self._laziness = 0.0 if draining else accounts.rng.choice(_LAZINESS)
+        self._laziness = 0.0 if draining else accounts.rng.choice(LAZINESS)
         self._enough = 1
         if TX in queues and not draining:
-            self.link.ask(m.ChannelOpen(), m.ChannelOpenOk, _TRANSACTIONS)
-            self.link.ask(m.TxSelect(), m.TxSelectOk, _TRANSACTIONS)
+            self.link.ask(m.ChannelOpen(), m.ChannelOpenOk, TRANSACTIONS)
+            self.link.ask(m.TxSelect(), m.TxSelectOk, TRANSACTIONS)
         for queue in queues:
             self._consume(queue)
 
     def _consume(self, queue: str) -> None:
         arguments: dict[str, object] = {}
         if queue == STREAM:
-            back = max(self.accounts.offsets, default=0) - _STREAM_BACK
+            back = max(self.accounts.offsets, default=0) - STREAM_BACK
             arguments["x-stream-offset"] = "first" if self._draining or back < 0 else back
-        channel = _TRANSACTIONS if queue == TX and not self._draining else _PLAIN
-        self.link.ask(m.BasicQos(prefetch_count=_PREFETCH), m.BasicQosOk, channel)
+        channel = TRANSACTIONS if queue == TX and not self._draining else PLAIN
+        self.link.ask(m.BasicQos(prefetch_count=PREFETCH), m.BasicQosOk, channel)
         method = m.BasicConsume(queue=queue, consumer_tag=queue, arguments=arguments)
         self.link.ask(method, m.BasicConsumeOk, channel)
 
@@ -270,15 +319,15 @@ class Consumer:
     def step(self) -> None:
         """Hear what was answered, and acknowledge what has gathered."""
         self.finish()
-        plain, transacted = self._waiting[_PLAIN], self._waiting[_TRANSACTIONS]
+        plain, transacted = self._waiting[PLAIN], self._waiting[TRANSACTIONS]
         rng = self.accounts.rng
         if rng.random() < self._laziness:
             return
         if len(plain) >= self._enough:
-            self._enough = rng.randint(1, _PREFETCH // 2)
-            if plain[-1][1] != STREAM and rng.random() < _ODDS_OF_RETURNING:
+            self._enough = rng.randint(1, PREFETCH // 2)
+            if plain[-1][1] != STREAM and rng.random() < ODDS_OF_RETURNING:
                 tag, _, _ = plain.pop()
-                self.link.send(call(_PLAIN, m.BasicReject(tag, requeue=True)))
+                self.link.send(call(PLAIN, m.BasicReject(tag, requeue=True)))
             self.settle()
         if transacted and self._committing is None:
             self._commit(transacted)
@@ -286,22 +335,22 @@ class Consumer:
     def _commit(self, transacted: list[tuple[int, str, int]]) -> None:
         """Acknowledge what came, and publish some of it to the next queue, as one."""
         self._committing = self._take(transacted)
-        octets = acknowledgement(self._latest, multiple=True, channel=_TRANSACTIONS)
-        accounts, source = self.accounts, _MOVERS + self._reader
+        octets = acknowledgement(self._latest, multiple=True, channel=TRANSACTIONS)
+        accounts, source = self.accounts, MOVERS + self._reader
         self._moving = []
         for _ in self._committing:
-            if MOVED in accounts.queues and accounts.rng.random() < _ODDS_OF_MOVING:
+            if MOVED in accounts.queues and accounts.rng.random() < ODDS_OF_MOVING:
                 number, publish = accounts.message(MOVED, source)
                 self._moving.append((MOVED, number))
                 octets += publish
         accounts.ledger.transacts(self._moving, self._committing)
-        self.link.send(octets + call(_TRANSACTIONS, m.TxCommit()))
+        self.link.send(octets + call(TRANSACTIONS, m.TxCommit()))
 
     def settle(self) -> bool:
         """Acknowledge what came outside of transactions; returns whether there was anything."""
-        if not self._waiting[_PLAIN]:
+        if not self._waiting[PLAIN]:
             return False
-        self._take(self._waiting[_PLAIN])
+        self._take(self._waiting[PLAIN])
         self.link.send(acknowledgement(self._latest, multiple=True))
         return True
 

@@ -3,7 +3,7 @@
 Three publishers send over every kind of queue: with confirms to a classic queue, a priority queue
 and a stream, and in transactions to two other classic queues; some transactions are rolled back.
 Two consumers acknowledge a little late, some of it in transactions that publish too, and return a
-message now and then.
+message now and then. Each of them speaks AMQP 0-9-1 or 1.0, another one in every life.
 All of them run in one thread. A run goes:
 
     load = Load(seed)
@@ -31,13 +31,18 @@ from tests.robustness.clients import (
     STREAM,
     TX,
     Accounts,
+    Connection,
     Consumer,
     Publisher,
 )
+from tests.robustness.clients1 import Consumer1, Publisher1
 from tests.robustness.ledger import Ledger, Verdict
 from tests.robustness.swift import Link
 
 PUBLISHERS = 3
+Client = Publisher | Publisher1 | Consumer | Consumer1
+_PUBLISHERS: tuple[Callable[[Accounts, int, int], Client], ...] = (Publisher, Publisher1)
+_CONSUMERS: tuple[Callable[[Accounts, int, tuple[str, ...]], Client], ...] = (Consumer, Consumer1)
 _ARGUMENTS: dict[str, dict[str, object]] = {
     CLASSIC: {},
     PRIORITY: {"x-max-priority": LEVELS},
@@ -66,7 +71,7 @@ class Load:
         self.seed = seed
         self.queues = queues
         self.lives = 0
-        self.links: list[Link] = []
+        self.links: list[Connection] = []
         self.ledger = Ledger()
         self.accounts = Accounts(self.ledger, Random(seed), queues)
 
@@ -107,12 +112,13 @@ class Load:
         waiting = deque(meanwhile)
         self.lives += 1
         self.ledger.restarts()
-        everybody: list[Publisher | Consumer] = []
+        everybody: list[Client] = []
+        accounts, choice = self.accounts, self.accounts.rng.choice
         try:
-            everybody += [Publisher(self.accounts, port, index) for index in range(PUBLISHERS)]
+            everybody.extend(choice(_PUBLISHERS)(accounts, port, at) for at in range(PUBLISHERS))
             for queues in ((CLASSIC, TX), (CLASSIC, PRIORITY, STREAM, MOVED)):
                 here = tuple(queue for queue in queues if queue in self.queues)
-                everybody.append(Consumer(self.accounts, port, here))
+                everybody.append(choice(_CONSUMERS)(accounts, port, here))
         except ConnectionError:
             self._leave(everybody)
             return True
@@ -140,7 +146,7 @@ class Load:
             action()
         return not living
 
-    def _leave(self, everybody: list[Publisher | Consumer]) -> None:
+    def _leave(self, everybody: list[Client]) -> None:
         for each in everybody:
             each.link.goodbye()
             each.finish()
