@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from harebell.auth.permissions import ACTIONS
+from harebell.front.amqp_1_0.management import requests
 from harebell.wire.v010 import commands, controls
 from harebell.wire.v010.composites import Command, Control
 from harebell.wire.v09.amqp_0_8 import AMQP_0_8
@@ -14,6 +16,7 @@ from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.amqp_0_9_1 import AMQP_0_9_1
 from harebell.wire.v09.amqp_0_10_transitional import AMQP_0_10_TRANSITIONAL
 from harebell.wire.v09.spec import ProtocolSpec
+from harebell.wire.v1.tables import COMPOSITES
 
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "permissions.md"
 FINAL = "0-10"
@@ -23,13 +26,17 @@ SPECS: dict[str, ProtocolSpec] = {
     "0-9-1": AMQP_0_9_1,
     "transitional 0-10": AMQP_0_10_TRANSITIONAL,
 }
-VERSIONS = (*SPECS, FINAL)
+ONE = "1.0"
+VERSIONS = (*SPECS, FINAL, ONE)
 BROKERS_OWN = {
     *("connection.open-ok", "connection.redirect", "connection.secure", "connection.start"),
     *("connection.tune", "file.consume-ok", "file.deliver", "file.qos-ok", "file.return"),
     *("stream.consume-ok", "stream.deliver", "stream.qos-ok", "stream.return"),
 }
 """Controls and commands of 0-10 that only the broker sends; the table there does not say it."""
+_PERFORMATIVES = range(0x10, 0x19)
+_OTHERS_OF_1_0 = {"sasl-init", "sasl-response", "declare", "discharge"}
+"""What a client of 1.0 sends besides performatives and requests to the management node."""
 NAMES = {
     "queue": ("queue", "q"),
     "new queue": ("queue", "new"),
@@ -79,7 +86,10 @@ class Row:
 
 
 def methods_of(version: str) -> set[str]:
-    """Every method that a client may send."""
+    """Every method that a client may send; of 1.0 performatives, and requests to the broker."""
+    if version == ONE:
+        names = {spec.name for code, spec in COMPOSITES.items() if code in _PERFORMATIVES}
+        return names | _OTHERS_OF_1_0 | set(requests_of_1_0())
     if version != FINAL:
         return {method.name for method in SPECS[version].methods if method.from_client}
     found = [value for module in (commands, controls) for value in vars(module).values()]
@@ -87,6 +97,12 @@ def methods_of(version: str) -> set[str]:
         each for each in found if isinstance(each, type) and issubclass(each, Command | Control)
     ]
     return {each.NAME for each in kinds if each not in (Command, Control)} - BROKERS_OWN
+
+
+def requests_of_1_0() -> Iterator[str]:
+    """The requests that the management node knows, from the head of the file that serves them."""
+    for method, path in re.findall(r"^    ([A-Z]+) +(/[^\s?]+)", requests.__doc__ or "", re.M):
+        yield f"{method} {path.replace('src=S;...', 'B')}"
 
 
 def _cells(page: str, columns: int) -> list[list[str]]:
@@ -138,4 +154,6 @@ def others() -> set[str]:
     """The methods of the other tables, which ask for no permission of a name."""
     text = PAGE.read_text().split("## What a refusal says")[0]
     tables = text.split("These are about", 1)[1]
-    return set(re.findall("`([a-z0-9-]+[.][a-z-]+)`", tables))
+    found = set(re.findall("`([a-z0-9-]+[.][a-z-]+)`", tables))
+    (line,) = [line for line in tables.splitlines() if line.startswith("| AMQP 1.0 |")]
+    return found | set(re.findall("`([^`]+)`", line))

@@ -18,8 +18,10 @@ from harebell.wire.v09 import methods as m
 from harebell.wire.v09 import methods_older, methods_transitional
 from harebell.wire.v09 import methods_older as own
 from harebell.wire.v09.content import BasicProperties, encode_properties
-from tests.conformance.permissions.matrix import FINAL, Need
-from tests.conformance.permissions.worlds import KEY, Content, Refused, Session, allow
+from harebell.wire.v1 import composites as one
+from tests.conformance.permissions.matrix import FINAL, ONE, Need
+from tests.conformance.permissions.uses import source, target
+from tests.conformance.permissions.worlds import KEY, Content, Message1, Refused, Session, allow
 from tests.conformance.sites import MemorySite
 
 WRITE_X = Need("write", "exchange", "x")
@@ -226,3 +228,130 @@ def test_the_default_exchange_does_not_say_which_queues_there_are() -> None:
     ):
         session = _user(_site(), [Need("write", "exchange", "amq.default")], version)
         _refused(session.do(question), "access to queue 'got'")
+
+
+# --- AMQP 1.0 -------------------------------------------------------------------------------------
+
+WRITE_DEFAULT = Need("write", "exchange", "amq.default")
+
+
+def _other_session(site: MemorySite, needs: Iterable[Need] = ()) -> Session:
+    return _user(site, needs, ONE)
+
+
+def test_further_routing_keys_of_1_0_are_asked_for() -> None:
+    site = _site(x="topic")
+    session = _other_session(site, [WRITE_X])
+    assert session.do(target(f"/exchanges/x/{KEY}")) is None
+    _restrict(site, "x", pattern=f"^{KEY}$")
+    assert session.do(Message1()) is None
+    answer = session.do(Message1(annotations={"x-cc": ["other"]}))
+    _refused(answer, "write access to topic 'other' in exchange 'x'")
+
+
+def test_the_key_of_a_link_is_asked_for_with_each_message() -> None:
+    site = _site(x="topic")
+    session = _other_session(site, [WRITE_X])
+    assert session.do(target("/exchanges/x/other")) is None
+    _restrict(site, "x", pattern=f"^{KEY}$")
+    _refused(session.do(Message1()), "write access to topic 'other' in exchange 'x'")
+
+
+@pytest.mark.parametrize("address", ["/exchanges/x/k", "/queues/q", None])
+def test_a_link_that_is_attached_gives_no_right_to_publish(address: str | None) -> None:
+    site = _site(x="fanout")
+    session = Session(site, ONE)
+    assert session.do(target(address), Message1("/queues/q")) is None
+    count = _count(site, "q")
+    allow(site, [])
+    _refused(session.do(Message1("/queues/q")), "write access to exchange")
+    assert _count(site, "q") == count
+
+
+def test_a_message_of_another_user_is_asked_for_by_every_link() -> None:
+    site = _site()
+    for address in ("/queues/q", None):
+        session = _other_session(site, [WRITE_DEFAULT])
+        answer = session.do(target(address), Message1("/queues/q", user=b"somebody"))
+        assert (answer is not None and "user_id" in answer.text) or session.returned == 1
+    assert _count(site, "q") == 0
+
+
+def test_a_post_in_a_transaction_of_1_0_is_asked_for_when_it_is_posted() -> None:
+    site = _site()
+    session = _other_session(site, [WRITE_DEFAULT])
+    assert session.do(target("/queues/q"), one.Declare()) is None
+    state = one.TransactionalState(session.transaction)
+    assert session.do(Message1(state=state)) is None
+    allow(site, [])
+    assert session.do(one.Discharge(session.transaction)) is None
+    assert _count(site, "q") == 1
+    session = _other_session(site, [WRITE_DEFAULT])
+    assert session.do(target("/queues/q"), one.Declare()) is None
+    allow(site, [])
+    state = one.TransactionalState(session.transaction)
+    _refused(session.do(Message1(state=state)), "write access to exchange 'amq.default'")
+    assert _count(site, "q") == 1
+
+
+def test_a_direct_reply_of_1_0_asks_for_the_default_exchange() -> None:
+    site = _site()
+    asker = one.Source(dynamic=True, capabilities=("rabbitmq:volatile-queue",))
+    asked = one.Attach("r", 1, True, 1, source=asker, target=one.Target())
+    assert _other_session(site).do(asked) is None
+    (name,) = site.broker.vhosts["/"].router.replies
+    address = f"/queues/{name}"
+    _refused(_other_session(site, [WRITE_X]).do(target(address)), "exchange 'amq.default'")
+    assert _other_session(site, [WRITE_DEFAULT]).do(target(address)) is None
+
+
+@pytest.mark.parametrize("receives", [True, False])
+def test_a_dynamic_node_needs_configure_and_for_a_target_write(receives: bool) -> None:
+    node: Any = (one.Source if receives else one.Target)(dynamic=True)
+    asked = one.Attach("l", 0, receives, initial_delivery_count=0)
+    asked.source, asked.target = (node, one.Target()) if receives else (one.Source(), node)
+    configure = Need("configure", "queue", "amq[.]dyn-.*")
+    needs = [configure] if receives else [configure, WRITE_DEFAULT]
+    assert _other_session(_site(), needs).do(asked) is None
+    for missing in needs:
+        site = _site()
+        before = set(site.broker.vhosts["/"].queues)
+        session = _other_session(site, [need for need in needs if need != missing])
+        _refused(session.do(asked), f"{missing.action} access to {missing.kind}")
+        assert set(site.broker.vhosts["/"].queues) == before
+
+
+def test_a_source_that_is_an_exchange_needs_all_that_its_queue_needs() -> None:
+    queue = "amq[.]gen-.*"
+    needs = [Need("configure", "queue", queue), Need("write", "queue", queue)]
+    needs.append(Need("read", "exchange", "x"))
+    assert _other_session(_site(x="topic"), needs).do(source(f"/exchange/x/{KEY}")) is None
+    for missing in needs:
+        site = _site(x="topic")
+        before = set(site.broker.vhosts["/"].queues)
+        session = _other_session(site, [need for need in needs if need != missing])
+        _refused(session.do(source(f"/exchange/x/{KEY}")), f"{missing.action} access")
+        assert set(site.broker.vhosts["/"].queues) == before
+    site = _site(x="topic")
+    session = _other_session(site, needs)
+    _restrict(site, "x", pattern="^other$")
+    _refused(session.do(source(f"/exchange/x/{KEY}")), f"read access to topic '{KEY}'")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [[source("name")], [target("name")], [target(None), Message1("name")]],
+    ids=["source", "target", "to"],
+)
+def test_a_bare_name_says_nothing_of_what_there_is_without_a_permission(sent: list[Any]) -> None:
+    answers = set()
+    for kind in ("", "queue", "exchange"):
+        site = MemorySite(addresses="bare")
+        vhost = site.broker.vhosts["/"]
+        if kind == "queue":
+            vhost.declare_queue("name")
+        elif kind == "exchange":
+            vhost.declare_exchange("name", "fanout")
+        answers.add(_other_session(site).do(*sent))
+    (answer,) = answers
+    _refused(answer, "refused for user 'guest'")

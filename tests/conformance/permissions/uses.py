@@ -29,8 +29,9 @@ from harebell.wire.v09.methods_older import (
 )
 from harebell.wire.v09.property_list import FILE, STREAM, TUNNEL, FileProperties, TunnelProperties
 from harebell.wire.v09.property_list import StreamProperties as PacketProperties
+from harebell.wire.v1 import composites as one
 from tests.conformance.permissions.matrix import FINAL, Row
-from tests.conformance.permissions.worlds import KEY, Content, Sent
+from tests.conformance.permissions.worlds import KEY, Content, Message1, Request, Sent
 from tests.conformance.v010t.transfers import encoded
 
 _DEAD = {"x-dead-letter-exchange": "other"}
@@ -121,55 +122,98 @@ _TUNNEL = Content(TunnelRequest(), TUNNEL.class_id, TUNNEL.encode(TunnelProperti
 _PARTS = stage.encode_parts([stage.StagePart(0, 1, 1)])
 
 
+def target(address: str | None) -> one.Attach:
+    """A link of 1.0 to publish by."""
+    return one.Attach(
+        "s", 0, source=one.Source(), target=one.Target(address), initial_delivery_count=0
+    )
+
+
+def source(address: str, **fields: Any) -> one.Attach:
+    """A link of 1.0 to consume by."""
+    return one.Attach("r", 1, True, source=one.Source(address, **fields), target=one.Target())
+
+
+def _put(path: str, arguments: Any = None, **fields: Any) -> Callable[[Row], list[Sent]]:
+    return _only(Request("PUT", path, {"durable": False, "arguments": arguments or {}, **fields}))
+
+
+def _end(kind: str, name: str) -> dict[str, str]:
+    return {"source": "x", f"destination_{kind}": name, "binding_key": KEY}
+
+
 def _commit(**fields: Any) -> Callable[[Row], list[Sent]]:
     return _only(m.StageCommit("p", "r", 0, "x", KEY, parts=_PARTS, **fields))
 
 
 EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
-    "declare a queue": {"queue.declare": _queue(queue="q")},
+    "declare a queue": {"PUT /queues/Q": _put("/queues/q"), "queue.declare": _queue(queue="q")},
     "make a queue with a dead-letter exchange": {
-        "queue.declare": _queue(queue="new", arguments=_DEAD)
+        "PUT /queues/Q": _put("/queues/new", _DEAD),
+        "queue.declare": _queue(queue="new", arguments=_DEAD),
     },
     "make a queue with a dead-letter exchange and routing key": {
-        "queue.declare": _queue(queue="new", arguments=_DEAD | {"x-dead-letter-routing-key": KEY})
+        "PUT /queues/Q": _put("/queues/new", _DEAD | {"x-dead-letter-routing-key": KEY}),
+        "queue.declare": _queue(queue="new", arguments=_DEAD | {"x-dead-letter-routing-key": KEY}),
     },
     "make a queue with an alternate exchange": {
-        "queue.declare": _queue(queue="new", arguments=_ALTERNATE)
+        "PUT /queues/Q": _put("/queues/new", _ALTERNATE),
+        "queue.declare": _queue(queue="new", arguments=_ALTERNATE),
     },
     "look at a queue": {
+        "GET /queues/Q": _only(Request("GET", "/queues/q")),
         "queue.declare": _queue(queue="q", passive=True),
         "queue.query": _only(c.QueueQuery("q")),
     },
-    "delete a queue": {"queue.delete": _either(c.QueueDelete, m.QueueDelete, queue="q")},
-    "purge a queue": {"queue.purge": _either(c.QueuePurge, m.QueuePurge, queue="q")},
+    "delete a queue": {
+        "DELETE /queues/Q": _only(Request("DELETE", "/queues/q")),
+        "queue.delete": _either(c.QueueDelete, m.QueueDelete, queue="q"),
+    },
+    "purge a queue": {
+        "DELETE /queues/Q/messages": _only(Request("DELETE", "/queues/q/messages")),
+        "queue.purge": _either(c.QueuePurge, m.QueuePurge, queue="q"),
+    },
     "bind a queue": {
+        "POST /bindings": _only(Request("POST", "/bindings", _end("queue", "q"))),
+        "DELETE /bindings/B": _only(Request("DELETE", f"/bindings/src=x;dstq=q;key={KEY};args=")),
         "queue.bind": _only(m.QueueBind("q", "x", KEY)),
         "queue.unbind": _only(m.QueueUnbind("q", "x", KEY)),
         "exchange.bind": _bind,
         "exchange.unbind": _unbind,
     },
     "bind an exchange": {
+        "POST /bindings": _only(Request("POST", "/bindings", _end("exchange", "y"))),
+        "DELETE /bindings/B": _only(
+            Request("DELETE", f"/bindings/src=x;dste=y;key={KEY};args=abc")
+        ),
         "exchange.bind": _only(m.ExchangeBind("y", "x", KEY)),
         "exchange.unbind": _only(m.ExchangeUnbind("y", "x", KEY)),
     },
     "look for a binding": {
+        "GET /bindings": _only(Request("GET", f"/bindings?src=x&dstq=q&key={KEY}")),
         "exchange.bound": _bound,
         "binding.query": _only(
             methods_transitional.BindingQuery(exchange="x", queue="q", routing_key=KEY)
         ),
     },
-    "declare an exchange": {"exchange.declare": _exchange(exchange="x")},
+    "declare an exchange": {
+        "PUT /exchanges/X": _put("/exchanges/x", type="fanout"),
+        "exchange.declare": _exchange(exchange="x"),
+    },
     "make an exchange with an alternate exchange": {
-        "exchange.declare": _exchange(exchange="fresh", arguments=_OTHER)
+        "PUT /exchanges/X": _put("/exchanges/fresh", _OTHER, type="fanout"),
+        "exchange.declare": _exchange(exchange="fresh", arguments=_OTHER),
     },
     "look at an exchange": {
         "exchange.declare": _exchange(exchange="x", passive=True),
         "exchange.query": _either(c.ExchangeQuery, methods_transitional.ExchangeQuery, name="x"),
     },
     "delete an exchange": {
-        "exchange.delete": _either(c.ExchangeDelete, m.ExchangeDelete, exchange="x")
+        "DELETE /exchanges/X": _only(Request("DELETE", "/exchanges/x")),
+        "exchange.delete": _either(c.ExchangeDelete, m.ExchangeDelete, exchange="x"),
     },
     "consume": {
+        "attach": _only(source("/queues/q")),
         "basic.consume": _consume,
         "basic.get": _only(m.BasicGet("q")),
         "message.consume": _only(methods_transitional.MessageConsume("q", "tag")),
@@ -191,8 +235,18 @@ EXAMPLES: dict[str, dict[str, Callable[[Row], list[Sent]]]] = {
         "lease.renew": _only(m.LeaseRenew("q", "g", 1)),
         "lease.close": _only(m.LeaseClose("q", "g", 1)),
     },
+    "browse": {"attach": _only(source("/queues/q", distribution_mode="copy"))},
+    "publish by an anonymous link": {"transfer": _only(Message1(f"/exchanges/x/{KEY}"))},
     "publish": _to("x", KEY),
-    "publish to a queue by its name": _to("", "q") | {"tunnel.request": _only(_TUNNEL)},
+    "attach a link to an exchange": {"attach": _only(target(f"/exchanges/x/{KEY}"))},
+    "publish to a queue by its name": _to("", "q")
+    | {
+        "tunnel.request": _only(_TUNNEL),
+        "attach": _only(target("/queues/q")),
+        "transfer": _only(Message1("/queues/q")),
+    },
+    "publish to a queue that is made": {"attach": _only(target("new"))},
+    "consume a queue that is made": {"attach": _only(source("new"))},
     "publish a staged batch": {"stage.commit": _commit()},
     "publish rows that reach no queue": {"stage.commit": _commit(dead_letter="other")},
 }
@@ -223,6 +277,8 @@ def _row() -> bytes:
 
 def before(row: Row) -> list[Sent]:
     """What comes ahead, in a broker that has everything."""
+    if row.method == "transfer":
+        return [target(None)]
     if row.method == "stage.commit":
         append = m.StageAppend("p", "r", 0, 0, 1, 0, b"value")
         return [m.StageOpen("p", "r"), Content(append, stage.CLASS_ID, body=_row())]

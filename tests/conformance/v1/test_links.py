@@ -174,14 +174,23 @@ def test_an_internal_exchange(peer: Peer, peer1: Peer1, name: str) -> None:
     peer1.expect_refused(sender(f"/exchanges/{name}"), "amqp:unauthorized-access", words)
 
 
-@pytest.mark.parametrize("make", [sender, receiver])
-def test_an_exclusive_queue_of_another_connection(
-    peer: Peer, peer1: Peer1, name: str, make: type[c.Attach]
+def test_an_exclusive_queue_of_another_connection_is_not_read(
+    peer: Peer, peer1: Peer1, name: str
 ) -> None:
     peer.send(QueueDeclare(queue=name, exclusive=True))
     peer.expect(QueueDeclareOk)
     words = f"cannot obtain exclusive access to locked queue '{name}'"
-    peer1.expect_refused(make(f"/queues/{name}"), "amqp:resource-locked", words)
+    peer1.expect_refused(receiver(f"/queues/{name}"), "amqp:resource-locked", words)
+
+
+def test_others_publish_to_a_dynamic_queue_as_they_answer(connect1: Connect1) -> None:
+    asker, answerer = (connect1().open().begin() for _ in range(2))
+    asked = asker.attach_receiver(None, 1, credit=1, source=c.Source(dynamic=True))
+    assert asked.source is not None
+    answerer.attach_sender(asked.source.address, 0)
+    answerer.transfer(0, b"answer")
+    answerer.expect(c.Disposition, state=c.Accepted())
+    assert asker.expect_transfer().payload.endswith(b"answer")
 
 
 def test_a_missing_permission_ends_the_session(memory: MemorySite, memory1: Connect1) -> None:

@@ -21,6 +21,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
+from harebell.auth.permissions import READ
 from harebell.front.amqp_1_0 import coordinator, nodes, termini
 from harebell.front.amqp_1_0.addresses import Address, source, target
 from harebell.front.amqp_1_0.errors import (
@@ -42,7 +43,9 @@ from harebell.front.amqp_1_0.management import pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.resuming import Unsettled, check_unsettled
 from harebell.front.amqp_1_0.sending import ReplyLink, SendingLink
+from harebell.front.amqp_1_0.special import written
 from harebell.front.common.errors import describe
+from harebell.front.common.permission import EXCHANGE, QUEUE, check
 from harebell.front.limits import KEPT_LINK_SECONDS
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.consume import (
@@ -221,26 +224,17 @@ def _writable(session: Session, where: Address, *, durable: bool) -> Address:
     Raises:
         Refusal: the user may not, or there is no such node.
     """
-    vhost = session.vhost
-    if where.either and where.queue not in vhost.queues:
-        if where.exchange not in vhost.exchanges:
-            raise missing("queue", where.queue, vhost.name)
-        where = Address(exchange=where.exchange, key=where.key)
+    where = written(session, where)
     if not where.queue:
         writable_exchange(session, where.exchange, _internal)
         return where
     writable_exchange(session, "", _internal)
-    if where.queue not in session.router.replies:
-        _queue_at(session, where, durable=durable)
+    if where.queue not in session.router.replies and where.queue not in session.vhost.queues:
+        if not where.makes:
+            raise missing("queue", where.queue, session.vhost.name)
+        declare_queue(caller_of(session), where.queue, QueueOptions(durable=durable))
+    # Everybody may publish to an exclusive queue, as in the other versions: it may be for replies.
     return Address(queue=where.queue)
-
-
-def _queue_at(session: Session, where: Address, *, durable: bool) -> Queue:
-    """Find the queue of an address, or make it where the address says so."""
-    caller = caller_of(session)
-    if where.makes and where.queue not in session.vhost.queues:
-        return declare_queue(caller, where.queue, QueueOptions(durable=durable))
-    return session.vhost.queue(where.queue, caller.owner)
 
 
 def _internal(text: str) -> Exception:
@@ -308,10 +302,15 @@ def _readable(session: Session, where: Address, *, durable: bool) -> Queue:
         Refusal: the user may not read it, or there is no such node.
     """
     vhost = session.vhost
-    if where.either and where.queue not in vhost.queues and where.exchange in vhost.exchanges:
+    allows = session.user.allows
+    names_exchange = where.queue not in vhost.queues and where.exchange in vhost.exchanges
+    # Who may not read the exchange learns as much as if it were missing.
+    if where.either and names_exchange and allows(vhost.name, READ, EXCHANGE, where.exchange):
         where = Address(exchange=where.exchange, key=where.key)
     if not where.queue:
         return nodes.make_subscription(session, where)
+    # First, so that a user without the permission does not learn which queues exist.
+    check(session, READ, QUEUE, where.queue)
     caller = caller_of(session)
     if where.makes and where.queue not in vhost.queues:
         declare_queue(caller, where.queue, QueueOptions(durable=durable))

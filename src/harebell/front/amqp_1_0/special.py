@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from harebell.auth.permissions import WRITE
 from harebell.auth.users import IMPERSONATOR
 from harebell.base.message import Message, Properties, copy_message, new_message
-from harebell.front.amqp_1_0.addresses import message_to
+from harebell.front.amqp_1_0.addresses import Address, message_to
 from harebell.front.amqp_1_0.errors import (
     INVALID_FIELD,
     NOT_FOUND,
@@ -23,9 +23,10 @@ from harebell.front.amqp_1_0.errors import (
     UNAUTHORIZED_ACCESS,
     LinkError,
 )
-from harebell.front.common.permission import check_topic
+from harebell.front.common.permission import EXCHANGE, check, check_topic
 from harebell.model.firehose import Actor
 from harebell.model.reserved import check_length
+from harebell.model.resource import missing
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v1.sections import HEADER, PROPERTIES, Sections
 from harebell.wire.v1.values import Symbol
@@ -33,8 +34,9 @@ from harebell.wire.v1.values import Symbol
 if TYPE_CHECKING:
     from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
-    from harebell.front.amqp_1_0.addresses import Address, Addressing
+    from harebell.front.amqp_1_0.addresses import Addressing
     from harebell.front.amqp_1_0.connection import Connection
+    from harebell.front.common.channel_like import Principal
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
     from harebell.model.router import Router
@@ -86,14 +88,32 @@ def _named(link: Publisher, properties: Properties) -> tuple[str, str]:
         found = message_to(fields.to, link.addressing)
     except LinkError as error:
         raise LinkError(PRECONDITION_FAILED, f"bad 'to' address string: {error.text}") from None
-    if found.either and found.queue not in link.vhost.queues:
-        return found.exchange, found.key if found.key is not None else fields.subject or ""
+    found = written(link, found)
     if found.queue:
         return "", found.queue
-    if found.exchange and found.exchange not in link.vhost.exchanges:
+    if found.exchange not in link.vhost.exchanges:
+        check(link, WRITE, EXCHANGE, found.exchange)
         text = f"no exchange '{found.exchange}' in vhost '{link.vhost.name}'"
         raise LinkError(NOT_FOUND, text)
     return found.exchange, found.key if found.key is not None else fields.subject or ""
+
+
+def written(principal: Principal, address: Address) -> Address:
+    """Return what an address names for a user who publishes there: a bare name has two meanings.
+
+    Raises:
+        Refusal: there is neither, or the user may not write there and does not learn what there is.
+    """
+    if not address.either:
+        return address
+    name, vhost = address.queue, principal.vhost
+    if name in vhost.queues:
+        return Address(queue=name)
+    if name not in vhost.exchanges or not principal.user.allows(vhost.name, WRITE, EXCHANGE, name):
+        check(principal, WRITE, EXCHANGE, "")
+        check(principal, WRITE, EXCHANGE, name)
+        raise missing("queue", name, vhost.name)
+    return Address(exchange=name, key=address.key)
 
 
 def prepared(

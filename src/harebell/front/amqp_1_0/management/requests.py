@@ -29,10 +29,10 @@ from harebell.front.amqp_1_0.addresses import unquoted
 from harebell.front.amqp_1_0.errors import LinkError
 from harebell.front.amqp_1_0.management.values import BadRequest, digest, shown, table
 from harebell.front.common.long_operation import LongOperation
-from harebell.front.common.permission import EXCHANGE, QUEUE
+from harebell.front.common.permission import EXCHANGE, QUEUE, check_any
 from harebell.front.common.secrets import renew_secret
 from harebell.front.limits import MANAGEMENT_BINDING_UNITS, MANAGEMENT_BINDINGS
-from harebell.front.operations.bind import BindingRequest, bind, unbind
+from harebell.front.operations.bind import BindingRequest, bind, check_binding, unbind
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import (
     ExchangeOptions,
@@ -193,6 +193,17 @@ def _forbidden(check: Callable[[], object], reply: Reply) -> bool:
     return False
 
 
+def _check_line_ends(name: str) -> None:
+    """Refuse a name for something new that has line ends, as RabbitMQ.
+
+    Raises:
+        BadRequest: it has.
+    """
+    if "\n" in name or "\r" in name:
+        text = f"Bad name '{name}': line feed and carriage return characters not allowed"
+        raise BadRequest(text)
+
+
 # --- bodies -------------------------------------------------------------------------------------
 
 
@@ -242,6 +253,7 @@ def _put_queue(call: _Call, name: str) -> None:
         auto_delete=_flag(fields, "auto_delete"),
         arguments=table(fields.get("arguments"), "arguments"),
     )
+    _check_line_ends(name)
     if _forbidden(lambda: check_queue_name(name), call.reply):
         return
     exists = name in call.session.vhost.queues
@@ -294,8 +306,10 @@ def _put_exchange(call: _Call, name: str) -> None:
     vhost = call.session.vhost
     if _forbidden(lambda: vhost.check_not_default(name), call.reply):
         return
-    if name not in vhost.exchanges and _forbidden(lambda: check_exchange_name(name), call.reply):
-        return
+    if name not in vhost.exchanges:
+        _check_line_ends(name)
+        if _forbidden(lambda: check_exchange_name(name), call.reply):
+            return
     declare_exchange(call.caller, name, kind, options)
     call.reply(Answer(204))
 
@@ -351,10 +365,14 @@ def _parts(text: str, separator: str, path: str) -> dict[str, str]:
 def _ends(call: _Call, parts: Mapping[str, str]) -> tuple[Exchange, Queue | Exchange]:
     """Find the ends of the bindings that a query or a location names."""
     kind, destination = _destination(parts, _SHORT)
-    source = find_exchange(call.caller, _text(parts, "src"))
+    source = _text(parts, "src")
+    # Both, before either is looked up.
+    check_any(call.caller, EXCHANGE, source)
+    check_any(call.caller, kind, destination)
+    exchange = find_exchange(call.caller, source)
     if kind == QUEUE:
-        return source, find_queue(call.caller, destination)
-    return source, find_exchange(call.caller, destination)
+        return exchange, find_queue(call.caller, destination)
+    return exchange, find_exchange(call.caller, destination)
 
 
 def _get_bindings(call: _Call) -> None:
@@ -416,6 +434,8 @@ def _delete_binding(call: _Call, location: str) -> None:
     parts = _parts(location, ";", call.request.path)
     kind, destination = _destination(parts, _SHORT)
     source, key = _text(parts, "src"), parts.get("key", "")
+    # First, so that a user without the permissions does not learn which bindings exist.
+    check_binding(call.caller, kind, destination, source, key)
     arguments = _arguments(call, kind, destination, source, key, parts.get("args", ""))
     if arguments is not None:
         unbind(call.caller, BindingRequest(kind, destination, source, key, arguments))
