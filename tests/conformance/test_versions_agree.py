@@ -9,18 +9,30 @@ from __future__ import annotations
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
+from urllib.parse import quote
 
 import pytest
 
 from harebell.auth.permissions import Permissions
 from harebell.auth.topics import TopicPermission
+from harebell.front.amqp_1_0.management.values import digest
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import structs
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.typed_fields import FieldDialect
-from tests.conformance.permissions.matrix import FINAL, VERSIONS, methods_of
-from tests.conformance.permissions.worlds import Content, Refused, Sent, Session
+from harebell.wire.v1 import composites as one
+from harebell.wire.v1.sections import encode_message
+from tests.conformance.permissions.matrix import FINAL, ONE, VERSIONS, methods_of
+from tests.conformance.permissions.uses import target
+from tests.conformance.permissions.worlds import (
+    Content,
+    Message1,
+    Refused,
+    Request,
+    Sent,
+    Session,
+)
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010t.transfers import encoded
 from tests.unit.admin.test_doors import CASES
@@ -29,6 +41,8 @@ from tests.unit.model.things import message
 REFERENCE, T = "0-9-1", "transitional 0-10"
 OLD, TEN = ("0-8", "0-9"), (T, FINAL)
 OTHERS = tuple(version for version in VERSIONS if version != REFERENCE)
+STRICT = (*OLD, *TEN)
+"""Versions in which what is deleted or unbound must exist."""
 RIGHTS = {pattern: (pattern,) * 3 for pattern in (".*", "^mine", "")}
 """The same pattern for configure, write and read."""
 METHODS = [case.method for case in CASES]
@@ -37,9 +51,10 @@ METHODS = [case.method for case in CASES]
 ANOTHER_TYPE = "another type is 507 in 0-8, 530 in later ones"
 DEFAULT = "the default exchange cannot be named"
 IN_ORDER = "other checks come first"
-LINE_ENDS = "only the versions that RabbitMQ speaks leave line ends out of names"
+LINE_ENDS = "0-10 keeps line ends in names, and 1.0 refuses them, as RabbitMQ does"
 MISSING = "what is deleted or unbound must exist"
 NO_CHANGE = "a second declaration does not change what there is, and compares less"
+STATUSES = "the management node of 1.0 has statuses, as RabbitMQ's"
 TYPES = "the field tables of these versions have no such type"
 UNKNOWN_ARGUMENT = "0-10 refuses arguments that it does not know"
 UNKNOWN_TYPE = "503 in older versions, 404 in 0-10"
@@ -66,24 +81,41 @@ DIFFERENCES: dict[str, list[tuple[tuple[str, ...], str, int, int]]] = {
         (TEN, "queue.bind", 404, 405),
         (TEN, "queue.declare", 403, 403),
         ((FINAL,), "exchange.declare", 406, 403),
+        ((ONE,), "queue.declare", 403, 400),
+        ((ONE,), "exchange.declare", 403, 400),
+        ((ONE,), "exchange.declare", 403, 403),
     ],
     MISSING: [
-        (OTHERS, "queue.delete", 0, 404),
-        (OTHERS, "exchange.delete", 0, 404),
+        (STRICT, "queue.delete", 0, 404),
+        (STRICT, "exchange.delete", 0, 404),
         (TEN, "queue.unbind", 0, 404),
         (TEN, "queue.unbind", 0, 405),
         ((T,), "queue.unbind", 0, 530),
     ],
     NO_CHANGE: [
-        (OTHERS, "queue.declare", 406, 0),
-        (OTHERS, "exchange.declare", 406, 0),
+        (STRICT, "queue.declare", 406, 0),
+        (STRICT, "exchange.declare", 406, 0),
         ((*OLD, T), "queue.declare", 406, 406),
     ],
     TYPES: [
         ((*OLD, T), "queue.declare", 0, 0),
         ((*OLD, T), "exchange.declare", 0, 0),
     ],
-    LINE_ENDS: [((FINAL,), "queue.declare", 0, 0)],
+    LINE_ENDS: [
+        ((FINAL,), "queue.declare", 0, 0),
+        ((ONE,), "queue.declare", 0, 400),
+        ((ONE,), "exchange.declare", 0, 400),
+    ],
+    STATUSES: [
+        ((ONE,), name, code, status)
+        for code, status, names in (
+            (405, 400, ("queue.declare", "queue.delete", "queue.purge", "queue.bind")),
+            (405, 400, ("queue.unbind",)),
+            (406, 400, ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")),
+            (406, 409, ("queue.declare", "exchange.declare")),
+        )
+        for name in names
+    ],
     "an equal binding has other arguments, too": [((FINAL,), "queue.bind", 0, 0)],
     UNKNOWN_ARGUMENT: [
         ((FINAL,), name, code, 540)
@@ -125,7 +157,47 @@ def final(method: m.Method) -> Any:
     return kind(**{name: getattr(method, name) for name in names if name != "alternate_exchange"})
 
 
+def request(method: m.Method) -> Request | None:
+    """The request of 1.0 that means the same; None without one."""
+    match method:
+        case m.QueueDeclare(passive=False):
+            flags = ("durable", "exclusive", "auto_delete", "arguments")
+            fields = {name: getattr(method, name) for name in flags}
+            return Request("PUT", f"/queues/{quote(method.queue, safe='')}", fields)
+        case m.QueueDelete(if_unused=False, if_empty=False):
+            return Request("DELETE", f"/queues/{quote(method.queue, safe='')}")
+        case m.QueuePurge():
+            return Request("DELETE", f"/queues/{quote(method.queue, safe='')}/messages")
+        case m.ExchangeDeclare(passive=False):
+            flags = ("type", "durable", "auto_delete", "internal", "arguments")
+            fields = {name: getattr(method, name) for name in flags}
+            return Request("PUT", f"/exchanges/{quote(method.exchange, safe='')}", fields)
+        case m.ExchangeDelete(if_unused=False):
+            return Request("DELETE", f"/exchanges/{quote(method.exchange, safe='')}")
+        case m.QueueBind() | m.ExchangeBind():
+            return Request("POST", "/bindings", _binding(method))
+        case m.QueueUnbind() | m.ExchangeUnbind():
+            end = _binding(method)
+            key, kind = end["binding_key"], "dstq" if "destination_queue" in end else "dste"
+            name = end.get("destination_queue", end.get("destination_exchange"))
+            args = digest(end["arguments"]) if end["arguments"] else ""
+            parts = {"src": end["source"], kind: name, "key": key, "args": args}
+            text = ";".join(f"{name}={quote(value, safe='')}" for name, value in parts.items())
+            return Request("DELETE", f"/bindings/{text}")
+    return None
+
+
+def _binding(method: Any) -> dict[str, Any]:
+    if isinstance(method, m.QueueBind | m.QueueUnbind):
+        ends = {"source": method.exchange, "destination_queue": method.queue}
+    else:
+        ends = {"source": method.source, "destination_exchange": method.destination}
+    return {**ends, "binding_key": method.routing_key, "arguments": dict(method.arguments or {})}
+
+
 def sent_by(version: str, method: m.Method) -> Any:
+    if version == ONE:
+        return request(method)
     if version == FINAL:
         return final(method)
     if method.NAME not in methods_of(version) or getattr(method, "internal", False):
@@ -174,9 +246,11 @@ def state(site: MemorySite) -> Any:
     )
 
 
-def outcome(refused: Refused | None) -> tuple[int, str]:
+def outcome(refused: Refused | None, version: str = REFERENCE) -> tuple[int, str]:
     if refused is None:
         return 0, ""
+    if version == ONE:
+        return refused
     _, dash, text = refused.text.partition(" - ")
     return refused.code, text if dash else refused.text.partition(": ")[2]
 
@@ -184,7 +258,7 @@ def outcome(refused: Refused | None) -> tuple[int, str]:
 def done(site: MemorySite, version: str, sent: Any) -> tuple[int, str]:
     """Let a session of its own do it."""
     session = Session(site, version)
-    found = outcome(session.do(sent))
+    found = outcome(session.do(sent), version)
     session.end()
     return found
 
@@ -267,6 +341,7 @@ PUBLISH_DIFFERENCES: dict[str, list[tuple[str, str, str, int, int]]] = {
     "a transfer that a full queue refuses is rejected, or an exception in 0-10": [
         (T, "transfer", "full", 0, 0),
         (FINAL, "transfer", "full", 0, 506),
+        (ONE, "transfer", "full", 0, 0),
     ],
     "a time to live of 0 is none where the field is always there": [
         (T, "transfer", "expiration", 0, 0)
@@ -277,13 +352,30 @@ PUBLISH_DIFFERENCES: dict[str, list[tuple[str, str, str, int, int]]] = {
     "0-10 takes any time to live": [(FINAL, "transfer", "expiration", 406, 0)],
     "an internal exchange is not-allowed in 0-10": [(FINAL, "transfer", "inside", 403, 530)],
     "rule authentication of 0-10: unauthorized-access": [(FINAL, "transfer", "user_id", 406, 403)],
+    "1.0 has conditions of its own, as RabbitMQ's": [
+        (ONE, "transfer", "user_id", 406, 403),
+        (ONE, "transfer", "CC", 406, 501),
+        (ONE, "transfer", "inside", 403, 403),
+    ],
+    "a list of further keys has no numbers in 1.0": [(ONE, "transfer", "CC", 0, 501)],
+    "a link to a queue that does not exist is refused": [
+        (ONE, "transfer", key, 0, 404) for key in ("nowhere", "k" * 255)
+    ],
+    "the size of a message of 1.0 is that of all its sections": [
+        (ONE, "transfer", "body", 406, 311),
+        (ONE, "transfer", "body", 406, 403),
+        (ONE, "transfer", "q", 0, 311),
+    ],
+    "a reply-to is an address in 1.0": [(ONE, "transfer", "reply_to", 406, 0)],
     "0-10 has invalid-argument": [
         (FINAL, "transfer", "CC", 406, 542),
         (FINAL, "transfer", "BCC", 406, 542),
     ],
 }
 """Why the outcome of a publish differs: version, way, subject, code of 0-9-1 and of the other."""
-WAYS = (*((version, "publish") for version in (*OLD, T)), (T, "transfer"), (FINAL, "transfer"))
+_BASIC = [(version, "publish") for version in (REFERENCE, *OLD, T)]
+IN_TRANSACTIONS = [*_BASIC, *((version, "transfer") for version in (T, FINAL, ONE))]
+WAYS = IN_TRANSACTIONS[1:]
 
 
 def _basic(pub: Pub, mandatory: bool) -> Sent:
@@ -293,6 +385,9 @@ def _basic(pub: Pub, mandatory: bool) -> Sent:
 
 def _transfer(version: str, pub: Pub, mandatory: bool) -> Sent | None:
     """The transfer that means the same; None if there is none."""
+    if version == ONE:
+        # A message that no queue gets always comes back.
+        return _message(pub) if mandatory else None
     given = dict(pub.properties)
     expiration = given.pop("expiration", None)
     if expiration is not None and (not expiration.isdecimal() or len(expiration) > 20):
@@ -325,6 +420,35 @@ def _transfer(version: str, pub: Pub, mandatory: bool) -> Sent | None:
 
 
 _DELIVERY = ("priority", "delivery_mode", "timestamp")
+
+
+def _message(pub: Pub) -> list[Sent] | None:
+    """A link of 1.0 and the message that means the same; None if there is none."""
+    given = dict(pub.properties)
+    headers = given.pop("headers", {})
+    expiration = given.pop("expiration", None)
+    mode, priority = given.pop("delivery_mode", 0), given.pop("priority", None)
+    if not (pub.exchange or pub.key) or not isinstance(expiration, str | None):
+        return None
+    if expiration is not None and (not expiration.isdecimal() or int(expiration) >= 1 << 32):
+        return None
+    if any(isinstance(value, list | dict) for name, value in headers.items() if name != "CC"):
+        return None
+    if "BCC" in headers:
+        return None
+    header = one.Header(mode == 2, priority, None if expiration is None else int(expiration))
+    annotations = {name: value for name, value in headers.items() if name.startswith("x-")}
+    if "CC" in headers:
+        annotations["x-cc"] = headers["CC"]
+    others = {name: value for name, value in headers.items() if name not in (*annotations, "CC")}
+    if "user_id" in given:
+        given["user_id"] = given["user_id"].encode()
+    if "timestamp" in given:
+        given["creation_time"] = given.pop("timestamp") * 1_000
+    sections = encode_message(b"", header, annotations or None, one.Properties(**given), others)
+    key = quote(pub.key, safe="")
+    address = f"/exchanges/{pub.exchange}/{key}" if pub.exchange else f"/queues/{key}"
+    return [target(address), Content(None, properties=sections, body=pub.body)]
 
 
 def _furnished(right: str) -> MemorySite:
@@ -380,7 +504,7 @@ def _published(right: str, version: str, sent: Sent) -> Any:
     """What is said to a publish, whether it came back, and what is there then."""
     site = _furnished(right)
     session = Session(site, version)
-    refused = outcome(session.do(sent))
+    refused = outcome(session.do(*(sent if isinstance(sent, list) else [sent])), version)
     session.end()
     return refused, session.returned, _arrived(site)
 
@@ -404,7 +528,7 @@ def test_a_publish_differs_only_where_a_version_has_a_reason(version: str, way: 
     assert seen == {row[2:] for row in rows if row[:2] == (version, way)}
 
 
-@pytest.mark.parametrize(("version", "way"), [(REFERENCE, "publish"), *WAYS])
+@pytest.mark.parametrize(("version", "way"), IN_TRANSACTIONS)
 @pytest.mark.parametrize("bound", [False, True])
 def test_a_message_of_a_transaction_is_in_a_history_from_its_commit_on(
     version: str, way: str, bound: bool
@@ -423,9 +547,19 @@ def test_a_message_of_a_transaction_is_in_a_history_from_its_commit_on(
     if bound:
         kept()
     pub = Pub("k", "history")
+    session = Session(site, version)
+    if version == ONE:
+        assert session.do(target("/exchanges/history/k")) is None
+        for fail in (True, False):
+            assert session.do(one.Declare()) is None
+            state = one.TransactionalState(session.transaction)
+            assert session.do(Message1(state=state)) is None
+            assert kept() == 0
+            assert session.do(one.Discharge(session.transaction, fail)) is None
+        assert kept() == 1
+        return
     sent = _basic(pub, False) if way == "publish" else _transfer(version, pub, False)
     kinds = c if version == FINAL else m
-    session = Session(site, version)
     assert session.do(kinds.TxSelect(), sent) is None
     assert kept() == 0
     assert session.do(kinds.TxRollback(), sent) is None

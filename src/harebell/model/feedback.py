@@ -83,6 +83,11 @@ class DeduplicationFeedback:
         return self.exchange.number, self.key
 
     @property
+    def duplicate(self) -> bool:
+        """True if the exchange knew the value, and routed the message nowhere."""
+        return not self._new
+
+    @property
     def over(self) -> bool:
         """True if a queue has answered: the message was published."""
         return self._known or self._refused
@@ -201,6 +206,13 @@ def feedback_of(message: Message) -> list[Feedback]:
         else:
             feedback.append(DeduplicationFeedback(exchange, key, ttl_ms, *bits))
     return feedback
+
+
+def is_duplicate(message: Message) -> bool:
+    """Return whether an exchange has dropped a message as the duplicate of another one."""
+    return any(
+        isinstance(each, DeduplicationFeedback) and each.duplicate for each in feedback_of(message)
+    )
 
 
 def set_feedback(message: Message, feedback: list[Feedback]) -> None:

@@ -69,6 +69,35 @@ def test_a_message_that_no_queue_gets_is_released(peer: Peer, peer1: Peer1, name
     peer1.quiet()
 
 
+@pytest.mark.parametrize("transacted", [False, True])
+def test_a_duplicate_is_accepted_though_no_queue_gets_it(
+    peer: Peer, queue: str, peer1: Peer1, name: str, transacted: bool
+) -> None:
+    peer.send(
+        ExchangeDeclare(
+            exchange=name, type="x-message-deduplication", arguments={"x-cache-size": 5}
+        )
+    )
+    peer.expect(ExchangeDeclareOk)
+    peer.send(QueueBind(queue=queue, exchange=name))
+    peer.expect(QueueBindOk)
+    peer1.attach_sender(f"/exchanges/{name}")
+    state = None
+    if transacted:
+        peer1.attach_sender(None, 1, target=c.Coordinator())
+        number = peer1.transfer_payload(1, value_section(c.Declare()))
+        declared = peer1.expect(c.Disposition, first=number).state
+        state = c.TransactionalState(declared.txn_id)
+    sections = encode_sections(application_properties={"x-deduplication-header": "a"})
+    for header in (c.Header(durable=True), c.Header()):
+        octets = encode_sections(header) + sections
+        peer1.transfer(0, b"x", sections=octets, state=state if not header.durable else None)
+        found = peer1.expect(c.Disposition, settled=True).state
+        assert (found.outcome if transacted and not header.durable else found) == ACCEPTED
+    peer.send(QueueDeclare(queue=queue, passive=True))
+    assert peer.expect(QueueDeclareOk).message_count == 1
+
+
 def test_a_full_queue_rejects(peer: Peer, peer1: Peer1, name: str) -> None:
     arguments = {"x-max-length": 1, "x-overflow": "reject-publish"}
     peer.send(QueueDeclare(queue=name, arguments=arguments))

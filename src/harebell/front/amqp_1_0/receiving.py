@@ -39,6 +39,7 @@ from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.performatives import ECHO
 from harebell.kernels.sections import parse_properties, split
 from harebell.model.exchange.kind import Exchange
+from harebell.model.feedback import is_duplicate
 from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.wire.v1.composites import Rejected, Released
 
@@ -307,11 +308,12 @@ class ReceivingLink(PublishingChannel):
     def _unrouted(self, message: Message) -> i32:
         """Note the outcome of a message without queues: released, and dropped if it is settled."""
         result: i32 = unrouted(message)
-        if result & _PENDING:
-            # A duplicate: the message that it repeats may not be on disk yet.
+        if is_duplicate(message):
+            # Its sender has succeeded, when the message that it repeats is on disk.
             if self._current != _NO_DELIVERY:
                 self.unconfirmed += 1
-                self.session.outcomes.accepted(self, self._current, True)
+                pending: bool = result & _PENDING != 0
+                self.session.outcomes.accepted(self, self._current, pending)
             return result
         if self._current == _NO_DELIVERY:
             self.counters.drop_unroutable += 1

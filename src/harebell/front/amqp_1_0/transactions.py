@@ -26,7 +26,8 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.session import SERIALS
 from harebell.front.limits import TRANSACTIONS_PER_SESSION, UNACKED_BYTES
-from harebell.model.queue.contract import PENDING, Queue, unrouted
+from harebell.model.feedback import is_duplicate
+from harebell.model.queue.contract import Queue, unrouted
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED, Transaction
 from harebell.wire.v1.composites import (
     Accepted,
@@ -104,14 +105,16 @@ class LocalTransaction(Transaction[Retired]):
 
     def post(self, link: Poster, message: Message, queues: tuple[Queue, ...]) -> None:
         """Keep a routed message for the commit, and note its outcome."""
-        if not queues and not unrouted(message) & PENDING:
-            # What its sender does not learn as an outcome, the commit has to say.
-            if not link.answers():
-                self.failed = f"a settled message reaches no queue: {message.routing_key!r:.100}"
-            link.refuse(self._released)
+        if queues or message.once is not None:
+            # Without queues for those that keep it all the same, such as a history.
+            self.publish(message, queues, 0)
+        if queues or is_duplicate(message):
+            link.refuse(self._accepted)
             return
-        self.publish(message, queues, 0)
-        link.refuse(self._accepted)
+        # What its sender does not learn as an outcome, the commit has to say.
+        if not link.answers():
+            self.failed = f"a settled message reaches no queue: {message.routing_key!r:.100}"
+        link.refuse(self._released)
 
     def retire(self, entry: Unacked, outcome: Any, kind: int, *, settled: bool) -> None:
         """Keep the settlement of a delivery for the commit; `kind` is `kind_of` the outcome."""
@@ -272,7 +275,7 @@ class _Party:
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:
         """Publish a message to its queues; return the bits that they returned."""
-        result = 0
+        result = 0 if queues else unrouted(message)
         for queue in queues:
             result |= queue.publish(message)
         return result
