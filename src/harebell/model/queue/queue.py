@@ -552,8 +552,6 @@ class MessageQueue(QueueInternals):
         if not self.deleted:
             if self.keyed is not None:
                 self.keyed.keys.release(position)
-                if self.selecting is not None:
-                    self.selecting.key_released()
             if self.failures is not None:
                 self.failures.end(position)
             self.unacked -= 1
@@ -619,7 +617,6 @@ class MessageQueue(QueueInternals):
             add_ready_bytes_at(self, position)
             if self.selecting is not None:
                 self.selecting.came_back(position)
-                self.selecting.key_released()
         return 0
 
     def reject(self, position: i64) -> Done:
@@ -630,8 +627,6 @@ class MessageQueue(QueueInternals):
         # A message that waits for its retry keeps its key: the next of that key must not overtake.
         if self.keyed is not None and (retry is None or not retry.takes(position)):
             self.keyed.keys.release(position)
-            if self.selecting is not None:
-                self.selecting.key_released()
         self.unacked -= 1
         if self._alternate is not None:
             # AMQP 0-10 message.reject: the alternate exchange gets it, unchanged.

@@ -202,13 +202,19 @@ class Consumers:
                 consumer = consumer.after
         return None
 
-    def pick_selective(self) -> C[Consumer | None]:
-        """Return the next ready selective consumer, and advance the round robin of its rank."""
+    def pick_selective(self, lowest: i32) -> C[Consumer | None]:
+        """Return the next ready selective consumer, and advance the round robin of its rank.
+
+        Args:
+            lowest: those of lower priority are left out.
+        """
         if self._single:
             active = self.active()
             return None if active is None or active.group is None else active
         rank: Rank
         for rank in self._ranks:
+            if rank.priority < lowest:
+                break
             consumer: Consumer | None = rank.head
             for _ in range(rank.count):
                 if consumer is None:

@@ -27,6 +27,7 @@ from harebell.base.message import Message
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
 from harebell.model.limits import GROUP_WAITING_MESSAGES, SELECTOR_LOOKS
+from harebell.model.queue.features.key_waits import KeyWaits
 from harebell.model.queue.features.looker import Looker
 from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
 from harebell.model.queue.features.selector_group import SelectorGroup
@@ -36,7 +37,8 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.contract import MessageOrder
 
 _LOOKS: i32 = SELECTOR_LOOKS
-_KEYLESS: isize = GROUP_WAITING_MESSAGES
+_WAITING: isize = GROUP_WAITING_MESSAGES
+_LOWEST: i32 = -(2**31)
 _NO_POSITION: i64 = -1
 
 
@@ -53,6 +55,8 @@ class Selecting:
         self._groups: list[SelectorGroup] = []
         self._looker = Looker(queue.context, queue.order)
         self._busy = False
+        if queue.keyed is not None:
+            queue.keyed.keys.changed = set()
         if queue.no_local is not None:
             queue.no_local.release_all()
             for consumer in queue.consumers:
@@ -70,6 +74,7 @@ class Selecting:
                 break
         else:
             group = SelectorGroup(consumer.selector, consumer.excluded, self._order.level_bits)
+            group.waits = None if self._queue.keyed is None else KeyWaits()
             self._groups.append(group)
         group.members += 1
         consumer.group = group
@@ -92,6 +97,8 @@ class Selecting:
         for consumer in self._queue.consumers:
             consumer.group = None
         self._groups = []
+        if self._queue.keyed is not None:
+            self._queue.keyed.keys.changed = None
         return 0
 
     # --- messages that become ready -------------------------------------------------------------
@@ -118,14 +125,6 @@ class Selecting:
             group.back_to(position)
         return 0
 
-    def key_released(self) -> Done:
-        """Note that messages may go whose ordering key was held."""
-        group: SelectorGroup
-        for group in self._groups:
-            if group.keyless:
-                group.ended = False
-        return 0
-
     # --- deliver --------------------------------------------------------------------------------
 
     def deliver(self) -> Done:
@@ -147,12 +146,40 @@ class Selecting:
             if group.short:
                 # Its consumer may have got credit.
                 group.short = group.ended = False
-        keyed: bool = queue.keyed is not None
-        if keyed:
-            queue.deal_keys()
+        if queue.keyed is None:
+            return self._serve(False, 0)
+        self._keys_changed()
+        # Those of ordering keys are dealt to all others at once: first come consumers that want
+        # some of the messages only, unless the others have a higher priority.
+        other: Consumer | None = queue.consumers.pick_least_busy()
+        if other is not None:
+            self._serve(True, other.priority)
+        queue.deal_keys()
+        self._keys_changed()
+        return self._serve(True, _LOWEST)
+
+    def _keys_changed(self) -> Done:
+        """Try messages again whose ordering keys may be free now."""
+        keyed = self._queue.keyed
+        changed = None if keyed is None else keyed.keys.changed
+        if not changed:
+            return 0
+        group: SelectorGroup
+        for group in self._groups:
+            if group.waits is not None and group.waits.changed(changed):
+                group.ended = False
+        changed.clear()
+        return 0
+
+    def _serve(self, keyed: bool, lowest: i32) -> Done:
+        """Deliver in turns; with ordering keys to selective consumers of a priority from one on."""
+        queue: QueueInternals = self._queue
+        group: SelectorGroup | None
         while self._order.count > 0:
             consumers = queue.consumers
-            consumer: Consumer | None = consumers.pick_selective() if keyed else consumers.pick()
+            consumer: Consumer | None = (
+                consumers.pick_selective(lowest) if keyed else consumers.pick()
+            )
             if consumer is None:
                 break
             group = consumer.group
@@ -170,8 +197,8 @@ class Selecting:
         """Look for the next message that a consumer wants, and deliver it."""
         queue: QueueInternals = self._queue
         order: MessageOrder = self._order
-        keyed: bool = queue.keyed is not None
-        if group.keyless and self._take_keyless(group, consumer):
+        waits = group.waits
+        if waits and self._try_again(waits, group, consumer):
             return 0
         for _ in range(_LOOKS):
             back: i64 = group.returned()
@@ -180,7 +207,7 @@ class Selecting:
                 position = order.next_ready(group.cursors)
                 if back >= 0 and not _is_before(position, back, order.level_bits):
                     position = back
-            if position < 0 or len(group.keyless) >= _KEYLESS:
+            if position < 0 or (waits is not None and waits.count >= _WAITING):
                 group.ended = True
                 return 0
             if order.is_spilled(position):
@@ -205,16 +232,14 @@ class Selecting:
             self._pass(group, position, back)
             redelivered: bool = order.was_out(position)
             if expired:
-                # With ordering keys only the head expires: the key may be held.
-                if not keyed and order.take_out(position):
-                    order.position = position
-                    subtract_ready_bytes(queue, message)
-                    queue.dead_letter(position, EXPIRED)
+                # With an ordering key it may have to wait; then it expires at the head only.
+                if order.acquire(position, consumer):
+                    self._expire(message, position)
             elif order.acquire(position, consumer):
                 self._hand_over(consumer, message, position, redelivered)
                 return 0
-            elif keyed and position != back:
-                group.keyless.append(position)
+            elif waits is not None and queue.keyed is not None:
+                waits.add(queue.keyed.key_of(message), position)
         return 0
 
     def _pass(self, group: SelectorGroup, position: i64, back: i64) -> Done:
@@ -229,27 +254,41 @@ class Selecting:
             return False
         return group.selector is None or self._looker.wants(group.selector, message, position)
 
-    def _take_keyless(self, group: SelectorGroup, consumer: Consumer) -> C[bool]:
-        """Deliver the first message that the group wants and whose key is free now."""
+    def _try_again(self, waits: KeyWaits, group: SelectorGroup, consumer: Consumer) -> C[bool]:
+        """Try messages whose ordering keys have changed; return whether not to look further."""
         order: MessageOrder = self._order
-        kept: list[int] = []
-        delivered: bool = False
-        position: i64
-        for position in group.keyless:
-            message: Message | None = None if delivered else order.read(position)
-            if delivered or message is None:
-                # Without a message it was settled: others have taken it.
-                if delivered:
-                    kept.append(position)
+        for _ in range(_LOOKS):
+            position: i64 = waits.next()
+            if position < 0:
+                return False
+            message: Message | None = order.read(position)
+            if message is None:
+                # Others have taken and settled it.
+                waits.leave()
                 continue
+            if not consumer.fits(message):
+                group.ended = group.short = True
+                return True
             redelivered: bool = order.was_out(position)
-            if order.acquire(position, consumer):
-                self._hand_over(consumer, message, position, redelivered)
-                delivered = True
-            else:
-                kept.append(position)
-        group.keyless = kept
-        return delivered
+            if not order.acquire(position, consumer):
+                waits.stay()
+                continue
+            waits.leave()
+            if message.due > 0 and message.due <= self._queue.clock.steady:
+                self._expire(message, position)
+                continue
+            self._hand_over(consumer, message, position, redelivered)
+            return True
+        return True
+
+    def _expire(self, message: Message, position: i64) -> Done:
+        """Remove an expired message that was acquired."""
+        queue: QueueInternals = self._queue
+        if queue.keyed is not None:
+            queue.keyed.keys.release(position)
+        self._order.position = position
+        subtract_ready_bytes(queue, message)
+        return queue.dead_letter(position, EXPIRED)
 
     def _hand_over(
         self, consumer: Consumer, message: Message, position: i64, redelivered: bool

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.c_types import Done, i64, i64_or_minus_1, isize
 from harebell.model.limits import SELECTOR_RETURNED
+from harebell.model.queue.features.key_waits import KeyWaits
 
 if TYPE_CHECKING:
     from harebell.model.filter.condition import Filter
@@ -36,7 +37,7 @@ class SelectorGroup:
         cursors: for each log of the queue, the first position that was not looked at.
         ended: whether there is nothing to look at, until a message becomes ready.
         short: whether the next message does not fit the credit in bytes of its consumer.
-        keyless: messages that they want, in a queue with ordering keys, whose keys are held.
+        waits: messages that they want and that wait for their keys, in a queue with ordering keys.
         members: how many consumers they are.
     """
 
@@ -46,7 +47,7 @@ class SelectorGroup:
         self.cursors: list[int] = [0]
         self.ended = False
         self.short = False
-        self.keyless: list[int] = []
+        self.waits: KeyWaits | None = None
         self.members: isize = 0
         self._bits: isize = level_bits
         self._levels: i64 = (1 << level_bits) - 1
@@ -88,7 +89,7 @@ class SelectorGroup:
 
     def looks_at(self) -> int:
         """Return how many messages behind the cursor are still to be looked at, or are wanted."""
-        return len(self._returned) + len(self.keyless)
+        return len(self._returned) + (0 if self.waits is None else self.waits.count)
 
     def _go_back(self) -> Done:
         """Move the cursors back instead of keeping very many positions in memory."""

@@ -12,7 +12,7 @@ positions. A key with no deliveries and no waiting messages is removed.
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, insort
 from collections import OrderedDict
 from collections.abc import Hashable
 from heapq import heapify, heappop, heappush
@@ -93,10 +93,13 @@ class OrderingKeys:
 
     Attributes:
         count: the number of waiting positions.
+        changed: keys whose holder, deliveries or waiting messages have changed; None if they are
+            not noted.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.changed: set[Hashable] | None = None
         self._groups: dict[Hashable, OrderingKey] = {}
         self._out: dict[int, OrderingKey] = {}
         self._paused: set[int] = set()
@@ -123,7 +126,8 @@ class OrderingKeys:
             group = self._groups[key] = OrderingKey(key)
         heappush(group.waiting, position)
         self._waiting[position] = group
-        self._ordered = None
+        if self._ordered is not None:
+            insort(self._ordered, position)
         self.count += 1
         if redelivered:
             self._redelivered.add(position)
@@ -138,7 +142,9 @@ class OrderingKeys:
     def take(self, position: int) -> tuple[Hashable, bool]:
         """Remove a waiting message; return its key, and whether it may be redelivered."""
         group = self._waiting.pop(position)
-        self._ordered = None
+        if self._ordered is not None:
+            # Kept sorted: sorting all again for each message would take far longer.
+            del self._ordered[bisect_left(self._ordered, position)]
         # A heap removes its head only, and the message need not be it: drop what has become stale.
         while group.waiting and self._waiting.get(group.waiting[0]) is not group:
             heappop(group.waiting)
@@ -275,6 +281,8 @@ class OrderingKeys:
 
     def _file(self, group: OrderingKey) -> None:
         """Add a key to the list in which its next message is found."""
+        if self.changed is not None:
+            self.changed.add(group.key)
         if not group.waiting:
             self._leave(group)
             # There may be as many keys as messages, so one without messages is not kept.

@@ -13,6 +13,7 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, composed
 from harebell.model.filter import compile_selector
+from harebell.model.queue.features.key_waits import KeyWaits
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker
@@ -277,6 +278,75 @@ def test_expired_messages_behind_unselected_ones_are_removed_as_a_group_passes()
     q.add_consumer(wants)
     assert wants.got == []
     assert q.ready_count() == 2
+
+
+def test_messages_that_wait_for_one_key_are_not_looked_at_at_each_settlement(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    tried: list[int] = []
+    real = KeyWaits.next
+
+    def counted(waits: KeyWaits) -> int:
+        tried.append(real(waits))
+        return tried[-1]
+
+    monkeypatch.setattr(KeyWaits, "next", counted)
+    q = declared(group_key="routing_key")
+    for number in range(2000):
+        q.publish(composed("", "k", b"%d" % number, {"headers": {"c": 0}}))
+    wants = taker(q, "c = 0", 10**6)
+    q.add_consumer(wants)
+    for number in range(1000):
+        q.settle(wants.got[number][1])
+        q.drain()
+    assert wants.bodies == [b"%d" % number for number in range(1001)]
+    assert len(tried) < 5 * 1000
+
+
+def test_selective_consumers_of_ordering_keys_come_by_priority_then_before_others() -> None:
+    q = declared(group_key="routing_key")
+    low, equal, high = (
+        taker(q, "c = 0", 10, priority=0),
+        taker(q, "", 10**6, priority=1),
+        taker(q, "c = 1", 1, priority=1),
+    )
+    for each in (low, equal, high):
+        q.add_consumer(each)
+    for number in range(4):
+        q.publish(composed("", f"k{number}", b"%d" % number, {"headers": {"c": number % 4}}))
+    assert (low.bodies, equal.bodies, high.bodies) == ([], [b"0", b"2", b"3"], [b"1"])
+
+
+def test_an_expired_message_that_waited_for_its_key_is_not_delivered() -> None:
+    q = declared(group_key="routing_key")
+    for number, due in ((0, 0), (4, 5), (8, 0)):
+        one = composed("", "k", b"%d" % number, {"headers": {"c": 0}})
+        one.due = due
+        q.publish(one)
+    wants = taker(q, "c = 0", 10)
+    q.add_consumer(wants)
+    assert wants.bodies == [b"0"]
+    q.clock.steady = 10
+    q.settle(wants.got[0][1])
+    q.drain()
+    assert wants.bodies == [b"0", b"8"]
+    assert q.ready_count() == 0
+
+
+def test_a_message_requeued_while_its_key_is_held_goes_to_who_wants_it_once_it_is_free() -> None:
+    q = declared(group_key="routing_key")
+    for number in (0, 4):
+        q.publish(composed("", "k", b"%d" % number, {"headers": {"c": 0}}))
+    plain, wants = taker(q, "", 2), taker(q, "c = 0", 10)
+    q.add_consumer(plain)
+    assert plain.bodies == [b"0", b"4"]
+    q.add_consumer(wants)
+    q.requeue_returned(plain.got[0][1])
+    q.drain()
+    assert wants.got == []
+    q.settle(plain.got[1][1])
+    q.drain()
+    assert wants.bodies == [b"0"]
 
 
 def test_a_full_queue_delivers_what_arrives_before_it_drops() -> None:
