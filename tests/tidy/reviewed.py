@@ -57,7 +57,7 @@ FUNNELS: dict[str, str] = {
     "raises is counted and reported, and the others go on",
     "src/harebell/front/common/turns.py": "a long operation that raises is counted and reported, "
     "and those of others go on",
-    "src/harebell/model/jobs.py": "a message that a job cannot handle ends it with the reason",
+    "src/harebell/model/job_run.py": "a message that a job cannot handle ends it with the reason",
     **dict.fromkeys(
         (f"src/harebell/server/disk/{name}.py" for name in ("batch_thread", "sync_thread")),
         "a thread has nobody to raise to: what it raises is a failed commit",
@@ -119,6 +119,10 @@ CIRCLES: dict[tuple[str, ...], str] = {
     ): "dead letters wait in the scheduler, which publishes them",
     ("harebell.model.firehose", "harebell.model.router"): "the firehose publishes copies through "
     "the router, which asks it whether it is on",
+    (
+        "harebell.model.job_run",
+        "harebell.model.jobs",
+    ): "a run reports to the jobs, which import its file with the first one",
     (
         "harebell.model.lease.group",
         "harebell.model.lease.leases",

@@ -534,7 +534,7 @@ async def test_a_message_that_a_job_cannot_handle_ends_it_with_the_reason(
     assert job.state == FAILED
     assert "ValueError: cannot be decoded" in job.problem
     assert len(await numbers(world, "classic")) == 3
-    assert told == ["_Run.step"]
+    assert told == ["Run.step"]
 
 
 def actor(world: World, **topics: TopicPermission) -> User:

@@ -1,0 +1,370 @@
+"""A job that is running: it looks at messages, publishes them, and removes them, in slices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.failures import described
+from harebell.base.message import (
+    FAMILY_FILE,
+    FAMILY_STREAM,
+    Message,
+    copy_message,
+)
+from harebell.model.expiration import lifetime_ms
+from harebell.model.filter import Filter, FilterError, Subject, compile_filter
+from harebell.model.jobs import (
+    COPY,
+    DONE,
+    FAILED,
+    MOVE,
+    REMOVE,
+    RETRY,
+    RUNNING,
+    Awaited,
+    Job,
+    Jobs,
+    Rights,
+)
+from harebell.model.limits import (
+    BROWSE_MESSAGE_UNITS,
+    JOB_ACT_UNITS,
+    JOB_AHEAD_BYTES,
+    JOB_SLICE_UNITS,
+    WORK_SLICE_UNITS,
+)
+from harebell.model.queue.browse import BrowseCursor, Browsed, Start
+from harebell.model.queue.contract import Queue
+from harebell.model.rehearsal import refusal
+from harebell.model.reserved import check_length
+
+FIRST_QUEUE = "x-first-death-queue"
+RETRIES = "x-retries"
+RETRIED_FROM = "x-retried-from"
+_RETRIES_MAX = 2**63 - 1
+"""The numbers that a header can carry: publishers may have written any number."""
+_DEATHS = ("x-death", "x-first-death-", "x-last-death-")
+
+
+class Run:
+    """A job that is running.
+
+    Args:
+        jobs: the jobs of the broker.
+        job: its orders and its progress.
+        rights: those of its user.
+
+    Raises:
+        FilterError: its filter is invalid.
+        Refusal: its queue or exchange does not exist, or allows no such job.
+    """
+
+    def __init__(self, jobs: Jobs, job: Job, rights: Rights) -> None:
+        self._jobs = jobs
+        self._rights = rights
+        self._job = job
+        orders = job.orders
+        vhost = jobs.vhosts.get(orders.vhost)
+        if vhost is None:
+            raise Refusal(ErrorKind.NOT_FOUND, f"no vhost '{orders.vhost}'")
+        self._vhost = vhost
+        self._queue = vhost.queue(orders.queue)
+        if orders.verb != COPY:
+            self._queue.check_withdraw()
+        self._target = self._checked_target()
+        self._bind()
+        self._filter: Filter | None = compile_filter(orders.where) if orders.where else None
+        self._subject = Subject(jobs.editor)
+        self._cursor: BrowseCursor = self._queue.browse(Start())
+        if job.ends:
+            self._cursor.go_to(job.cursors, job.ends)
+        else:
+            job.messages = self._queue.ready_count()
+            job.ends = dict(self._cursor.ends)
+        self._ahead = 0
+        self._ticket = 0
+        # Whether a large message is being read, or was read and is the next to look at.
+        self._fetching = self._fetched = False
+        # Whether the cursor is at a message to look at, and where it was before it came there.
+        self._here = False
+        self._at: list[int] = []
+
+    def _arrived(self) -> None:
+        self._fetching = False
+        self._fetched = True
+
+    def _bind(self) -> None:
+        """Note which user and queues these are, or refuse others that have their names.
+
+        Raises:
+            Refusal: the user or a queue is not the one of the job.
+        """
+        job, target, who = self._job, self._target, self._rights.who()
+        source, destination = self._queue.identity, target.identity if target else ""
+        # A job that goes on after a restart has them in its record.
+        if not job.ends:
+            job.source, job.target, job.who = source, destination, who
+        elif who != job.who:
+            other = f"user '{job.orders.user}' is not the one who has started it, or has another"
+            text = self._rights.stop() or f"{other} password: start it again"
+            raise Refusal(ErrorKind.ACCESS_REFUSED, text)
+        elif source != job.source:
+            raise _other(self._queue.name)
+        elif target is not None and destination != job.target:
+            raise _other(target.name)
+
+    def _checked_target(self) -> Queue | None:
+        """Return the queue where the messages go; None if an exchange routes them.
+
+        Raises:
+            Refusal: there is no such queue or exchange, or it takes no messages of a job.
+        """
+        orders = self._job.orders
+        if orders.verb not in (MOVE, COPY):
+            return None
+        if orders.routing_key is not None:
+            # A queue that could not keep it would fail when the message has left its own.
+            check_length("routing key", orders.routing_key)
+        exchange = self._vhost.exchange(orders.exchange)
+        if exchange.keeps:
+            raise Refusal(
+                ErrorKind.PRECONDITION_FAILED,
+                f"exchange '{orders.exchange}' of type {exchange.KIND} takes no messages of a job: "
+                "name another one",
+            )
+        if exchange.default and orders.routing_key is not None:
+            target = self._vhost.queue(orders.routing_key, self._owner_of(orders.routing_key))
+            if orders.routing_key == orders.queue:
+                raise Refusal(
+                    ErrorKind.PRECONDITION_FAILED,
+                    f"queue '{orders.queue}' is both where the messages are and where they go: "
+                    "name another one",
+                )
+            return target
+        return None
+
+    def _owner_of(self, name: str) -> object:
+        queue = self._vhost.queues.get(name)
+        return None if queue is None else queue.owner
+
+    # --- slices ---------------------------------------------------------------------------------
+
+    def step(self) -> bool:
+        """Do slices until the work budget of this turn is used up; True when nothing is left."""
+        jobs, job = self._jobs, self._job
+        while job.state == RUNNING:
+            # The job is faster than the disk: without this wait its publishes would fill the
+            # memory.
+            if self._ticket > jobs.commit.done and self._ahead >= JOB_AHEAD_BYTES:
+                jobs.commit.urgent = True
+                jobs.awaiting.append(self)
+                return True
+            # A removal frees memory and disk, so it goes on while publishers are blocked.
+            if job.orders.verb != REMOVE and self._rights.wait():
+                jobs.wait(self)
+                return True
+            try:
+                spent = self._slice()
+            except Awaited as awaited:
+                awaited.ask(self._known)
+                return True
+            except (FilterError, Refusal) as error:
+                jobs.end(job, FAILED, str(error))
+                break
+            except Exception as error:  # a message of a peer must not leave it running for ever
+                jobs.end(job, FAILED, f"a fault of the broker: {described(error)}")
+                jobs.failures.caught(self.step, error)
+                break
+            if jobs.work.charge(spent):
+                return job.state != RUNNING
+        return True
+
+    def _known(self) -> None:
+        self._jobs.work.later(self.step)
+
+    def committed(self) -> None:
+        """Go on after a commit."""
+        if self._ticket > self._jobs.commit.done:
+            self._jobs.commit.urgent = True
+            self._jobs.awaiting.append(self)
+            return
+        self._ahead = 0
+        self._jobs.work.later(self.step)
+
+    def _slice(self) -> int:
+        """Apply the job to some messages; return the work units."""
+        jobs, job, queue = self._jobs, self._job, self._queue
+        for each in (queue, self._target):
+            if each is not None and each.deleted:
+                jobs.end(job, FAILED, f"queue '{each.name}' was deleted")
+                return 1
+        # It may have become exclusive to a session of 0-10.
+        self._vhost.queue(queue.name)
+        problem = self._rights.stop()
+        if problem:
+            jobs.end(job, FAILED, problem)
+            return 1
+        units, acted = 0, job.done
+        touched: dict[Queue, None] = {}
+        ended = False
+        awaited: Awaited | None = None
+        while units < JOB_SLICE_UNITS:
+            if not self._here:
+                self._at = list(self._cursor.cursors)
+                if self._cursor.next() < 0:
+                    ended = True
+                    break
+                self._here = True
+            if self._fetching or (not self._fetched and self._cursor.load_spilled(self._arrived)):
+                # A large message is read in slices.
+                self._fetching = not self._fetched
+                units += WORK_SLICE_UNITS
+                break
+            self._fetched = False
+            try:
+                units += BROWSE_MESSAGE_UNITS + self._apply(touched)
+            except Awaited as missing:
+                awaited = missing
+                break
+            self._here = False
+        if job.done != acted:
+            # A message that is being read was not handled: after a restart the job begins with it.
+            job.cursors = self._at if self._here else list(self._cursor.cursors)
+            jobs.commit.urgent = True
+            # The password may have been changed since.
+            job.who = self._rights.who()
+            jobs.write(job)
+            self._ticket = jobs.commit.ticket
+            queue.sync_soon()
+            for each in touched:
+                each.drain()
+        if awaited is not None:
+            raise awaited
+        if ended and job.state == RUNNING:
+            jobs.end(job, DONE)
+        return units
+
+    def _apply(self, touched: dict[Queue, None]) -> int:
+        """Apply the job to one message; return the work units."""
+        job = self._job
+        browsed = self._cursor.read()
+        job.examined += 1
+        if browsed is None:
+            return 0
+        message = browsed.message
+        # An expired message is the queue's to dead-letter, whatever the filter says.
+        if message.due and message.due <= self._jobs.clock.steady:
+            return 0
+        units = 0
+        if self._filter is not None:
+            units = self._filter.units(message)
+            self._subject.now = self._jobs.clock.ms
+            self._subject.is_now(
+                message,
+                browsed.position,
+                browsed.deliveries,
+                browsed.state,
+                redelivered=browsed.redelivered,
+            )
+            if not self._filter.selects(self._subject):
+                return units
+        job.selected += 1
+        try:
+            problem = self._act(browsed, touched)
+        except Awaited:
+            # The message is read again when the job goes on.
+            job.examined -= 1
+            job.selected -= 1
+            raise
+        if problem:
+            job.left += 1
+            job.problem = job.problem or problem
+        return units + JOB_ACT_UNITS
+
+    def _act(self, browsed: Browsed, touched: dict[Queue, None]) -> str:
+        """Move, copy or delete a message; return why it stays in its queue, or ""."""
+        verb = self._job.orders.verb
+        message = browsed.message
+        queues: tuple[Queue, ...] = ()
+        if verb != REMOVE:
+            prepared = self._prepared(message)
+            if isinstance(prepared, str):
+                return prepared
+            message = prepared
+            refused = self._rights.leave(message)
+            if refused:
+                return refused
+            targets = self._targets(message)
+            if isinstance(targets, str):
+                return targets
+            queues = targets
+        # Before the first change: otherwise a log may write it early, without the rest.
+        self._jobs.commit.joint = True
+        if verb != COPY and not self._queue.withdraw(browsed.position, browsed.message):
+            # A consumer or a claim has it: it is not ready any more.
+            self._job.selected -= 1
+            return ""
+        for queue in queues:
+            queue.publish(message)
+            queue.sync_soon()
+            touched[queue] = None
+        self._job.done += 1
+        self._ahead += len(message.body) + len(message.raw)
+        return ""
+
+    def _targets(self, message: Message) -> tuple[Queue, ...] | str:
+        """Return the queues of a message, or why it cannot be published."""
+        exchange = self._vhost.exchanges.get(message.exchange)
+        if exchange is None:
+            return f"exchange '{message.exchange}' was deleted"
+        queues = self._vhost.router.route(exchange, message)
+        if not queues:
+            return (
+                f"no queue is bound for routing key '{message.routing_key}' at exchange "
+                f"'{message.exchange}'"
+            )
+        problem = next(filter(None, (refusal(queue, message) for queue in queues)), "")
+        return problem or queues
+
+    def _prepared(self, message: Message) -> Message | str:
+        """Return the message to publish, or why there is none."""
+        orders = self._job.orders
+        if orders.verb == RETRY:
+            return self._retried(message)
+        key = message.routing_key if orders.routing_key is None else orders.routing_key
+        return self._fresh(copy_message(message, orders.exchange, key))
+
+    def _retried(self, message: Message) -> Message | str:
+        headers = self._jobs.editor.headers_of(message) if message.has_headers else {}
+        origin = headers.get(FIRST_QUEUE)
+        if not isinstance(origin, str) or not origin:
+            return f"a message does not say which queue it died in (header {FIRST_QUEUE})"
+        if origin == self._queue.name:
+            return f"a message died in queue '{origin}', which it is in"
+        changes: dict[str, Any] = {name: None for name in headers if name.startswith(_DEATHS)}
+        before = headers.get(RETRIES)
+        # The header may be a publisher's: not `isinstance`, for which True is a number.
+        counted = before if type(before) is int and before >= 0 else 0
+        changes[RETRIES] = min(counted + 1, _RETRIES_MAX)
+        changes[RETRIED_FROM] = self._queue.name
+        edited = self._jobs.editor.with_headers(message, changes)
+        return self._fresh(copy_message(edited, "", origin))
+
+    def _fresh(self, message: Message) -> Message:
+        """Reset a copy to a new publish, whose time to live begins again, and return it."""
+        message.timestamp = 0
+        message.offset = -1
+        message.origin = 0
+        message.deliveries = 0
+        message.due = 0
+        if message.family not in (FAMILY_FILE, FAMILY_STREAM):
+            lifetime = lifetime_ms(self._jobs.editor.expiration_of(message))
+            if lifetime is not None:
+                message.due = self._jobs.clock.steady + lifetime
+        return message
+
+
+def _other(name: str) -> Refusal:
+    text = f"queue '{name}' was deleted and declared again since the job began: start another one"
+    return Refusal(ErrorKind.PRECONDITION_FAILED, text)
