@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
@@ -23,7 +24,6 @@ from harebell.model.editor import Editor
 from harebell.model.events import EVENT_EXCHANGE, INTERNAL_USER, Events
 from harebell.model.histories import Histories
 from harebell.model.jobs import Jobs
-from harebell.model.lease.leases import Leases
 from harebell.model.limits import QUEUES_PER_TICK
 from harebell.model.log_exchange import LOG_EXCHANGE, LogExchange
 from harebell.model.publishing.publishers import Entry, Key, Publishers, check_idle
@@ -37,6 +37,9 @@ from harebell.model.settings.policies import restore_policies
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
 from harebell.model.xa.branches import Branches
+
+if TYPE_CHECKING:
+    from harebell.model.lease.leases import Leases
 
 DEFAULT_VHOST = "/"
 
@@ -65,7 +68,6 @@ class Broker:
         default_queue_type: as given.
         timers: pending timers; the server runs them when they are due.
         branches: the branches of distributed transactions.
-        leases: the lease groups.
         jobs: messages that are moved, copied, removed or retried by a filter.
         staging: files (class file) that arrive in parts and are not published yet.
         churn: counters of connections, channels and queues that were opened and closed.
@@ -114,13 +116,20 @@ class Broker:
         self.ceilings = Ceilings()
         self.ceilings.every = self.vhosts
         self.branches = Branches(store, self.timers, self.vhosts, gauge)
-        self.leases = Leases(store, self.timers, self.vhosts)
         self.jobs = Jobs(store, self.timers, self.vhosts, self._editor, self._awaiting)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
         first.add_watcher(LOG_EXCHANGE)
         self.log = LogExchange(first.router, self._editor, self.clock, node)
         self.events.attach(first.router)
+
+    @cached_property
+    def leases(self) -> Leases:
+        """The lease groups."""
+        # Imported with the first use: it needs the code of queues.
+        from harebell.model.lease.leases import Leases
+
+        return Leases(self.store, self.timers, self.vhosts)
 
     def stage_within(self, room: Room) -> None:
         """Set the limits of what is staged, batches and files."""
@@ -237,7 +246,8 @@ class Broker:
         # Before the queues are configured: a message that a branch or a claim holds must not expire
         # or be dropped by a limit first.
         lost += self.branches.restore()
-        lost += self.leases.restore()
+        if any(self.store.definitions.load("lease")):
+            lost += self.leases.restore()
         self.jobs.restore()
         for vhost in self.vhosts.values():
             vhost.policies.apply_all()

@@ -26,7 +26,6 @@ from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.histories import Histories
 from harebell.model.queue.contract import Queue
-from harebell.model.queue.factory import make_queue
 from harebell.model.resource import precondition
 from harebell.model.settings.metadata import Metadata
 
@@ -231,6 +230,9 @@ def restored_queues(store: Store) -> Iterator[Queue]:
         StoreError: this version does not have the type of one.
     """
     for (vhost, name), fields in store.definitions.load("queue"):
+        # Imported with the first queue, as in `VHost.declare_queue`.
+        from harebell.model.queue.factory import make_queue
+
         options = {
             "durable": True,
             "auto_delete": fields["auto_delete"],

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from harebell.base import eras
 from harebell.base.ports import Store
 from harebell.model.queue.offsets import ERAS, OFFSET
-from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
@@ -51,8 +50,9 @@ class Histories:
         for queue in queues:
             if queue.kind == STREAM or queue.identity in known:
                 self._begin(queue, known.pop(queue.identity, ""))
-            if isinstance(queue, StreamQueue):
-                lost += queue.cut_tracking()
+            if queue.kind == STREAM:
+                stream: Any = queue
+                lost += stream.cut_tracking()
         # Rows whose queue is gone: a crash came between the removal of the queue and of its row.
         for identity in known:
             self._definitions.drop(ROWS, (identity,))

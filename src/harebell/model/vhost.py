@@ -37,7 +37,6 @@ from harebell.model.queue.arguments import (
     with_queue_type,
 )
 from harebell.model.queue.contract import Queue
-from harebell.model.queue.factory import kind_of, make_queue
 from harebell.model.queue_context import QueueContext
 from harebell.model.removal import Removal
 from harebell.model.reserved import (
@@ -398,6 +397,9 @@ class VHost:
         # Before the log of the queue is opened: arguments that cannot be stored leave nothing
         # behind.
         self.recorder.check(resource, arguments)
+        # Imported with the first queue: a broker that has none starts without the code of queues.
+        from harebell.model.queue.factory import kind_of, make_queue
+
         kind = kind_of(arguments)
         identity = self._store.new_identity()
         with self.recorder.whole():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
@@ -13,13 +13,15 @@ from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.front.common.kept import keep_consumer
 from harebell.model.consumer import Consumer
-from harebell.model.filter import Filter, FilterError, compile_selector
-from harebell.model.queue.arguments import SELECTOR, check_consumer_arguments
+from harebell.model.queue.arguments import SELECTOR, STREAM, check_consumer_arguments
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.offsets import OFFSET
-from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered
 from harebell.model.vhost import VHost
+
+if TYPE_CHECKING:
+    from harebell.model.filter import Filter
+    from harebell.model.queue.stream import StreamQueue
 
 
 class ConsumerOptions(Struct, frozen=True):
@@ -55,6 +57,8 @@ def selector_of(arguments: Mapping[str, Any]) -> Filter | None:
     text = arguments.get(SELECTOR, "")
     if not text.strip():
         return None
+    from harebell.model.filter import FilterError, compile_selector
+
     try:
         return compile_selector(text)
     except FilterError as error:
@@ -133,9 +137,9 @@ def start(
 def _note_clamped(channel: ChannelLike, consumer: Consumer) -> None:
     """Log that a stream ends before the offset that its consumer asked for."""
     asked, queue = consumer.arguments.get(OFFSET), consumer.queue
-    if type(asked) is not int or not isinstance(queue, StreamQueue):
+    if type(asked) is not int or queue.kind != STREAM:
         return
-    reading = queue.reading_of(consumer)
+    reading = cast("StreamQueue", queue).reading_of(consumer)
     if reading is not None and asked > reading[0]:
         connection = channel.connection
         connection.log(
