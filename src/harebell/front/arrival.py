@@ -9,6 +9,7 @@ anything else      the header of the best version that is served, and the end (A
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from harebell.auth.users import Users
@@ -18,8 +19,10 @@ from harebell.front.common.connection_log import log_accepted, log_ended
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
+from harebell.front.common.turns import Chore, Turns
 from harebell.front.limits import ARRIVAL_UNITS
-from harebell.front.versions import opener_of
+from harebell.front.loading import IMPORTED, PARTS, QUEUES, import_next
+from harebell.front.versions import OPENERS, opener_of
 from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff
 
@@ -105,7 +108,7 @@ class Arrival(BaseConnection):
             self._first = b""
             # Not `receive`: that would begin a turn within this one.
             successor.put_by(rest)
-        if self.departed:
+        if self.departed and not self.deferred:
             self.eof()
 
     def _open(self) -> None:
@@ -113,9 +116,10 @@ class Arrival(BaseConnection):
         sniffed = sniff(self._first, self.peer.dialect)
         if sniffed.incomplete:
             return
-        opener = opener_of(sniffed)
-        if opener is None:
+        if sniffed.version not in OPENERS:
             self._refuse(sniffed.answer or HEADER_0_9_1)
+            return
+        if not self._imported(sniffed.version):
             return
         self._first = self._first[HEADER_BYTES:]
         # The successor counts the rest.
@@ -123,7 +127,23 @@ class Arrival(BaseConnection):
         self.traffic.recv_cnt += 0 if self._first else 1
         self.broker.work.charge(ARRIVAL_UNITS)
         now = self.now
+        opener = opener_of(sniffed)
         self._succeed(opener(self.broker, self.users, self.registry, self.settings, self.peer, now))
+
+    def _imported(self, version: str) -> bool:
+        """Return whether the code of a version is there; import a part of it if it is not."""
+        turns = self.registry.turns
+        if version in IMPORTED or not turns.limited:
+            return True
+        if import_next(PARTS[version]):
+            # Other connections come first: the next part is for another pass of the loop.
+            turns.rest()
+            self.scanner.hold = True
+            self._put_off()
+            return False
+        IMPORTED.add(version)
+        turns.wait(turns.own, Chore(turns, turns.own, partial(_import_queues, turns)))
+        return True
 
     def _refuse(self, answer: bytes) -> None:
         """Answer with a header that is served, and close (AMQP 0-9-1 4.2.2, 1.0 2.2)."""
@@ -165,3 +185,9 @@ class Arrival(BaseConnection):
         """Close the socket: the version in which to send a reason is not known yet."""
         if not self.closing:
             self.cut()
+
+
+def _import_queues(turns: Turns) -> bool:
+    """Import a part of what the first queue needs; True if it is all there."""
+    turns.rest()
+    return not import_next(QUEUES)
