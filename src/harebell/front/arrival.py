@@ -14,6 +14,7 @@ from typing import Any
 
 from harebell.auth.users import Users
 from harebell.base.counters import Traffic
+from harebell.base.parts import import_next
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.connection_log import log_accepted, log_ended
 from harebell.front.common.connection_registry import ConnectionRegistry
@@ -21,7 +22,7 @@ from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.common.turns import Chore, Turns
 from harebell.front.limits import ARRIVAL_UNITS
-from harebell.front.loading import IMPORTED, PARTS, QUEUES, import_next
+from harebell.front.loading import IMPORTED, PARTS, QUEUES
 from harebell.front.versions import OPENERS, opener_of
 from harebell.model.broker import Broker
 from harebell.wire import HEADER_0_9_1, HEADER_BYTES, sniff

@@ -3,14 +3,10 @@
     the header of a version arrives     a part in each turn, then its connection is made
     the first connection is made        the code of queues, in further turns, before it is needed
 
-A part is what the import of one module brings with it: at most a few milliseconds. What is missing
-in a list is imported all the same, when it is used.
+`harebell.base.parts` says what a part is.
 """
 
 from __future__ import annotations
-
-import sys
-from importlib import import_module
 
 from harebell.wire import VERSION_1_0
 
@@ -98,12 +94,3 @@ QUEUES = (*_QUEUE, "harebell.model.queue.factory", "harebell.model.lease.leases"
 
 IMPORTED: set[str] = set()
 """The versions of which every part was imported."""
-
-
-def import_next(parts: tuple[str, ...]) -> bool:
-    """Import the first part that is missing; False if none is."""
-    for name in parts:
-        if name not in sys.modules:
-            import_module(name)
-            return True
-    return False

@@ -65,8 +65,6 @@ HTTP_TURN_SECONDS = 0.001
 """Time that the connections of a port have in a turn of the event loop."""
 HTTP_SHUTDOWN_SECONDS = 1
 """Time that requests have to end when the broker stops."""
-HTTP_PREPARE_SECONDS = 0.2
-"""Time after the start at which the files of the commands are imported."""
 HTTP_RETRY_SECONDS = 5
 """When a client is asked to come back while a store has no owner."""
 HTTP_COMPRESS_BYTES = 860

@@ -17,7 +17,8 @@ MODULES_PER_PART = 30
 _REPORT = """
 import sys
 import harebell.server.app
-from harebell.front.loading import PARTS, QUEUES, import_next
+from harebell.base.parts import import_next
+from harebell.front.loading import PARTS, QUEUES
 from harebell.front.versions import OPENERS
 
 version = sys.argv[1]

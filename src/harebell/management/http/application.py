@@ -53,7 +53,7 @@ from harebell.management.http.sending import PackedBodies, send_answer, send_hel
 from harebell.management.http.unread_answers import UnreadAnswers
 from harebell.management.http.web_page import WebPage
 from harebell.management.json_rows import rows_of
-from harebell.management.limits import HTTP_ARGUMENTS_BYTES, HTTP_PREPARE_SECONDS
+from harebell.management.limits import HTTP_ARGUMENTS_BYTES
 from harebell.model.settings.metadata import MetadataError
 
 if TYPE_CHECKING:
@@ -137,10 +137,6 @@ class ManagementApp:
         from harebell.admin.catalog import commands
 
         return Routes(commands())
-
-    def prepare(self) -> None:
-        """Import the files of the commands soon: the start of the broker does not wait for them."""
-        asyncio.get_running_loop().call_later(HTTP_PREPARE_SECONDS, self._importing)
 
     def _importing(self) -> asyncio.Task[None]:
         """Return what imports the files of the commands, for all requests that wait for it."""

@@ -1,5 +1,7 @@
 """Run an ASGI application with uvicorn's protocol in the broker's own event loop.
 
+The packages are imported for the first client: most brokers that have just started have none.
+
 uvicorn's `Server` installs signal handlers, wakes up ten times a second to update a header, and
 counts connections after their TLS handshake. So sockets are accepted here, as those of AMQP are,
 and their connections are `GuardedConnection`s (`harebell.management.http.protocol`). The
@@ -12,6 +14,7 @@ import asyncio
 import errno
 import logging
 import ssl
+from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -23,12 +26,19 @@ from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable
+    from collections.abc import Callable, Coroutine
+
+    from uvicorn.server import ServerState
 
     from harebell.management.http.connections import HttpConnections
     from harebell.management.http.protocol import GuardedConnection
 
 PACKAGES = ("uvicorn", "h11")
+PARTS = (
+    *("logging.config", "shutil", "multiprocessing.connection", "http", "configparser"),
+    *("h11", "uvicorn", "uvicorn.protocols.http.h11_impl", "harebell.management.http.protocol"),
+)
+"""What is imported for the first client, in this order."""
 INSTALL = "pip install uvicorn"
 
 
@@ -62,10 +72,6 @@ class HttpListener:
         connections: HttpConnections,
         tls: Callable[[], ssl.SSLContext] | None,
     ) -> None:
-        # Imported here, as a broker without HTTP may not have it.
-        from uvicorn import Config
-        from uvicorn.server import ServerState
-
         self.address = address
         self.scheme = address.scheme
         self.host, self.port = sockets[0].getsockname()[:2]
@@ -73,21 +79,9 @@ class HttpListener:
         self.connections = connections
         self._tls = tls
         self._loop = asyncio.get_running_loop()
-        self._state = ServerState()
-        self._config = Config(
-            application,
-            loop="none",
-            http="h11",
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            h11_max_incomplete_event_size=HTTP_HEAD_BYTES,
-        )
-        self._config.load()
+        self._state: ServerState | None = None
+        self._early: list[socket.socket] = []
+        self._paused = False
         self._log = _log_to(connections)
         self._hellos = Hellos()
         self._beginning: set[asyncio.Task[None]] = set()
@@ -111,27 +105,75 @@ class HttpListener:
 
     async def pause(self) -> None:
         """Accept no client, and end the connections; the sockets stay."""
+        self._paused = True
         self._acceptor.pause(paused=True)
         await self._end()
 
     def go_on(self) -> None:
         """Accept clients again, after a pause."""
+        self._paused = False
         self._acceptor.pause(paused=False)
 
     async def _end(self) -> None:
         state = self._state
-        for each in list(state.connections):
-            each.shutdown()
-        if state.tasks:
-            await asyncio.wait(state.tasks, timeout=HTTP_SHUTDOWN_SECONDS)
-        for task in [*state.tasks, *self._beginning]:
+        if state is not None:
+            for each in list(state.connections):
+                each.shutdown()
+            if state.tasks:
+                await asyncio.wait(state.tasks, timeout=HTTP_SHUTDOWN_SECONDS)
+        for task in [*(() if state is None else state.tasks), *self._beginning]:
             task.cancel()
-        for each in list(state.connections):
-            each.transport.abort()
+        if state is not None:
+            for each in list(state.connections):
+                each.transport.abort()
         await asyncio.sleep(0)
+
+    async def _prepare(self) -> None:
+        """Import uvicorn for the first client, a part in each turn; the others wait for it."""
+        self._acceptor.pause(paused=True)
+        try:
+            for name in PARTS:
+                import_module(name)
+                await asyncio.sleep(0)
+            from uvicorn import Config
+            from uvicorn.server import ServerState
+
+            self._config = Config(
+                self.application,
+                loop="none",
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                date_header=False,
+                h11_max_incomplete_event_size=HTTP_HEAD_BYTES,
+            )
+            self._config.load()
+            self._state = ServerState()
+        finally:
+            early, self._early = self._early, []
+            for sock in early:
+                if self._state is None:
+                    sock.close()
+                else:
+                    self._accepted(sock)
+            self._acceptor.pause(paused=self._paused)
+
+    def _start_task(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._beginning.add(task)
+        task.add_done_callback(self._beginning.discard)
 
     def _accepted(self, sock: socket.socket) -> None:
         """Serve a socket that was accepted, if there is room for it."""
+        if self._state is None:
+            self._early.append(sock)
+            if len(self._early) == 1:
+                self._start_task(self._prepare())
+            return
         from harebell.management.http.protocol import GuardedConnection
 
         try:
@@ -145,9 +187,7 @@ class HttpListener:
             return
         made = GuardedConnection(self._config, self._state, connections, sock, address, self._log)
         connections.add(made, address)
-        task = self._loop.create_task(self._begin(made, sock, address))
-        self._beginning.add(task)
-        task.add_done_callback(self._beginning.discard)
+        self._start_task(self._begin(made, sock, address))
 
     async def _begin(self, made: GuardedConnection, sock: socket.socket, address: str) -> None:
         """Begin a connection, with the TLS handshake if there is one."""

@@ -111,6 +111,4 @@ async def serve_http(
                 raise
             # Another broker of this machine may have the default port.
             log("warning", f"no HTTP API: {error}")
-    if listeners:
-        app.prepare()
     return listeners
