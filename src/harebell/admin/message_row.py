@@ -6,13 +6,13 @@ from base64 import b64encode
 from codecs import getincrementaldecoder
 from typing import TYPE_CHECKING, Any
 
-from harebell.admin.command import Row
 from harebell.admin.limits import HTTP_CHUNK_BYTES
 from harebell.base.slices import Slices
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from harebell.admin.command import Row
     from harebell.base.message import Message
     from harebell.model.editor import Editor
 

@@ -11,9 +11,12 @@ the broker nor the client holds all rows.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
-from harebell.admin.command import Row
 from harebell.base.slices import Slices
+
+if TYPE_CHECKING:
+    from harebell.admin.command import Row
 
 
 def _nothing() -> None:

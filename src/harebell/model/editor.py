@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+
+from msgspec import Struct
 
 from harebell.base.message import Message, Properties, copy_message
 
@@ -46,8 +47,7 @@ def _without_properties(
     return Message(exchange, routing_key, Properties(b"\0\0"), body)
 
 
-@dataclass(eq=False)
-class Editor:
+class Editor(Struct, eq=False):
     """Functions for the encoded parts of a message.
 
     Args:

@@ -39,11 +39,11 @@ if TYPE_CHECKING:
 _AMQP_PORT = 5672
 
 
-def _shown_default(name: str) -> str:
+def _shown_default(name: str, defaults: Config) -> str:
     """Return the default of a key for `--help`."""
     if name == "data_dir":
         return "harebell in $XDG_DATA_HOME or ~/.local/share"
-    default = getattr(Config(), name)
+    default = getattr(defaults, name)
     if isinstance(default, tuple):
         return ",".join(default)
     return "" if default is None or default == {} else str(default)
@@ -51,10 +51,11 @@ def _shown_default(name: str) -> str:
 
 def setting_flags(command: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a command with one flag per key of the configuration, and with `--config`."""
+    defaults = Config()
     for setting in reversed(SETTINGS):
         if setting.flag is None:
             continue
-        default = _shown_default(setting.name)
+        default = _shown_default(setting.name, defaults)
         note = f"default: {default}; " if default else ""
         command = click.option(
             setting.flag,

@@ -13,8 +13,9 @@ The owner checks login and permission itself.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from harebell.front.common.connection_log import log_handed_over
 from harebell.wire.v09.states import ConnectionState

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
+
+from msgspec import Struct
 
 
 class TlsSession(NamedTuple):
@@ -28,8 +29,7 @@ class TlsSession(NamedTuple):
     validity: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Peer:
+class Peer(Struct, frozen=True):
     """The peer of a connection.
 
     Args:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from harebell.admin.command import Row
 from harebell.admin.streaming import RowStream
 from harebell.management.limits import COMMAND_ENTRY_UNITS
 
 if TYPE_CHECKING:
+    from harebell.admin.command import Row
     from harebell.admin.context import AdminContext
     from harebell.front.common.turns import Account
 

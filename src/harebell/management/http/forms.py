@@ -12,7 +12,6 @@ content-disposition: form-data; name="file"; filename="definitions.json"
 from __future__ import annotations
 
 import re
-from email.message import Message
 from typing import NamedTuple
 
 from harebell.management.http.errors import bad_request
@@ -41,6 +40,9 @@ def upload_of(content_type: str | None, body: bytes) -> Upload:
     Raises:
         HttpError: 400, the form has no field `file`, or cannot be read.
     """
+    # Imported with the first upload, and not at the start of a broker.
+    from email.message import Message
+
     head = Message()
     head["content-type"] = content_type or ""
     if head.get_content_type() != _FORM:
@@ -59,6 +61,8 @@ def upload_of(content_type: str | None, body: bytes) -> Upload:
 
 def _fields(body: bytes, boundary: bytes) -> dict[str, bytes]:
     """Return the fields of a form."""
+    from email.message import Message
+
     fields = {}
     _preamble, *parts = (b"\r\n" + body).split(b"\r\n--" + boundary, _MAX_PARTS)
     if not parts or not parts[-1].startswith(b"--"):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from email.utils import formatdate
 from typing import TYPE_CHECKING
 
 from harebell.admin.context import CommandRefused
@@ -198,6 +197,9 @@ async def _next_rows(rows: Rows, closed: asyncio.Future[None]) -> list[Row]:
 
 
 async def _begin(status: int, headers: list[tuple[str, str]], send: Send) -> None:
+    # Imported with the first answer, and not at the start of a broker.
+    from email.utils import formatdate
+
     headers = [("date", formatdate(usegmt=True)), *headers]
     await send(
         {

@@ -7,9 +7,10 @@ merged with an ordinary one. The error texts are those of RabbitMQ, Erlang terms
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
+
+from msgspec import Struct
 
 from harebell.base.durability import parse_durability
 from harebell.base.limits import NAME_BYTES
@@ -188,8 +189,7 @@ KEYS: dict[str, Key] = {
 """All settings of policies."""
 
 
-@dataclass(frozen=True)
-class Policy:
+class Policy(Struct, frozen=True, dict=True):
     """A checked policy.
 
     Args:

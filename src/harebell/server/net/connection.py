@@ -11,8 +11,9 @@ import asyncio
 import fcntl
 import socket
 import termios
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
+
+from msgspec.structs import replace
 
 from harebell.base.body_frames import BodyFrames
 from harebell.base.c_types import C, Cpdef, Py, i32, isize
