@@ -12,17 +12,22 @@ from tests.running import running_broker
 _IMPORTED = re.compile(r"^import time:\s+\d+ \|\s+\d+ \| +([\w.]+)$", re.M)
 _READY = "Server startup complete;"
 HTTP = (
-    *("uvicorn", "h11", "http", "email", "multiprocessing", "bz2", "lzma", "shutil"),
     *("harebell.management.http.application", "harebell.management.backends"),
+    "harebell.admin.command",
 )
 """Modules that only the HTTP API needs."""
 UNUSED = (
+    *("uvicorn", "h11", "http", "email", "multiprocessing", "bz2", "lzma", "shutil"),
     *("starlette", "anyio", "html", "tomllib", "difflib"),
     *("psycopg", "jwt", "cryptography", "lz4", "pyarrow", "pyspark"),
     *("harebell.cluster.cluster", "harebell.cluster.postgresql"),
-    *("harebell.client", "harebell.spark", "harebell.pipeline", "harebell.front.amqp_0_10"),
+    *("harebell.client", "harebell.spark", "harebell.pipeline"),
+    "harebell.admin.commands",
+    *("harebell.front.operations", "harebell.front.amqp_0_9_1", "harebell.wire.v09.methods"),
+    *("harebell.front.amqp_0_10", "harebell.front.amqp_1_0", "harebell.model.filter"),
+    *("harebell.model.lease", "harebell.model.queue.queue", "harebell.model.queue.stream"),
 )
-"""Modules of what few brokers have, and of what is needed at the first request."""
+"""Modules of what few brokers have, and of the first client, queue, or request."""
 
 
 def modules_and_mib(*flags: str) -> tuple[set[str], float]:
@@ -45,8 +50,8 @@ def test_a_broker_without_http_loads_and_takes_no_more_than_it_needs() -> None:
     modules, mib = modules_and_mib("--management-port", "0", "--metrics-port", "0")
     assert "harebell.server.app" in modules
     assert loaded((*HTTP, *UNUSED), modules) == []
-    assert len(modules) <= 668
-    assert mib <= 52
+    assert len(modules) <= 545
+    assert mib <= 45
 
 
 def test_a_broker_with_http_loads_no_framework() -> None:
@@ -54,5 +59,5 @@ def test_a_broker_with_http_loads_no_framework() -> None:
     modules, mib = modules_and_mib("--management-port", port, "--metrics-port", "0")
     assert "harebell.management.http.application" in modules
     assert loaded(UNUSED, modules) == []
-    assert len(modules) <= 761
-    assert mib <= 57
+    assert len(modules) <= 565
+    assert mib <= 46
