@@ -15,7 +15,7 @@ from harebell.base.failures import Failures
 from harebell.base.gauge import Gauge
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message
-from harebell.base.ports import Store
+from harebell.base.ports import BRANCH_LOG, Log, Store
 from harebell.base.timers import Timers
 from harebell.base.work import Work
 from harebell.model.dead_letter_counts import DeadLetterCounts
@@ -36,10 +36,10 @@ from harebell.model.settings.parameters import restore_parameters
 from harebell.model.settings.policies import restore_policies
 from harebell.model.staging import Staging
 from harebell.model.vhost import VHost
-from harebell.model.xa.branches import Branches
 
 if TYPE_CHECKING:
     from harebell.model.lease.leases import Leases
+    from harebell.model.xa.branches import Branches
 
 DEFAULT_VHOST = "/"
 
@@ -67,7 +67,6 @@ class Broker:
         global_parameters: values for all vhosts.
         default_queue_type: as given.
         timers: pending timers; the server runs them when they are due.
-        branches: the branches of distributed transactions.
         jobs: messages that are moved, copied, removed or retried by a filter.
         staging: files (class file) that arrive in parts and are not published yet.
         churn: counters of connections, channels and queues that were opened and closed.
@@ -115,7 +114,7 @@ class Broker:
         self.vhosts: dict[str, VHost] = {}
         self.ceilings = Ceilings()
         self.ceilings.every = self.vhosts
-        self.branches = Branches(store, self.timers, self.vhosts, gauge)
+        self._branch_log: Log | None = None
         self.jobs = Jobs(store, self.timers, self.vhosts, self._editor, self._awaiting)
         first = self._take_in(DEFAULT_VHOST)
         first.add_watcher(EVENT_EXCHANGE)
@@ -124,9 +123,21 @@ class Broker:
         self.events.attach(first.router)
 
     @cached_property
+    def branches(self) -> Branches:
+        """The branches of distributed transactions."""
+        # Imported with the first use, as are leases: most brokers have neither.
+        from harebell.model.xa.branches import Branches
+
+        return Branches(self.store, self.timers, self.vhosts, self.gauge, self._branch_log)
+
+    @property
+    def prepared(self) -> int:
+        """How many branches there are that another life of the broker has left."""
+        return len(self.branches) if "branches" in vars(self) else 0
+
+    @cached_property
     def leases(self) -> Leases:
         """The lease groups."""
-        # Imported with the first use: it needs the code of queues.
         from harebell.model.lease.leases import Leases
 
         return Leases(self.store, self.timers, self.vhosts)
@@ -178,7 +189,8 @@ class Broker:
         """
         # First, as it is what the store may refuse.
         vhost.delete()
-        self.branches.vhost_gone(vhost.name)
+        if "branches" in vars(self):
+            self.branches.vhost_gone(vhost.name)
         self.staging.vhost_gone(vhost.name)
         self.stages.vhost_gone(vhost.name)
         self.publishers.vhost_gone(vhost.name)
@@ -245,7 +257,9 @@ class Broker:
         lost += restore_bindings(self.vhosts, self.store)
         # Before the queues are configured: a message that a branch or a claim holds must not expire
         # or be dropped by a limit first.
-        lost += self.branches.restore()
+        log = self._branch_log = self.store.open_log(BRANCH_LOG, durable=True, keep_all=True)
+        if log.first() < log.end():
+            lost += self.branches.restore()
         if any(self.store.definitions.load("lease")):
             lost += self.leases.restore()
         self.jobs.restore()

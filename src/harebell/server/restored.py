@@ -44,8 +44,8 @@ def restore_broker(
         broker.leave_default_vhost()
     for sentence in broker.restore():
         write("error", sentence)
-    if len(broker.branches):
-        write("info", f"{len(broker.branches)} prepared transactions: `harebell transactions`")
+    if broker.prepared:
+        write("info", f"{broker.prepared} prepared transactions: `harebell transactions`")
     for weaker in broker.weaker():
         write("warning", f"a confirm does not wait for the disk in all queues: {weaker}")
     broker.limit(

@@ -75,10 +75,16 @@ class Branches:
         timers: the timers of the broker, for timeouts of branches.
         vhosts: the vhosts by name.
         gauge: counts the memory of branches.
+        log: the log of prepared branches, if it is open already.
     """
 
     def __init__(
-        self, store: Store, timers: Timers, vhosts: Mapping[str, VHost], gauge: Gauge
+        self,
+        store: Store,
+        timers: Timers,
+        vhosts: Mapping[str, VHost],
+        gauge: Gauge,
+        log: Log | None = None,
     ) -> None:
         self._store = store
         self._commit = store.commit
@@ -90,7 +96,7 @@ class Branches:
         self._shares = Shares(
             "branches", limits.BRANCHES, "end some: one that was rolled back is kept for an hour"
         )
-        self._kept: Log | None = None
+        self._kept = log
 
     # --- find -----------------------------------------------------------------------------------
 
