@@ -327,7 +327,9 @@ _ITEMS = {
 }
 """Keys with one item each of a setting that is a list."""
 _MEMBERS = {
+    "auth_oauth2.authorization_endpoint_params.$name": "auth_oauth2_authorization_endpoint_params",
     "auth_oauth2.signing_keys.$name": "auth_oauth2_signing_keys",
+    "auth_oauth2.token_endpoint_params.$name": "auth_oauth2_token_endpoint_params",
     "auth_oauth2.scope_aliases.$alias": "auth_oauth2_scope_aliases",
     "cluster_tags.$tag": "cluster_tags",
     "node_tags.$tag": "node_tags",

@@ -106,7 +106,7 @@ TextOrNone = Annotated[str | None, optional(text)]
 Names = Annotated[tuple[str, ...], names]
 Pattern = Annotated[str, pattern]
 Header = Annotated[str, header]
-Tags = Annotated[dict[str, str], texts]
+Texts = Annotated[dict[str, str], texts]
 Address = Annotated[str, address]
 Port = Annotated[int, whole(0, PORT_MAX)]
 Short = Annotated[int, whole(0, SHORT_MAX)]
@@ -229,8 +229,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         "Name of the broker; without it harebell@ and the name of the machine."] = None
     cluster_name: Annotated[Text | None, RabbitMQ("cluster_name"),
         "Name that clients and tools are shown; without it that of the broker."] = None
-    cluster_tags: Annotated[Tags, "Tags of the cluster, for tools."] = {}
-    node_tags: Annotated[Tags, "Tags of the broker, for tools."] = {}
+    cluster_tags: Annotated[Texts, "Tags of the cluster, for tools."] = {}
+    node_tags: Annotated[Texts, "Tags of the broker, for tools."] = {}
     data_dir: Annotated[Directory,
         "Directory for all data of the broker."] = msgspec.field(default_factory=default_data_dir)
     tls_port: Annotated[Port | None, "Port for AMQP over TLS; without it there is no TLS."] = None
@@ -387,8 +387,33 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     auth_oauth2_https_hostname_verification: Annotated[str, choice("wildcard", "none"),
         RabbitMQ("auth_oauth2.https.hostname_verification"),
         "Whether the certificate has to have its name; wildcard allows *.example.com."] = "wildcard"
+    auth_oauth2_authorization_endpoint: Annotated[WebAddressOrNone, Reload.HTTP_API,
+        RabbitMQ("auth_oauth2.authorization_endpoint"),
+        "Where browsers sign in; without it the metadata of the issuer say so."] = None
+    auth_oauth2_token_endpoint: Annotated[WebAddressOrNone, Reload.HTTP_API,
+        RabbitMQ("auth_oauth2.token_endpoint"),
+        "Where browsers get tokens; without it the metadata of the issuer say so."] = None
+    auth_oauth2_end_session_endpoint: Annotated[WebAddressOrNone, Reload.HTTP_API,
+        RabbitMQ("auth_oauth2.end_session_endpoint"),
+        "Where browsers log out; without it the metadata of the issuer say so."] = None
+    auth_oauth2_authorization_endpoint_params: Annotated[Texts, Reload.HTTP_API,
+        "Further parameters of signing in, such as the audience."] = {}
+    auth_oauth2_token_endpoint_params: Annotated[Texts, Reload.HTTP_API,
+        "Further parameters of getting tokens, such as the audience."] = {}
     management_oauth_enabled: Annotated[Switch, RabbitMQ("management.oauth_enabled"),
         "Whether the HTTP API is meant for OAuth 2 tokens."] = False
+    management_oauth_client_id: Annotated[TextOrNone, Reload.HTTP_API,
+        RabbitMQ("management.oauth_client_id"),
+        "Name of the web interface at the issuer; with it one can sign in there."] = None
+    management_oauth_scopes: Annotated[Text, Reload.HTTP_API,
+        RabbitMQ("management.oauth_scopes"),
+        "Scopes that the web interface asks for, with blanks between them."] = "openid profile"
+    management_oauth_provider_url: Annotated[WebAddressOrNone, Reload.HTTP_API,
+        RabbitMQ("management.oauth_provider_url"),
+        "The issuer where browsers sign in; without it auth_oauth2_issuer."] = None
+    management_oauth_metadata_url: Annotated[WebAddressOrNone, Reload.HTTP_API,
+        RabbitMQ("management.oauth_metadata_url"),
+        "Where browsers read its metadata, if not at the usual place below it."] = None
     management_oauth_disable_basic_auth: Annotated[Switch,
         RabbitMQ("management.oauth_disable_basic_auth"),
         "With management_oauth_enabled: whether it accepts tokens alone, no HTTP Basic."] = True

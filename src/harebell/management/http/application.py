@@ -50,6 +50,7 @@ from harebell.management.http.request import HttpRequest
 from harebell.management.http.rights import check_rights, check_tags, check_vhost
 from harebell.management.http.routes import RouteMatch, Routes, segments_of
 from harebell.management.http.sending import PackedBodies, send_answer, send_held, send_rows
+from harebell.management.http.sign_in import SignIn
 from harebell.management.http.unread_answers import UnreadAnswers
 from harebell.management.http.web_page import WebPage
 from harebell.management.json_rows import rows_of
@@ -121,10 +122,11 @@ class ManagementApp:
     def configure(self, config: Config) -> None:
         """Use another configuration for requests from now on."""
         self._config = config
-        self._open = OpenPaths(config, self._logins, lambda: self.routes)
+        sign_in = SignIn(config)
+        self._open = OpenPaths(config, self._logins, sign_in, lambda: self.routes)
         policy = config.management_csp_policy
         own = None if policy == type(config)().management_csp_policy else policy
-        self._page = WebPage(config.management_path_prefix, own)
+        self._page = WebPage(config.management_path_prefix, sign_in, own)
         self._headers = [("vary", "accept-encoding, origin"), ("cache-control", "no-cache")]
         if config.management_csp_policy:
             self._headers.append(("content-security-policy", config.management_csp_policy))

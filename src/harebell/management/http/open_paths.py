@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from harebell.management.http.login import Logins
     from harebell.management.http.request import HttpRequest
     from harebell.management.http.routes import Routes
+    from harebell.management.http.sign_in import SignIn
 
 OPENAPI = ["api", "openapi.json"]
 """The path of the OpenAPI document."""
@@ -77,12 +78,16 @@ class OpenPaths:
     Args:
         config: the configuration.
         logins: authenticates requests.
+        sign_in: where pages sign in elsewhere.
         routes: returns the routes of all commands.
     """
 
-    def __init__(self, config: Config, logins: Logins, routes: Callable[[], Routes]) -> None:
+    def __init__(
+        self, config: Config, logins: Logins, sign_in: SignIn, routes: Callable[[], Routes]
+    ) -> None:
         self._prefix = config.management_path_prefix
         self._logins = logins
+        self._sign_in = sign_in
         self._routes = routes
         self._document: asyncio.Task[tuple[bytes, str]] | None = None
 
@@ -97,6 +102,8 @@ class OpenPaths:
         answer = open_answer(request.method, segments, self._prefix)
         if answer is None and segments == LOGIN:
             answer = await self._log_in(request)
+        if answer is None and request.reads:
+            answer = self._sign_in.answer(segments, request.scope["query_string"])
         if answer is None and request.method == "OPTIONS":
             return Answer(200, (("allow", ", ".join(self._routes().methods(segments))),))
         return answer

@@ -14,9 +14,14 @@ from base64 import b64encode
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from harebell.management.http.answer import Answer
 from harebell.management.http.errors import not_allowed
+from harebell.management.json_rows import encode
+
+if TYPE_CHECKING:
+    from harebell.management.http.sign_in import SignIn
 
 FILES = Path(__file__).resolve().parent.parent / "web"
 """The files of the web interface."""
@@ -31,12 +36,13 @@ _KINDS = {
 }
 _IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.DOTALL)
 _PRELOADS = b"<!-- preloads -->"
+_SIGN_IN = b"{sign-in}"
 _LINK = b'"web/'
 """The start of the addresses in the page that get the hash."""
 _READS = ("GET", "HEAD", "OPTIONS")
 _POLICY = (
     "default-src 'none'; script-src 'self' 'sha256-{hash}'; style-src 'self'; "
-    "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+    "img-src 'self' data:; connect-src {reached}; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 )
 _GUARDS = (
@@ -53,11 +59,13 @@ class WebPage:
 
     Args:
         prefix: the start of all paths, such as "/rabbit"; "" for none.
+        sign_in: where people sign in beside the page's own form.
         policy: the content security policy that the operator has configured; None for its own.
     """
 
-    def __init__(self, prefix: str, policy: str | None = None) -> None:
+    def __init__(self, prefix: str, sign_in: SignIn, policy: str | None = None) -> None:
         self._prefix = prefix
+        self._sign_in = sign_in
         self._policy = policy
 
     @cached_property
@@ -91,9 +99,13 @@ class WebPage:
         body = self._files[_INDEX].replace(_LINK, f'"{base}'.encode())
         body = body.replace(b'"./web/', f'"./{base}'.encode())
         body = body.replace(_PRELOADS, preloads.encode())
+        settings = escape(encode(self._sign_in.settings).decode())
+        body = body.replace(_SIGN_IN, settings.encode())
         imports = _IMPORT_MAP.search(body)
         digest = b64encode(sha256(imports[1]).digest()).decode() if imports else ""
-        policy = _POLICY.format(hash=digest) if self._policy is None else self._policy
+        reached = " ".join(("'self'", *self._sign_in.origins))
+        own = _POLICY.format(hash=digest, reached=reached)
+        policy = own if self._policy is None else self._policy
         tag = f'"{sha256(body + policy.encode()).hexdigest()[:16]}"'
         headers = (
             ("content-type", _KINDS[".html"]),

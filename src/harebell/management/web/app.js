@@ -1,16 +1,17 @@
 // The frame of all pages: navigation, login, and the page that the address names.
 import { render } from "preact";
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { away, logOut, slow } from "./lib/api.js";
+import { away, slow } from "./lib/api.js";
 import { dateTime } from "./lib/format.js";
 import { html } from "./lib/html.js";
 import { usePoll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
 import { expired, has, session } from "./lib/session.js";
+import { returned, signOut } from "./lib/sign-in.js";
 import { useStore } from "./lib/store.js";
 import { theme } from "./lib/theme.js";
 import { VhostChoice } from "./lib/vhosts.js";
-import { Login, LoginAgain } from "./pages/login.js";
+import { Login, LoginAgain, SigningIn } from "./pages/login.js";
 import { NotFound } from "./pages/not-found.js";
 import { PAGES } from "./pages/pages.js";
 
@@ -95,7 +96,7 @@ function Frame() {
     <${VhostChoice} />
     <${ThemeChoice} />
     <span class="user">${user.name}</span>
-    <button type="button" class="quiet" onClick=${logOut}>Log out</button>
+    <button type="button" class="quiet" onClick=${signOut}>Log out</button>
   </header>
   <${Navigation} at=${names[0]} open=${open} onGo=${() => setOpen(false)} />
   <main id="main" tabindex="-1" ref=${main}>
@@ -104,7 +105,15 @@ function Frame() {
 }
 
 function App() {
-  return useStore(session) === null ? html`<${Login} />` : html`<${Frame} />`;
+  const user = useStore(session);
+  const [back, setBack] = useState(returned);
+  const [error, setError] = useState(null);
+  const end = (problem) => {
+    setBack(false);
+    setError(problem);
+  };
+  if (back) return html`<${SigningIn} onEnd=${end} />`;
+  return user === null ? html`<${Login} error=${error} />` : html`<${Frame} />`;
 }
 
 const root = document.getElementById("app");

@@ -19,6 +19,7 @@ from harebell.management.http.application import ManagementApp
 from harebell.management.http.asgi import ClientDisconnect
 from harebell.management.http.connections import Turns
 from harebell.management.http.open_paths import OPENAPI, OpenPaths
+from harebell.management.http.sign_in import SignIn
 from harebell.management.http.openapi import document
 from harebell.management.http.routes import routes_of
 from tests.unit.management.http.asking import Api
@@ -50,7 +51,7 @@ def test_the_document_is_made_once_and_sent_again_only_if_it_has_changed(
     async def ask() -> list[bytes]:
         routes: Any = SimpleNamespace(all=ROUTES)
         logins: Any = None
-        paths = OpenPaths(Config(), logins, lambda: routes)
+        paths = OpenPaths(Config(), logins, SignIn(Config()), lambda: routes)
         request: Any = SimpleNamespace(reads=True, turn=Turns().turn, headers={})
         answers = [paths.answer(request, OPENAPI) for _ in range(50)]
         found = [each for each in await asyncio.gather(*answers) if each is not None]

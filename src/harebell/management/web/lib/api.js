@@ -1,5 +1,5 @@
 // Requests to the HTTP API: the login, errors as sentences, and a broker that is away.
-import { authorizationOf, expired, forget, remember, session } from "./session.js";
+import { authorizationOf, expired, remember, session } from "./session.js";
 import { store } from "./store.js";
 
 const SLOW_MS = 4000;
@@ -149,7 +149,8 @@ export function logInByToken(token) {
   return enter(`Bearer ${token.trim()}`, "of the token");
 }
 
-async function enter(authorization, name) {
+// Log in with what the broker is to be sent. `account` has what an issuer gave beside the token.
+export async function enter(authorization, name, account) {
   const answer = await sent("GET", "whoami", undefined, authorization);
   if (!answer.ok) {
     const error = await problemOf(answer);
@@ -165,9 +166,5 @@ async function enter(authorization, name) {
     throw error;
   }
   const user = await answer.json();
-  remember({ name: user.name, tags: user.tags, authorization });
-}
-
-export function logOut() {
-  forget();
+  remember({ name: user.name, tags: user.tags, authorization, account });
 }

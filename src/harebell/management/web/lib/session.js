@@ -11,7 +11,8 @@ function restored() {
   }
 }
 
-// {name, tags, authorization}, or null before the login.
+// {name, tags, authorization, account}, or null before the login. An account is what an issuer gave
+// beside the token: how to renew it, and how to log out there.
 export const session = store(restored());
 // Whether the broker has refused a login that it had accepted before.
 export const expired = store(false);
