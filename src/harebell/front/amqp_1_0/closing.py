@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_1_0 import termini
+from harebell.front.amqp_1_0.nodes import drop_owned
 from harebell.front.common.event_exchange import channel_closed, consumer_deleted
 from harebell.front.limits import REMOVED_CONSUMER_UNITS
 from harebell.model.limits import REMOVED_AT_ONCE
@@ -94,15 +95,6 @@ def _undo_resuming(link: SendingLink) -> Slices[None]:
     resumption, link.resumption = link.resumption, None
     if resumption is not None:
         yield from termini.requeuing(link.queue, resumption.deliveries.values())
-
-
-def drop_owned(link: SendingLink | ReceivingLink) -> None:
-    """Delete the queue that was made for a link."""
-    if link.owned:
-        queue = link.session.vhost.queues.get(link.owned)
-        link.owned = ""
-        if queue is not None:
-            link.session.vhost.retire(queue)
 
 
 def _serve(queues: dict[Queue, None]) -> None:

@@ -113,3 +113,12 @@ def make_volatile(session: Session) -> ReplyQueue:
     """Make the pseudo queue of direct replies: the name is a secret of its requester."""
     name = generated(REPLY_PREFIX, session.connection.settings.rng)
     return ReplyQueue(name, session.vhost.name, session.router.replies)
+
+
+def drop_owned(link: Any) -> None:
+    """Delete the queue that was made for a link (`SendingLink`, `ReceivingLink`)."""
+    if link.owned:
+        queue = link.session.vhost.queues.get(link.owned)
+        link.owned = ""
+        if queue is not None:
+            link.session.vhost.retire(queue)

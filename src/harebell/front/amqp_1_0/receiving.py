@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import Done, Py, i32, i64, isize
 from harebell.base.errors import DecodeError, ErrorKind, Refusal
 from harebell.base.message import Message, Properties
-from harebell.front.amqp_1_0.closing import drop_owned
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     ILLEGAL_STATE,
@@ -29,6 +28,7 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
+from harebell.front.amqp_1_0.nodes import drop_owned
 from harebell.front.amqp_1_0.session import near
 from harebell.front.amqp_1_0.special import destination_of, prepared, trace_publish
 from harebell.front.amqp_1_0.transactions import transaction_of
