@@ -175,7 +175,7 @@ class Publisher1:
             return b""
         number, body, level = self.accounts.fresh(self._plain[handle], self.source)
         payload = payload_of(body, level if level >= 0 else None)
-        cut = rng.randrange(len(payload)) if rng.random() < _ODDS_OF_TWO_TRANSFERS else 0
+        cut = len(payload) // 2 + 1 if rng.random() < _ODDS_OF_TWO_TRANSFERS else 0
         delivery, octets = self.link.message(PLAIN, handle, payload, cut=cut)
         self.waiting[delivery] = number
         return octets

@@ -20,6 +20,7 @@ from tests.patience import SECONDS
 
 _READ = 1 << 18
 _WIDE = 1 << 30
+BEGIN = c.Begin(None, 0, _WIDE, _WIDE)
 _ENDS = (c.Detach, c.End, c.Close)
 _FORCED = "amqp:connection:forced"
 
@@ -60,8 +61,138 @@ class Session1:
         self.came = answer.next_outgoing_id
 
 
-class Link1:
-    """One connection, logged in as guest; channels and handles are the caller's.
+class Core1:
+    """A client without a socket; channels and handles are the caller's.
+
+    Attributes:
+        on_delivery: called with every delivery.
+        on_outcome: called with channel, first and last delivery-id and state, of what was sent.
+        on_flow: called with channel and flow of each link.
+        performatives: every other performative that came, in order.
+        sessions: by channel.
+    """
+
+    def __init__(self) -> None:
+        self.on_delivery: Callable[[Delivery1], None] = lambda _delivery: None
+        self.on_outcome: Callable[[int, int, int, Any], None] = lambda *_: None
+        self.on_flow: Callable[[int, c.Flow], None] = lambda *_: None
+        self.performatives: list[Any] = []
+        self.sessions: dict[int, Session1] = {}
+        self._rest = b""
+        self._parts: list[bytes] = []
+        self._transfer = c.Transfer()
+        self._headers = [HEADER_1_0, HEADER_1_0_SASL]
+
+    # --- what is sent ---------------------------------------------------------------------------
+
+    def message(
+        self,
+        channel: int,
+        handle: int,
+        payload: bytes,
+        *,
+        cut: int = 0,
+        settled: bool = False,
+        state: Any = None,
+    ) -> tuple[int, bytes]:
+        """A delivery: its number, and its frames, which have to be sent.
+
+        Args:
+            channel: of the session.
+            handle: of the link.
+            payload: the encoded message.
+            cut: how many octets of it are in each transfer; 0 for all.
+            settled: whether it has no outcome.
+            state: as of a transaction.
+        """
+        session = self.sessions[channel]
+        number = session.deliveries
+        session.deliveries += 1
+        parts = batched(payload, cut) if cut else [payload]
+        session.transfers += len(parts)
+        transfer = c.Transfer(handle, number, number.to_bytes(8), 0, settled, state=state)
+        octets = []
+        for at, part in enumerate(parts):
+            transfer.more = at + 1 < len(parts)
+            octets.append(encode_frame(transfer.encoded() + part, channel))
+            transfer = c.Transfer(handle, settled=settled, state=state)
+        return number, b"".join(octets)
+
+    def credited(
+        self, channel: int, handle: int, count: int, credit: int, *, drain: bool = False
+    ) -> bytes:
+        """The frame that says how many deliveries may come on a link after so many."""
+        session = self.sessions[channel]
+        window = (session.came, _WIDE, session.transfers, _WIDE)
+        flow = c.Flow(*window, handle, count, credit, drain=drain)
+        return encode_frame(flow.encoded(), channel)
+
+    # --- what comes -----------------------------------------------------------------------------
+
+    def feed(self, data: bytes) -> None:
+        """Take octets of the broker."""
+        self._rest += data
+        for channel, body in self._frames():
+            performative, end = decode_performative(body)
+            self._take(channel, performative, body[end:])
+
+    def _frames(self) -> Iterator[tuple[int, bytes]]:
+        data, at = self._rest, 0
+        while len(data) - at >= HEAD:
+            if data.startswith(b"AMQP", at):
+                assert data[at : at + HEAD] == self._headers.pop(), data[at : at + HEAD]
+                at += HEAD
+                continue
+            end = at + int.from_bytes(data[at : at + 4])
+            if end > len(data):
+                break
+            body = data[at + data[at + 4] * 4 : end]
+            if body:
+                yield int.from_bytes(data[at + 6 : at + 8]), body
+            at = end
+        self._rest = data[at:]
+
+    def _take(self, channel: int, found: Any, payload: bytes) -> None:
+        if isinstance(found, c.Transfer):
+            self.sessions[channel].came += 1
+            if not self._parts:
+                self._transfer = found
+            self._parts.append(payload)
+            if not found.more:
+                payload = b"".join(self._parts)
+                self._parts = []
+                assert not found.aborted, found
+                self._deliver(channel, payload)
+        elif isinstance(found, c.Disposition):
+            if found.role:
+                last = found.first if found.last is None else found.last
+                assert found.settled, found
+                self.on_outcome(channel, found.first, last, found.state)
+        elif isinstance(found, c.Flow):
+            session = self.sessions[channel]
+            if found.next_incoming_id is not None:
+                session.room = found.next_incoming_id + found.incoming_window
+            if found.handle is not None:
+                self.on_flow(channel, found)
+        else:
+            if isinstance(found, c.Begin):
+                self.sessions[channel] = Session1(found)
+            self.performatives.append(found)
+
+    def _deliver(self, channel: int, payload: bytes) -> None:
+        raw, body, _ = split(payload)
+        sections = Sections(raw)
+        transfer = self._transfer
+        assert transfer.delivery_id is not None, transfer
+        offset = sections.message_annotations().get("x-stream-offset", -1)
+        again = not sections.header().first_acquirer
+        self.on_delivery(
+            Delivery1(channel, transfer.handle, transfer.delivery_id, again, int(offset), body)
+        )
+
+
+class Link1(Core1):
+    """One connection, logged in as guest.
 
     Args:
         port: where the broker listens.
@@ -72,25 +203,12 @@ class Link1:
 
     Attributes:
         alive: whether the broker has not closed the connection.
-        on_delivery: called with every delivery.
-        on_outcome: called with channel, first and last delivery-id and state, of what was sent.
-        on_flow: called with channel and flow of each link.
-        performatives: every other performative that came, in order.
-        sessions: by channel.
         broker: the `cluster_name` that the broker has given.
     """
 
     def __init__(self, port: int, frame_max: int = 131_072) -> None:
+        super().__init__()
         self.alive = True
-        self.on_delivery: Callable[[Delivery1], None] = lambda _delivery: None
-        self.on_outcome: Callable[[int, int, int, Any], None] = lambda *_: None
-        self.on_flow: Callable[[int, c.Flow], None] = lambda *_: None
-        self.performatives: list[Any] = []
-        self.sessions: dict[int, Session1] = {}
-        self._rest = b""
-        self._parts: list[bytes] = []
-        self._transfer = c.Transfer()
-        self._headers = [HEADER_1_0, HEADER_1_0_SASL]
         self.socket = socket.create_connection(("127.0.0.1", port), SECONDS)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         init = c.SaslInit("PLAIN", b"\0guest\0guest").encoded()
@@ -106,9 +224,9 @@ class Link1:
         Raises:
             ConnectionError: the broker goes.
         """
-        self.say(c.Begin(None, 0, _WIDE, _WIDE), channel)
-        session = self.sessions[channel] = Session1(self.until(c.Begin))
-        return session
+        self.say(BEGIN, channel)
+        self.until(c.Begin)
+        return self.sessions[channel]
 
     def attach(self, channel: int, handle: int, source: Any, target: Any) -> c.Attach:
         """A link, by which the broker sends if it has a source with an address.
@@ -146,46 +264,11 @@ class Link1:
         """Send a performative."""
         return self.send(encode_frame(performative.encoded(), channel))
 
-    def message(
-        self,
-        channel: int,
-        handle: int,
-        payload: bytes,
-        *,
-        cut: int = 0,
-        settled: bool = False,
-        state: Any = None,
-    ) -> tuple[int, bytes]:
-        """A delivery: its number, and its frames, which have to be sent.
-
-        Args:
-            channel: of the session.
-            handle: of the link.
-            payload: the encoded message.
-            cut: how much of it is in a transfer of its own; 0 for one transfer.
-            settled: whether it has no outcome.
-            state: as of a transaction.
-        """
-        session = self.sessions[channel]
-        number = session.deliveries
-        session.deliveries += 1
-        session.transfers += 1
-        tag = number.to_bytes(8)
-        transfer = c.Transfer(handle, number, tag, 0, settled, bool(cut), state=state)
-        if not cut:
-            return number, encode_frame(transfer.encoded() + payload, channel)
-        session.transfers += 1
-        first = encode_frame(transfer.encoded() + payload[:cut], channel)
-        last = c.Transfer(handle, settled=settled, state=state).encoded() + payload[cut:]
-        return number, first + encode_frame(last, channel)
-
     def credit(
         self, channel: int, handle: int, count: int, credit: int, *, drain: bool = False
     ) -> bool:
         """Say how many deliveries may come on a link after so many."""
-        session = self.sessions[channel]
-        window = (session.came, _WIDE, session.transfers, _WIDE)
-        return self.say(c.Flow(*window, handle, count, credit, drain=drain), channel)
+        return self.send(self.credited(channel, handle, count, credit, drain=drain))
 
     # --- what comes -----------------------------------------------------------------------------
 
@@ -227,67 +310,12 @@ class Link1:
         if not data:
             self.alive = False
             return
-        self._rest += data
-        for channel, body in self._frames():
-            performative, end = decode_performative(body)
-            self._take(channel, performative, body[end:])
+        self.feed(data)
 
     def read_if_any(self) -> None:
         """Take input that is there already."""
         while self.alive and select.select([self.socket], [], [], 0)[0]:
             self.read()
-
-    def _frames(self) -> Iterator[tuple[int, bytes]]:
-        data, at = self._rest, 0
-        while len(data) - at >= HEAD:
-            if data.startswith(b"AMQP", at):
-                assert data[at : at + HEAD] == self._headers.pop(), data[at : at + HEAD]
-                at += HEAD
-                continue
-            end = at + int.from_bytes(data[at : at + 4])
-            if end > len(data):
-                break
-            body = data[at + data[at + 4] * 4 : end]
-            if body:
-                yield int.from_bytes(data[at + 6 : at + 8]), body
-            at = end
-        self._rest = data[at:]
-
-    def _take(self, channel: int, found: Any, payload: bytes) -> None:
-        if isinstance(found, c.Transfer):
-            self.sessions[channel].came += 1
-            if not self._parts:
-                self._transfer = found
-            self._parts.append(payload)
-            if not found.more:
-                payload = b"".join(self._parts)
-                self._parts = []
-                assert not found.aborted, found
-                self._deliver(channel, payload)
-        elif isinstance(found, c.Disposition):
-            if found.role:
-                last = found.first if found.last is None else found.last
-                assert found.settled, found
-                self.on_outcome(channel, found.first, last, found.state)
-        elif isinstance(found, c.Flow):
-            session = self.sessions[channel]
-            if found.next_incoming_id is not None:
-                session.room = found.next_incoming_id + found.incoming_window
-            if found.handle is not None:
-                self.on_flow(channel, found)
-        else:
-            self.performatives.append(found)
-
-    def _deliver(self, channel: int, payload: bytes) -> None:
-        raw, body, _ = split(payload)
-        sections = Sections(raw)
-        transfer = self._transfer
-        assert transfer.delivery_id is not None, transfer
-        offset = sections.message_annotations().get("x-stream-offset", -1)
-        again = not sections.header().first_acquirer
-        self.on_delivery(
-            Delivery1(channel, transfer.handle, transfer.delivery_id, again, int(offset), body)
-        )
 
     def goodbye(self) -> None:
         """Close as one should, so that the broker knows it when this returns."""
@@ -298,6 +326,11 @@ class Link1:
         self.alive = False
 
 
-def payload_of(body: bytes, priority: int | None = None) -> bytes:
-    """A durable message."""
-    return encode_message(data_section(body), c.Header(durable=True, priority=priority))
+def batched(payload: bytes, size: int) -> list[bytes]:
+    """A payload in parts of a size."""
+    return [payload[at : at + size] for at in range(0, len(payload), size)]
+
+
+def payload_of(body: bytes, priority: int | None = None, *, durable: bool = True) -> bytes:
+    """A message."""
+    return encode_message(data_section(body), c.Header(durable=durable, priority=priority))

@@ -25,7 +25,14 @@ class Actor:
         world: where it lives.
         checker: what it tells about.
         number: who it is.
+
+    Attributes:
+        alive: the octets that keep a connection alive.
+        goodbye: the octets that close it.
     """
+
+    alive = frame(8, 0, b"")
+    goodbye = call(0, m.ConnectionClose(reply_code=200))
 
     def __init__(self, world: World, checker: Checker, number: int) -> None:
         self.world = world
@@ -46,19 +53,23 @@ class Actor:
         if self.stopping or self.link is not None:
             return
         self.session += 1
-        self.reader = Reader()
         self.closing = False
         link = self.world.connect(self)
         self.link = link
         link.slowness = self.rng.choice((0.0, 0.0, 0.0, 0.05, 0.5))
+        self.greet(link)
+        self._beat(self.session)
+
+    def greet(self, link: Link) -> None:
+        """Log in, and begin."""
+        self.reader = Reader()
         link.send(login(heartbeat=HEARTBEAT) + call(1, m.ChannelOpen()))
         self.started()
-        self._beat(self.session)
 
     def _beat(self, session: int) -> None:
         if self.link is None or session != self.session:
             return
-        self.link.send(frame(8, 0, b""))
+        self.link.send(self.alive)
         self.world.later(HEARTBEAT / 2, lambda: self._beat(session))
 
     def send(self, data: bytes) -> None:
@@ -79,7 +90,7 @@ class Actor:
     def close(self) -> None:
         """Take leave properly."""
         if not self.closing:
-            self.send(call(0, m.ConnectionClose(reply_code=200)))
+            self.send(self.goodbye)
             self.closing = True
 
     def lost(self) -> None:

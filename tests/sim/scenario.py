@@ -9,6 +9,7 @@ from harebell.wire.v09 import methods as m
 from tests.model.peer import Reader, call, login
 from tests.sim.checker import Checker, Item
 from tests.sim.clients import EVERYWHERE, QUEUES, Actor, Consumer, Publisher
+from tests.sim.clients1 import Consumer1, Publisher1
 from tests.sim.machine import Machine
 from tests.sim.network import World
 
@@ -60,8 +61,14 @@ class Scenario:
         )
         rng = self.world.rng
         self.actors: list[Actor] = [
-            *(Publisher(self.world, self.checker, n) for n in range(rng.randint(1, 4))),
-            *(Consumer(self.world, self.checker, 100 + n) for n in range(rng.randint(1, 5))),
+            *(
+                rng.choice((Publisher, Publisher1))(self.world, self.checker, n)
+                for n in range(rng.randint(1, 4))
+            ),
+            *(
+                rng.choice((Consumer, Consumer1))(self.world, self.checker, 100 + n)
+                for n in range(rng.randint(1, 5))
+            ),
         ]
 
     def make_world(self, seed: int) -> World:
@@ -117,7 +124,7 @@ class Scenario:
         gauge = self.world.broker.gauge
         self.alarms += gauge.over
         self.max_used = max(self.max_used, gauge.used)
-        publishers = sum(isinstance(actor, Publisher) for actor in self.actors)
+        publishers = sum(isinstance(actor, Publisher | Publisher1) for actor in self.actors)
         allowed = HIGH + (publishers + self.faults + 1) * 2 * BIGGEST
         assert gauge.used <= allowed, f"{gauge.used} octets are queued"
         assert self.world.max_output <= OUTPUT_HIGH_BYTES + 2 * BIGGEST < OUTPUT_STOP_BYTES
