@@ -1,6 +1,19 @@
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
 
+cdef enum:
+    ALIKE_BYTES = 64
+
+# The last transfer that a following one may be like; its size is 0 if there is none.
+cdef struct Alike:
+    unsigned char data[ALIKE_BYTES]
+    int size
+    int id_at                   # where the constructor of the delivery-id is
+    int tag_at                  # where that of the tag is
+    int flags
+    long long handle
+    long long message_format
+
 cdef class PerformativeSink:
     cpdef int frame(self, int channel, int kind, bytes body) except -1
     cpdef int transfer(self, int channel, long long handle, long long delivery_id, bytes tag,
@@ -24,14 +37,24 @@ cdef class PerformativeScanner:
     cdef public bint cut
     cdef public int pending
     cdef public Work work
-    cdef bytes _rest
+    cdef bytearray _rest
+    cdef Alike _alike
     cdef Properties _last_properties
 
     cpdef int break_cycle(self) except -1
     cpdef int feed(self, object data) except -1
+    cdef int _feed(self, object data, bytearray own) except -1
+    cdef Py_ssize_t _wanted(self, bytearray rest) except -1
+    cdef int _keep(self, const unsigned char* data, Py_ssize_t n) except -1
+    cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef bint _by_field(self, int channel, const unsigned char* body, Py_ssize_t n) except -1
     cdef bint _transfer(self, int channel, const unsigned char* body, Py_ssize_t n) except -1
+    cdef int _remember(self, const unsigned char* body, Py_ssize_t n, int id_at, long long handle,
+                       long long message_format, int flags) except -1
+    cdef bint _is_alike(self, const unsigned char* body, Py_ssize_t n) noexcept
+    cdef bint _transfer_alike(self, int channel, const unsigned char* body,
+                              Py_ssize_t n) except -1
     cdef bint _whole(self, int channel, long long handle, long long delivery_id, bytes tag,
                      long long message_format, int flags, const unsigned char* payload,
                      Py_ssize_t n) except -1

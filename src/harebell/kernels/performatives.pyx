@@ -5,14 +5,17 @@ for call.
 """
 
 from cpython.buffer cimport PyBUF_SIMPLE, Py_buffer, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytearray cimport (
+    PyByteArray_AS_STRING, PyByteArray_FromStringAndSize, PyByteArray_GET_SIZE, PyByteArray_Resize
+)
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
-from libc.string cimport memcmp
+from libc.string cimport memcmp, memcpy
 
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
 from harebell.kernels.octets cimport u16, u32
 from harebell.kernels.sections cimport (
-    Borders, count_of, find_borders, joined, read_properties, skip_value,
+    Borders, count_of, data_at, find_borders, joined, read_properties, skip_value,
 )
 
 from harebell.base.errors import DecodeError, FramingError
@@ -52,6 +55,7 @@ cdef enum:
     C_TRANSFER = 0x14
     C_DISPOSITION = 0x15
     C_NULL = 0x40
+    C_FAMILY = 100
     TAG_BYTES = 32
     HEAD_FIELDS = 3
 
@@ -227,7 +231,8 @@ cdef class PerformativeScanner:
         self.cut = False
         self.pending = 0
         self.work = Work()
-        self._rest = b""
+        self._rest = None
+        self._alike.size = 0
         self._last_properties = Properties(b"")
         self._last_properties.family = -1
 
@@ -235,35 +240,94 @@ cdef class PerformativeScanner:
         """Forget the sink and the kept input; see the twin."""
         self.stopped = True
         self._sink = PerformativeSink()
-        self._rest = b""
+        self._rest = None
         return 0
 
     @property
     def buffered(self):
         """Return the number of bytes that are kept until the rest of their frame arrives."""
-        return len(self._rest)
+        return 0 if self._rest is None else len(self._rest)
 
     cpdef int feed(self, object data) except -1:
         """Scan new input."""
+        cdef bytearray rest = self._rest
+        if self.stopped:
+            self._rest = None
+            return 0
+        if self.hold:
+            if rest is None:
+                self._rest = bytearray(data)
+            else:
+                rest += data
+            return 0
+        if rest is None or PyByteArray_GET_SIZE(rest) < self._wanted(rest):
+            self._feed(data, None)
+            return 0
+        # What was held begins with a whole frame: it and the new input become one buffer.
+        rest += data
+        self._rest = None
+        self._feed(rest, rest)
+        return 0
+
+    cdef int _feed(self, object data, bytearray own) except -1:
+        """Scan input, which is a buffer of the scanner's own or that of its caller."""
         cdef Py_buffer view
         cdef const unsigned char* start
-        cdef Py_ssize_t length, used
-        if PyBytes_GET_SIZE(self._rest):
-            data = self._rest + bytes(data)
-            self._rest = b""
-        if self.hold or self.stopped:
-            self._rest = b"" if self.stopped else bytes(data)
-            return 0
+        cdef Py_ssize_t length, used = 0
         PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
         try:
             start = <const unsigned char*>view.buf
             length = view.len
-            used = self._scan(start, length)
-            if used < length and not self.stopped:
-                self._rest = PyBytes_FromStringAndSize(<const char*>start + used, length - used)
+            if self._rest is not None:
+                used = self._finish_rest(start, length)
+            if self._rest is None and not self.stopped and not self.hold:
+                used += self._scan(start + used, length - used)
+            if used < length and not self.stopped and own is None:
+                self._keep(start + used, length - used)
         finally:
             PyBuffer_Release(&view)
+        if used < length and not self.stopped and own is not None:
+            # Removing the begin of a bytearray moves no bytes. Each turn of a long input does that,
+            # and a copy of the rest would cost it more than the turn.
+            del own[:used]
+            self._rest = own
         return 0
+
+    cdef Py_ssize_t _wanted(self, bytearray rest) except -1:
+        """Return how many bytes the first frame has; those of a head if that is cut."""
+        cdef Py_ssize_t have = PyByteArray_GET_SIZE(rest), size
+        cdef const unsigned char* p = <const unsigned char*>PyByteArray_AS_STRING(rest)
+        if have < C_HEAD:
+            return C_HEAD
+        size = <Py_ssize_t>u32(p)
+        # A wrong head is refused by `_scan`, which needs no more bytes for that.
+        return size if C_HEAD <= 4 * p[4] <= size <= self.frame_max else have
+
+    cdef int _keep(self, const unsigned char* data, Py_ssize_t n) except -1:
+        """Keep input behind what is kept."""
+        cdef Py_ssize_t size
+        if self._rest is None:
+            self._rest = PyByteArray_FromStringAndSize(<const char*>data, n)
+            return 0
+        size = PyByteArray_GET_SIZE(self._rest)
+        PyByteArray_Resize(self._rest, size + n)
+        memcpy(PyByteArray_AS_STRING(self._rest) + size, data, n)
+        return 0
+
+    cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1:
+        """Complete a frame that was cut by the end of the input, and pass it on."""
+        cdef bytearray rest = self._rest
+        cdef Py_ssize_t used = 0, take
+        while (take := self._wanted(rest) - PyByteArray_GET_SIZE(rest)) > 0:
+            take = min(take, length - used)
+            if take == 0:
+                return used
+            self._keep(data + used, take)
+            used += take
+        # Before the scan, which may raise: the same bytes must not be scanned again.
+        self._rest = None
+        self._scan(<const unsigned char*>PyByteArray_AS_STRING(rest), PyByteArray_GET_SIZE(rest))
+        return used
 
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1:
         cdef Py_ssize_t at = 0, size, start
@@ -306,12 +370,15 @@ cdef class PerformativeScanner:
     cdef bint _transfer(self, int channel, const unsigned char* body, Py_ssize_t n) except -1:
         cdef Fields fields
         cdef long long handle, delivery_id, message_format
-        cdef int flags = 0, given
+        cdef int flags = 0, given, id_at
         cdef bytes tag, state
+        if self.pending == 0 and self._is_alike(body, n):
+            return self._transfer_alike(channel, body, n)
         # Only the reading may fail: what the sink raises is for the caller of `feed`.
         try:
             _open(&fields, body, HEAD_FIELDS, n)
             handle = _uint(&fields, True)
+            id_at = <int>fields.at
             delivery_id = _uint(&fields, False)
             tag = _tag(&fields)
             message_format = _uint(&fields, False)
@@ -336,15 +403,66 @@ cdef class PerformativeScanner:
             flags |= C_BATCHABLE
         if not _closed(&fields):
             return False
-        body += fields.end
-        n -= fields.end
-        if (self.pending == 0 and PyBytes_GET_SIZE(state) == 0
-                and not flags & (C_MORE | C_RESUME | C_ABORTED)
-                and self._whole(channel, handle, delivery_id, tag, message_format, flags, body,
-                                n)):
-            return True
-        self._sink.partial(channel, handle, delivery_id, tag, message_format, flags, state,
-                           PyBytes_FromStringAndSize(<const char*>body, n))
+        if PyBytes_GET_SIZE(state) == 0 and not flags & (C_MORE | C_RESUME | C_ABORTED):
+            if self.pending == 0:
+                self._remember(body, fields.end, id_at, handle, message_format, flags)
+                if self._whole(channel, handle, delivery_id, tag, message_format, flags,
+                               body + fields.end, n - fields.end):
+                    return True
+        self._sink.partial(
+            channel, handle, delivery_id, tag, message_format, flags, state,
+            PyBytes_FromStringAndSize(<const char*>body + fields.end, n - fields.end))
+        return True
+
+    # A sender writes transfers that differ in delivery-id and tag only, and those of equal sizes.
+    # What such a performative says is known when its other octets are those of the last one.
+    cdef int _remember(self, const unsigned char* body, Py_ssize_t n, int id_at, long long handle,
+                       long long message_format, int flags) except -1:
+        """Note a performative for `_is_alike`, if it has a delivery-id and a short tag."""
+        cdef Alike* alike = &self._alike
+        cdef int at = id_at + 1
+        alike.size = 0
+        if n > ALIKE_BYTES or id_at >= n or (body[id_at] != 0x52 and body[id_at] != 0x70):
+            return 0
+        at += 1 if body[id_at] == 0x52 else 4
+        if at >= n or body[at] != 0xA0:
+            return 0
+        memcpy(alike.data, body, n)
+        alike.size = <int>n
+        alike.id_at = id_at
+        alike.tag_at = at
+        alike.handle = handle
+        alike.message_format = message_format
+        alike.flags = flags
+        return 0
+
+    cdef bint _is_alike(self, const unsigned char* body, Py_ssize_t n) noexcept:
+        """True if a performative differs from the one before in delivery-id and tag only."""
+        cdef Alike* alike = &self._alike
+        cdef int tag_at = alike.tag_at, after
+        if alike.size == 0 or n < alike.size:
+            return False
+        # The size of the tag is one of the equal octets.
+        after = tag_at + 2 + alike.data[tag_at + 1]
+        return (memcmp(body, alike.data, alike.id_at + 1) == 0
+                and memcmp(body + tag_at, alike.data + tag_at, 2) == 0
+                and memcmp(body + after, alike.data + after, alike.size - after) == 0)
+
+    cdef bint _transfer_alike(self, int channel, const unsigned char* body,
+                              Py_ssize_t n) except -1:
+        """Pass a transfer on whose performative is like the one before."""
+        cdef Alike* alike = &self._alike
+        cdef const unsigned char* p = body + alike.id_at
+        cdef long long delivery_id = u32(p + 1) if p[0] == 0x70 else p[1]
+        cdef bytes tag
+        p = body + alike.tag_at
+        tag = PyBytes_FromStringAndSize(<const char*>p + 2, p[1])
+        p = body + alike.size
+        n -= alike.size
+        if not self._whole(channel, alike.handle, delivery_id, tag, alike.message_format,
+                           alike.flags, p, n):
+            self._sink.partial(channel, alike.handle, delivery_id, tag, alike.message_format,
+                               alike.flags, b"", PyBytes_FromStringAndSize(<const char*>p, n))
         return True
 
     cdef bint _whole(self, int channel, long long handle, long long delivery_id, bytes tag,
@@ -355,18 +473,23 @@ cdef class PerformativeScanner:
         cdef Properties properties = self._last_properties
         cdef bytes raw = properties.raw
         cdef Py_ssize_t size = PyBytes_GET_SIZE(raw)
-        try:
-            find_borders(payload, n, &found)
-            # Equal sections in a row are one object.
-            if (properties.family != found.family or found.dropped != found.kept
-                    or size != found.body
-                    or memcmp(PyBytes_AS_STRING(raw), payload, size) != 0):
-                raw = joined(payload, &found)
-                if properties.family != found.family or raw != properties.raw:
-                    properties = read_properties(raw, found.family)
-                    self._last_properties = properties
-        except DecodeError:
-            return False
+        found.content = -1
+        # Equal sections in a row are one object, and need not be looked at again.
+        if properties.family == C_FAMILY and n > size and (
+                memcmp(PyBytes_AS_STRING(raw), payload, size) == 0):
+            found.content = data_at(payload, size, n)
+        if found.content < 0:
+            try:
+                find_borders(payload, n, &found)
+                if (properties.family != found.family or found.dropped != found.kept
+                        or size != found.body
+                        or memcmp(PyBytes_AS_STRING(raw), payload, size) != 0):
+                    raw = joined(payload, &found)
+                    if properties.family != found.family or raw != properties.raw:
+                        properties = read_properties(raw, found.family)
+                        self._last_properties = properties
+            except DecodeError:
+                return False
         self._sink.transfer(
             channel, handle, delivery_id, tag, message_format, flags, properties,
             PyBytes_FromStringAndSize(<const char*>payload + found.content, n - found.content),

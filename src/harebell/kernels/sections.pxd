@@ -13,5 +13,6 @@ cdef Py_ssize_t count_of(const unsigned char* data, int code, Py_ssize_t start, 
 cdef int section_at(const unsigned char* data, Py_ssize_t start, Py_ssize_t end,
                     Py_ssize_t* value, Py_ssize_t* after) except -1
 cdef int find_borders(const unsigned char* data, Py_ssize_t end, Borders* found) except -1
+cdef Py_ssize_t data_at(const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept
 cdef bytes joined(const unsigned char* data, Borders* found)
 cdef Properties read_properties(bytes raw, int family)

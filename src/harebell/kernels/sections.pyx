@@ -433,6 +433,24 @@ cdef int find_borders(const unsigned char* data, Py_ssize_t end, Borders* found)
     return 0
 
 
+cdef Py_ssize_t data_at(const unsigned char* data, Py_ssize_t start, Py_ssize_t end) noexcept:
+    """Return where the content begins of the data section that is all the rest.
+
+    Returns -1 if the rest is anything else, or a data section that was not encoded as short as can
+    be.
+    """
+    cdef Py_ssize_t size = end - start - 5
+    if size < 0 or memcmp(data + start, b"\0\x53\x75", 3):
+        return -1
+    data += start + 3
+    if data[0] == 0xA0 and data[1] == size:
+        return start + 5
+    size -= 3
+    if data[0] == 0xB0 and size > 255 and <Py_ssize_t>u32(data + 1) == size:
+        return start + 8
+    return -1
+
+
 def split(bytes payload not None):
     """Return what a message keeps of the octets of its transfers; see the twin."""
     cdef Borders found

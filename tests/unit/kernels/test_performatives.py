@@ -35,6 +35,7 @@ BOTH = pytest.mark.parametrize("module", [USED, TWIN], ids=["in use", "twin"])
 MESSAGE = encode_message(data_section(b"hi"), Header(durable=True, priority=7))
 RAW = encode_sections(Header(durable=True, priority=7))
 TOLD = (RAW, 2, 7, False, False)
+TAGS = (b"", b"t", b"tag", b"T" * 32)
 
 
 def frame(composite: Any, payload: bytes = b"", channel: int = 3) -> bytes:
@@ -356,3 +357,69 @@ def test_both_kernels_make_the_same_calls_of_random_changes() -> None:
                 b"\0\x01\x02\x40\x41\x43\x45\x52\x53\x56\x70\xa0\xa3\xc0\xd0\xff"
             )
         assert scan(USED, [bytes(data)]) == scan(TWIN, [bytes(data)])
+
+
+def test_both_kernels_make_the_same_calls_of_transfers_that_are_alike() -> None:
+    rng = Random(1001)
+    bodies = [
+        MESSAGE,
+        RAW + data_section(b"x" * 300),
+        RAW + b"\0\x53\x75\xb0\0\0\0\x02hi",
+        RAW + b"\0\x53\x71\xc1\x01\0" + data_section(b"h"),
+        RAW + data_section(b"h") * 2,
+        data_section(b""),
+        RAW + value_section(1),
+        RAW,
+    ]
+    for _ in range(1_000):
+        data = b"".join(
+            frame(
+                Transfer(7, rng.choice((0, 9, 255, 256, 2**32 - 1)), rng.choice(TAGS), 0, settled),
+                rng.choice(bodies),
+                channel,
+            )
+            for settled in (True, True, rng.random() < 0.5)
+            for channel in (3, rng.choice((3, 4)))
+        )
+        changed = bytearray(data)
+        for _ in range(rng.randrange(2)):
+            changed[rng.randrange(len(data))] = rng.choice(b"\0\x01\x40\x41\x53\x70\xa0\xb0\xff")
+        for each in (data, bytes(changed)):
+            assert scan(USED, [each]) == scan(TWIN, [each])
+
+
+def test_both_kernels_keep_the_same_input_for_later_turns() -> None:
+    rng = Random(1002)
+    each = frame(Transfer(7, 300, b"tag", 0, False), MESSAGE)
+    for _ in range(300):
+        data = each * rng.randrange(1, 30) + each[: rng.randrange(len(each))]
+        cuts = sorted(rng.randrange(len(data)) for _ in range(rng.randrange(4)))
+        turns = [rng.randrange(1, 9) for _ in range(40)]
+        assert _in_turns(USED, data, cuts, turns) == _in_turns(TWIN, data, cuts, turns)
+
+
+def _in_turns(module: Any, data: bytes, cuts: list[int], turns: list[int]) -> list[Any]:
+    """What is called and kept if the sink holds the input after so many calls each turn."""
+    seen = sink(module)
+    scanner = module.PerformativeScanner(seen)
+    scanner.fast = True
+    left = iter(turns)
+    until = next(left)
+
+    def hold() -> None:
+        scanner.hold = len(seen.calls) >= until
+
+    seen.on_call = hold
+    for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
+        scanner.feed(data[start:end])
+        seen.calls.append(scanner.buffered)
+        if len(seen.calls) % 2:
+            until = len(seen.calls) + next(left)
+            scanner.hold = False
+    for _ in range(3):
+        until = len(seen.calls) + next(left)
+        scanner.hold = False
+        scanner.feed(b"")
+        seen.calls.append(scanner.buffered)
+    calls: list[Any] = seen.calls
+    return calls
