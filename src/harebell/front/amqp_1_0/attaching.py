@@ -37,7 +37,7 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
-from harebell.front.amqp_1_0.filters import arguments_of
+from harebell.front.amqp_1_0.filters import CAPABILITIES, arguments_of
 from harebell.front.amqp_1_0.handshake import handle_max
 from harebell.front.amqp_1_0.management import pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
@@ -292,6 +292,7 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
         target=asked.target,
         initial_delivery_count=0,
         max_message_size=session.connection.message_max,
+        offered_capabilities=CAPABILITIES,
     )
 
 

@@ -6,9 +6,12 @@
     rabbitmq:stream-match-unfiltered    whether messages without a filter value come too
     apache.org:selector-filter:string   a selector, for every kind of queue
     amqp:sql-filter                     the same, by RabbitMQ's name
+    amqp:properties-filter              properties and their values
+    amqp:application-properties-filter  application properties and their values
 
 A filter that is not known, or not for this kind of queue, is left out of the answer: the client has
-to look (AMQP 1.0 3.5.1). RabbitMQ before 4.3 takes values without a descriptor, too.
+to look (AMQP 1.0 3.5.1). A message has to pass all that select. RabbitMQ before 4.3 takes values
+without a descriptor, too.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from harebell.front.amqp_1_0.property_filters import selector_of
 from harebell.model.queue.arguments import SELECTOR
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET
@@ -30,6 +34,8 @@ _SELECTORS = (
     *(str(0x468C_0000_0004), "amqp:sql-filter", str(0x120)),
 )
 """Names and numbers of the descriptors of selectors."""
+CAPABILITIES = (Symbol("AMQP_FILTEX_PROP_V1_0"), Symbol("AMQP_FILTEX_SQL_V1_0"))
+"""What a link from a queue offers for them: RabbitMQ only one from a stream."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -43,6 +49,7 @@ def arguments_of(
         filters: by key; None for none.
     """
     arguments: dict[str, Any] = {}
+    selectors: list[str] = []
     in_force: dict[Any, Any] = {}
     for key, given in (filters or {}).items():
         value = given.value if type(given) is Described else given
@@ -51,13 +58,17 @@ def arguments_of(
         if argument is None:
             continue
         if argument[0] == SELECTOR:
-            arguments[SELECTOR] = argument[1]
+            # A blank one selects everything.
+            selectors += [argument[1]] if argument[1].strip() else []
         # An offset is harmless for any other kind of queue, and is echoed, as by RabbitMQ.
         elif isinstance(queue, StreamQueue):
             arguments[argument[0]] = argument[1]
         elif name != _OFFSET:
             continue
         in_force[Symbol(key)] = given
+    if selectors:
+        alone = len(selectors) == 1
+        arguments[SELECTOR] = selectors[0] if alone else " AND ".join(map("({})".format, selectors))
     return arguments, in_force
 
 
@@ -79,7 +90,8 @@ def _argument(name: str, value: Any) -> tuple[str, Any] | None:
         return SELECTOR, str(value)
     elif name == _UNFILTERED and isinstance(value, bool):
         return MATCH_UNFILTERED, value
-    return None
+    selector = selector_of(name, value)
+    return None if selector is None else (SELECTOR, selector)
 
 
 def _moment(ms: int) -> Any:
