@@ -21,10 +21,12 @@ _FAMILY_0_9 = (
     "harebell.front.amqp_0_9_1.basic",
     "harebell.front.amqp_0_9_1.profile",
 )
-_FILE_STREAM = (
+_OTHER_CLASSES = (
     "harebell.wire.v09.methods_older",
     "harebell.front.file_stream.publishing",
     "harebell.front.file_stream.consuming",
+    "harebell.front.file_stream.classes",
+    "harebell.model.xa.association",
 )
 _0_8 = (
     "harebell.front.amqp_0_8.dtx",
@@ -43,10 +45,10 @@ _QUEUE = (
 
 PARTS: dict[str, tuple[str, ...]] = {
     "0-9-1": (*_FAMILY_0_9, "harebell.front.amqp_0_9_1.profile_0_9_1"),
-    "0-9": (*_FAMILY_0_9, *_QUEUE, *_FILE_STREAM, *_0_8),
-    "0-8": (*_FAMILY_0_9, *_QUEUE, *_FILE_STREAM, *_0_8),
+    "0-9": (*_FAMILY_0_9, *_QUEUE, *_OTHER_CLASSES, *_0_8),
+    "0-8": (*_FAMILY_0_9, *_QUEUE, *_OTHER_CLASSES, *_0_8),
     "0-10t": (
-        *(*_FAMILY_0_9, *_QUEUE, *_FILE_STREAM),
+        *(*_FAMILY_0_9, *_QUEUE, *_OTHER_CLASSES),
         "harebell.wire.v09.methods_transitional",
         "harebell.front.amqp_0_10_transitional.channel",
         "harebell.front.amqp_0_10_transitional.basic",
@@ -59,7 +61,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "harebell.wire.v09.extensions",
         "harebell.wire.v09.amqp_0_9_1",
         *_QUEUE,
-        *_FILE_STREAM,
+        *_OTHER_CLASSES,
         "harebell.wire.v010.types",
         "harebell.wire.v010.amqp_0_10",
         "harebell.wire.v010.commands",

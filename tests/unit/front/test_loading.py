@@ -13,7 +13,7 @@ from harebell.wire import HEADER_0_9_1
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import World
 
-MODULES_PER_PART = 30
+MODULES_PER_PART = 25
 _REPORT = """
 import sys
 import harebell.server.app
