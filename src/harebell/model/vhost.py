@@ -506,9 +506,9 @@ class VHost:
             del self.queues[queue.name]
             self.ticking.pop(queue.name, None)
 
-    def retire(self, queue: Queue) -> None:
-        """Delete an unused queue."""
-        self._removal.drop(queue)
+    def retire(self, resource: Queue | Exchange) -> None:
+        """Delete an unused queue or exchange."""
+        self._removal.drop(resource)
 
     def _drop(self, resource: Queue | Exchange) -> None:
         """Delete the queue if it still exists."""

@@ -345,8 +345,8 @@ def test_a_refused_source_of_an_exchange_leaves_no_queue(
 
 
 def test_another_kind_of_dynamic_node(peer1: Peer1) -> None:
-    target = c.Target(dynamic=True, capabilities=(Symbol("temporary-topic"),))
-    peer1.expect_refused(sender("", target=target), "amqp:not-implemented", "temporary-topic")
+    target = c.Target(dynamic=True, capabilities=(Symbol("temporary-set"),))
+    peer1.expect_refused(sender("", target=target), "amqp:not-implemented", "temporary-set")
     target = c.Target("a", dynamic=True)
     peer1.expect_refused(sender("", target=target), "amqp:invalid-field", "has no address")
 

@@ -22,8 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
-from harebell.front.amqp_1_0 import coordinator, nodes, termini
-from harebell.front.amqp_1_0.addresses import Address, source, target
+from harebell.front.amqp_1_0 import coordinator, nodes, subscriptions, termini
+from harebell.front.amqp_1_0.addresses import (
+    Address,
+    exchange_address,
+    queue_address,
+    source,
+    target,
+)
 from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
     HANDLE_IN_USE,
@@ -158,6 +164,8 @@ def _made(session: Session, asked: Attach) -> Attach:
     """Make the link of an attach; return the answer."""
     session.connection.broker.events.actor = session.user.name
     terminus = asked.source if asked.role else asked.target
+    if asked.role and terminus is None:
+        return subscriptions.look_up(session, asked)
     if type(asked.target) is Coordinator and not asked.role:
         return coordinator.attach(session, asked)
     if type(terminus) is not (Source if asked.role else Target):
@@ -188,14 +196,20 @@ def _receive(session: Session, asked: Attach) -> Attach:
     if terminus.dynamic:
         if terminus.address is not None:
             raise LinkError(INVALID_FIELD, "attach: a dynamic target has no address")
-        # The permission to publish comes before the queue: a refused link leaves nothing behind.
-        writable_exchange(session, "", _internal)
-        queue = nodes.make_dynamic(session, terminus, asked.name)
-        owned = queue.name
-        changes = nodes.dynamic_answer(terminus, queue)
-        where = Address(queue=queue.name)
+        if nodes.TEMPORARY_TOPIC in terminus.capabilities:
+            owned = nodes.make_temporary_topic(session, _internal)
+            changes = nodes.dynamic_answer(exchange_address(owned, ""))
+            where = Address(exchange=owned)
+        else:
+            # The permission to publish is checked first: a refused link leaves nothing behind.
+            writable_exchange(session, "", _internal)
+            owned = nodes.make_dynamic(session, terminus, asked.name).name
+            changes = nodes.dynamic_answer(queue_address(owned))
+            where = Address(queue=owned)
     elif terminus.address:
-        where = target(str(terminus.address), session.connection.addressing)
+        where = subscriptions.topic_of(session, terminus)
+        if where is None:
+            where = target(str(terminus.address), session.connection.addressing)
         check_length("routing key", where.key or "")
         where = _writable(session, where, durable=terminus.durable > 0)
     link = ReceivingLink(session, asked.name, asked.handle, where)
@@ -257,14 +271,12 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
             raise LinkError(INVALID_FIELD, "attach: a dynamic source has no address")
         queue = nodes.make_dynamic(session, terminus, asked.name)
         owned = queue.name
-        changes = nodes.dynamic_answer(terminus, queue)
+        changes = nodes.dynamic_answer(queue_address(owned))
     else:
         if not terminus.address:
             raise LinkError(INVALID_FIELD, "{bad_address,undefined}")
-        where = source(str(terminus.address), session.connection.addressing)
-        queue = _readable(session, where, durable=terminus.durable > 0)
-        if not where.queue or queue.name != where.queue:
-            owned = queue.name
+        queue, ends = _read(session, asked)
+        owned = queue.name if ends else ""
     filters, in_force = arguments_of(queue, terminus.filter)
     try:
         link = _consumer(session, asked, queue, filters)
@@ -296,26 +308,30 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     )
 
 
-def _readable(session: Session, where: Address, *, durable: bool) -> Queue:
-    """Find or make the queue of a source.
+def _read(session: Session, asked: Attach) -> tuple[Queue, bool]:
+    """Find or make the queue of a source; return it, and whether it ends with the link.
 
     Raises:
         Refusal: the user may not read it, or there is no such node.
     """
+    terminus: Source = asked.source
     vhost = session.vhost
-    allows = session.user.allows
-    names_exchange = where.queue not in vhost.queues and where.exchange in vhost.exchanges
-    # Who may not read the exchange learns as much as if it were missing.
-    if where.either and names_exchange and allows(vhost.name, READ, EXCHANGE, where.exchange):
-        where = Address(exchange=where.exchange, key=where.key)
+    where = subscriptions.topic_of(session, terminus)
+    if where is None:
+        where = source(str(terminus.address), session.connection.addressing)
+        allows = session.user.allows
+        names_exchange = where.queue not in vhost.queues and where.exchange in vhost.exchanges
+        # Who may not read the exchange learns as much as if it were missing.
+        if where.either and names_exchange and allows(vhost.name, READ, EXCHANGE, where.exchange):
+            where = Address(exchange=where.exchange, key=where.key)
     if not where.queue:
-        return nodes.make_subscription(session, where)
+        return subscriptions.subscribe(session, asked, where)
     # First, so that a user without the permission does not learn which queues exist.
     check(session, READ, QUEUE, where.queue)
     caller = caller_of(session)
     if where.makes and where.queue not in vhost.queues:
-        declare_queue(caller, where.queue, QueueOptions(durable=durable))
-    return readable_queue(caller, where.queue)
+        declare_queue(caller, where.queue, QueueOptions(durable=terminus.durable > 0))
+    return readable_queue(caller, where.queue), False
 
 
 def _consumer(
@@ -383,7 +399,7 @@ def _send_replies(session: Session, asked: Attach) -> Attach:
     session.consumers[f"{asked.name}-{asked.handle}"] = link
     link.tag = f"{asked.name}-{asked.handle}"
     queue.add_consumer(link)
-    changes = nodes.dynamic_answer(terminus, queue) | {
+    changes = nodes.dynamic_answer(queue_address(queue.name)) | {
         "default_outcome": Released(),
         "outcomes": terminus.outcomes or _OUTCOMES,
         "capabilities": (Symbol(nodes.VOLATILE),),
@@ -427,7 +443,10 @@ def _kept(terminus: Source | Target) -> tuple[Symbol, ...]:
     return tuple(Symbol(name) for name in terminus.capabilities if name in _KNOWN_CAPABILITIES)
 
 
-_KNOWN_CAPABILITIES = ("queue", "topic", nodes.TEMPORARY)
+_KNOWN_CAPABILITIES = (
+    *("queue", nodes.TEMPORARY, nodes.TEMPORARY_TOPIC),
+    *(subscriptions.TOPIC, subscriptions.SHARED, subscriptions.GLOBAL),
+)
 
 
 def _changed(terminus: Any, **changes: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
 from harebell.base.errors import FramingError, ProtocolError
-from harebell.front.amqp_1_0 import attaching, handshake, settling, termini
+from harebell.front.amqp_1_0 import attaching, handshake, settling, subscriptions, termini
 from harebell.front.amqp_1_0.connection_states import ConnectionEvent
 from harebell.front.amqp_1_0.errors import (
     FRAMING_ERROR,
@@ -220,6 +220,7 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
         session.detached.discard(handle)
         return
     link = session.link_of(handle, "detach")
+    subscription = subscriptions.check_end(session, link) if asked.closed else ""
     connection = session.connection
     if asked.error is not None:
         connection.log("info", f"{connection.peer}: the client detaches a link: {asked.error}")
@@ -234,6 +235,8 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
         session.outcomes.close()
         termini.keep(session, [link], termini.LINK_DETACH)
     link.end()
+    if subscription:
+        subscriptions.end(session, subscription)
     detach = Detach(handle, asked.closed)
 
     # After the slices of `end`: when the client reads detach, its messages are ready again.

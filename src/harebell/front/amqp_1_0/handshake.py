@@ -37,7 +37,7 @@ DEFAULT_VHOST = "/"
 """The vhost of clients that name none."""
 COMPATIBLE_VERSION_1_0 = "4.2.0"
 """The version of RabbitMQ whose AMQP 1.0 this is: its clients use what that version has."""
-CAPABILITIES = (Symbol("LINK_PAIR_V1_0"), Symbol("ANONYMOUS-RELAY"))
+CAPABILITIES = (Symbol("LINK_PAIR_V1_0"), Symbol("ANONYMOUS-RELAY"), Symbol("SHARED-SUBS"))
 """What the broker offers."""
 _VHOST = "vhost:"
 _MS = 1000

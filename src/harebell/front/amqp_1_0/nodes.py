@@ -1,6 +1,7 @@
 """Nodes that the broker makes for a link: dynamic ones, and queues of version 1 addresses.
 
 dynamic, capability temporary-queue           exclusive queue, deleted with its link
+dynamic target, capability temporary-topic    exchange, deleted with its link
 dynamic, capability rabbitmq:volatile-queue   direct reply-to: nothing keeps a message
 source /exchange/X/K, /topic/K                exclusive queue that is bound, deleted with its link
 """
@@ -8,16 +9,24 @@ source /exchange/X/K, /topic/K                exclusive queue that is bound, del
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import WRITE
 from harebell.base.errors import Refusal
-from harebell.front.amqp_1_0.addresses import Address, queue_address
+from harebell.front.amqp_1_0.addresses import Address
 from harebell.front.amqp_1_0.errors import NOT_IMPLEMENTED, LinkError
 from harebell.front.common.names import generated
-from harebell.front.common.permission import QUEUE
+from harebell.front.common.permission import EXCHANGE, QUEUE, check
 from harebell.front.operations.bind import BindingRequest, bind, check_binding
 from harebell.front.operations.caller import Caller, caller_of
-from harebell.front.operations.declare import QueueOptions, declare_queue
+from harebell.front.operations.declare import (
+    ExchangeOptions,
+    QueueOptions,
+    declare_exchange,
+    declare_queue,
+)
+from harebell.front.operations.publish import writable_exchange
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue
 from harebell.wire.v1.composites import DeleteOnClose, Source, Target
 from harebell.wire.v1.values import Array, Symbol
@@ -27,9 +36,11 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 TEMPORARY = "temporary-queue"
+TEMPORARY_TOPIC = "temporary-topic"
 VOLATILE = "rabbitmq:volatile-queue"
 _PREFIX = "amq.dyn-"
 _GENERATED = "amq.gen-"
+_TOPIC = "TempTopic-"
 _LINK_DETACH = "link-detach"
 _LIFETIME = Symbol("lifetime-policy")
 _MODES = Symbol("supported-dist-modes")
@@ -68,10 +79,38 @@ def _exclusive(caller: Caller, name: str) -> Queue:
     return declare_queue(caller, name, options)
 
 
-def dynamic_answer(asked: Source | Target, queue: Queue) -> dict[str, Any]:
+def make_temporary_topic(session: Session, internal: Callable[[str], Exception]) -> str:
+    """Make the exchange of a dynamic target that is a topic; return its name.
+
+    Args:
+        session: of the link.
+        internal: makes the error for an internal exchange.
+
+    Raises:
+        Refusal: the user may not.
+    """
+    name = generated(_TOPIC, session.connection.settings.rng)
+    check(session, WRITE, EXCHANGE, name)
+    declare_exchange(caller_of(session), name, "fanout", ExchangeOptions())
+    writable_exchange(session, name, internal)
+    return name
+
+
+def drop_owned(link: Any) -> None:
+    """Delete the queue or the exchange that was made for a link, of either direction."""
+    if not link.owned:
+        return
+    vhost = link.session.vhost
+    name, link.owned = link.owned, ""
+    node = vhost.exchanges.get(name) if name.startswith(_TOPIC) else vhost.queues.get(name)
+    if node is not None:
+        vhost.retire(node)
+
+
+def dynamic_answer(address: str) -> dict[str, Any]:
     """Return the fields of a dynamic terminus that the broker has filled in."""
     return {
-        "address": queue_address(queue.name),
+        "address": address,
         "dynamic": True,
         "expiry_policy": _LINK_DETACH,
         "durable": 0,
@@ -113,12 +152,3 @@ def make_volatile(session: Session) -> ReplyQueue:
     """Make the pseudo queue of direct replies: the name is a secret of its requester."""
     name = generated(REPLY_PREFIX, session.connection.settings.rng)
     return ReplyQueue(name, session.vhost.name, session.router.replies)
-
-
-def drop_owned(link: Any) -> None:
-    """Delete the queue that was made for a link (`SendingLink`, `ReceivingLink`)."""
-    if link.owned:
-        queue = link.session.vhost.queues.get(link.owned)
-        link.owned = ""
-        if queue is not None:
-            link.session.vhost.retire(queue)

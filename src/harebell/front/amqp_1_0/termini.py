@@ -86,6 +86,8 @@ class Terminus:
         self.policy = POLICIES[asked.expiry_policy]
         seconds = KEPT_LINK_SECONDS if self.policy == NEVER else asked.timeout
         self.seconds = min(seconds, KEPT_LINK_SECONDS)
+        # What one of several has left is for the others.
+        self._is_shared = "shared" in asked.capabilities
         self.link: Any = None
         self.generation = 0
         self.queue: Queue | None = None
@@ -109,7 +111,7 @@ class Terminus:
 
     def outlives(self, event: int) -> bool:
         """True if the terminus is there after an event, for a time at least."""
-        return self.policy > event or self.seconds > 0
+        return not self._is_shared and (self.policy > event or self.seconds > 0)
 
     # --- kept -----------------------------------------------------------------------------------
 
