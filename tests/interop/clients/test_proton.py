@@ -9,8 +9,9 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from proton import Delivery, Link, Message, Timeout, symbol, ulong
-from proton.reactor import AtLeastOnce, AtMostOnce, Filter, LinkOption
+from proton import Data, Delivery, Link, Message, Timeout, symbol, ulong
+from proton.reactor import AtLeastOnce, AtMostOnce, DurableSubscription, Filter, LinkOption
+from proton.reactor import Container as ReactorContainer
 from proton.utils import (
     BlockingConnection,
     ConnectionClosed,
@@ -346,3 +347,76 @@ def test_messages_over_tls(tmp_path_factory: pytest.TempPathFactory) -> None:
         opened.create_sender("/queues/tls").send(Message(body="x"))
         assert opened.create_receiver("/queues/tls").receive().body == "x"
         opened.close()
+
+
+# --- names and subscriptions --------------------------------------------------------------------
+
+
+class _Shared(LinkOption):
+    """The options of JMS clients for a shared subscription to a topic."""
+
+    def apply(self, link: Link) -> None:
+        capabilities = link.source.capabilities
+        capabilities.put_array(False, Data.SYMBOL)
+        capabilities.enter()
+        for capability in ("topic", "shared"):
+            capabilities.put_symbol(symbol(capability))
+        capabilities.exit()
+
+
+class _Container(ReactorContainer):
+    """A container with a name of its own."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.container_id = name
+
+
+def _container(broker: RunningBroker, name: str) -> Any:
+    return _connected(broker, container=_Container(name))
+
+
+def test_a_durable_subscription_gets_what_came_while_its_link_was_detached(
+    broker: RunningBroker, name: Names
+) -> None:
+    container, topic = name("container"), f"/topic/{name('news')}"
+    for each in range(2):
+        with _container(broker, container) as connection:
+            options = [DurableSubscription()]
+            receiver = connection.create_receiver(topic, name="sub", options=options)
+            if each:
+                assert receiver.receive(_PATIENCE_SECONDS).body == "while away"
+                receiver.accept()
+                receiver.close()
+            else:
+                receiver.detach()
+                connection.create_sender(topic).send(Message("while away"))
+    # A closed detach has ended it: no queue is left.
+    with _container(broker, container) as connection, pytest.raises(SendException):
+        connection.create_sender(topic).send(Message("for none"))
+
+
+def test_a_shared_subscription_gives_each_message_to_one_of_its_links(
+    broker: RunningBroker, name: Names
+) -> None:
+    topic = f"/topic/{name('news')}"
+    with _container(broker, name("container")) as connection:
+        receivers = [
+            connection.create_receiver(topic, name=link, credit=5, options=[_Shared()])
+            for link in ("sub|1", "sub|2")
+        ]
+        sender = connection.create_sender(topic)
+        for body in ("0", "1"):
+            sender.send(Message(body))
+        assert sorted(each.receive(_PATIENCE_SECONDS).body for each in receivers) == ["0", "1"]
+
+
+def test_a_link_that_is_attached_again_is_taken_over(
+    broker: RunningBroker, name: Names, queue: str
+) -> None:
+    container = name("container")
+    with _container(broker, container) as first, _container(broker, container) as second:
+        taken = first.create_receiver(queue, name="link")
+        second.create_receiver(queue, name="link")
+        with pytest.raises(LinkDetached, match="amqp:link:stolen"):
+            taken.receive(_PATIENCE_SECONDS)

@@ -45,7 +45,7 @@ from harebell.front.amqp_1_0.errors import (
 )
 from harebell.front.amqp_1_0.filters import CAPABILITIES, arguments_of
 from harebell.front.amqp_1_0.handshake import handle_max
-from harebell.front.amqp_1_0.management import pair
+from harebell.front.amqp_1_0.management import cbs, pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.resuming import Unsettled, check_unsettled
 from harebell.front.amqp_1_0.sending import ReplyLink, SendingLink
@@ -85,7 +85,10 @@ _COPY = "copy"
 _PRIORITY = Symbol("rabbitmq:priority")
 _CONSUMER_TIMEOUT = Symbol("rabbitmq:consumer-timeout")
 
-NODES: dict[str, Callable[[Session, Attach], Attach]] = {pair.ADDRESS: pair.attach}
+NODES: dict[str, Callable[[Session, Attach], Attach]] = {
+    pair.ADDRESS: pair.attach,
+    cbs.ADDRESS: cbs.attach,
+}
 """Nodes of the broker, by their addresses: what makes a link to one, and returns the answer.
 
 The link has what the others have (`ReceivingLink`, `SendingLink`), and puts itself into

@@ -14,6 +14,8 @@ from typing import Any
 
 import pika
 import pytest
+from proton import Message, ProtonException
+from proton.utils import BlockingConnection
 
 from harebell.management.limits import HTTP_HEAD_BYTES, KEYS_SECONDS
 from tests.patience import SECONDS, eventually
@@ -254,6 +256,34 @@ def test_a_new_secret_renews_the_login_and_its_permissions(
         with pytest.raises(pika.exceptions.ChannelClosedByBroker) as closed:
             channel.basic_get("renewed")
         assert "write access to exchange 'amq.default'" in closed.value.reply_text
+
+
+def test_proton_puts_a_new_token_at_the_node_for_it(
+    site: Site, server: AuthorizationServer
+) -> None:
+    url = f"amqp://127.0.0.1:{site[0].port}"
+    login = {"user": "ignored", "password": server.token(), "allowed_mechs": "PLAIN"}
+    connection = BlockingConnection(url, timeout=SECONDS, **login)
+    try:
+        answers = connection.create_receiver("$cbs", credit=5)
+        requests = connection.create_sender("$cbs")
+
+        def put(token: str) -> tuple[int, str]:
+            claims = {"operation": "put-token", "type": "jwt", "name": "rabbitmq"}
+            requests.send(Message(token, id="1", properties=claims))
+            answer = answers.receive(SECONDS)
+            assert answer.correlation_id == "1"
+            status: dict[str, Any] = answer.properties
+            return status["status-code"], status["status-description"]
+
+        assert put("no token") == (401, "New secret was refused by one of the backends")
+        connection.create_sender("put-by-token").close()
+        assert put(server.token("rabbitmq.read:*/*"))[0] == 202
+        # The new token may not declare.
+        with pytest.raises(ProtonException):
+            connection.create_sender("never-put")
+    finally:
+        connection.close()
 
 
 @pytest.mark.parametrize(

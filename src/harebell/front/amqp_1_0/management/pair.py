@@ -1,7 +1,7 @@
-"""The two links of a client to the node `/management`.
+"""The two links of a client to a node of the broker: one for requests, one for answers.
 
-Both have one name, and the property `paired`. The client sends its requests over one and gets the
-answers over the other; both sides settle everything when they send it.
+At `/management` both have one name, and the property `paired`; `$cbs` has its own module. The
+broker settles its answers when it sends them.
 
     request   properties  message-id, to (path), subject (method), reply-to ($me)   body: a value
     answer    properties  correlation-id, subject (status)                          body: a value
@@ -10,7 +10,10 @@ answers over the other; both sides settle everything when they send it.
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from harebell.base.errors import DecodeError
 from harebell.base.message import FAMILY_1_0, Properties
@@ -24,7 +27,7 @@ from harebell.front.amqp_1_0.errors import (
     LinkError,
     SessionError,
 )
-from harebell.front.amqp_1_0.management.requests import Answer, Request, serve
+from harebell.front.amqp_1_0.management.requests import Answer, Reply, Request, serve
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.session import near
 from harebell.front.limits import MANAGEMENT_CREDIT, MANAGEMENT_UNTAKEN_BYTES
@@ -53,19 +56,52 @@ _SETTLED = 1
 _HTTP_VERSION = {"http:response": "1.1"}
 
 
+class Node(Struct, frozen=True):
+    """What answers requests.
+
+    Args:
+        serve: does what a request asks for: called with the session, the fields of its properties,
+            its sections before the body, its body, and what to call with the answer.
+        encode: returns an answer as a message, called with the message-id of the request.
+        answers: whether a link is for the answers to a request, called with the link, the name of
+            the other one and the fields of the properties, which are None for any request.
+    """
+
+    serve: Callable[[Session, composites.Properties, Properties, bytes, Reply], None]
+    encode: Callable[[Any, Answer], bytes]
+    answers: Callable[[AnsweringLink, str, composites.Properties | None], bool]
+
+
 def attach(session: Session, asked: Attach) -> Attach:
-    """Make one of the links; return the answer.
+    """Make one of the links to `/management`; return the answer.
 
     Raises:
         LinkError: invalid-field, it is not one of a pair.
     """
     _check(asked)
+    return make(session, asked, _MANAGEMENT, {_PAIRED: True})
+
+
+def make(
+    session: Session, asked: Attach, node: Node, properties: dict[Any, Any] | None = None
+) -> Attach:
+    """Make one of the links to a node; return the answer.
+
+    Args:
+        session: of the link.
+        asked: the attach of the client.
+        node: what answers.
+        properties: of the answer.
+    """
     if asked.role:
-        session.links[asked.handle] = AnsweringLink(session, asked.name, asked.handle)
-    else:
-        link = RequestLink(session, asked.name, asked.handle, None)
-        link.mode = asked.snd_settle_mode
+        reply_to = getattr(asked.target, "address", None)
+        link = AnsweringLink(session, asked.name, asked.handle, node, reply_to)
         session.links[asked.handle] = link
+    else:
+        requests = RequestLink(session, asked.name, asked.handle, None)
+        requests.node = node
+        requests.mode = asked.snd_settle_mode
+        session.links[asked.handle] = requests
     return Attach(
         asked.name,
         asked.handle,
@@ -75,7 +111,7 @@ def attach(session: Session, asked: Attach) -> Attach:
         target=asked.target,
         initial_delivery_count=0 if asked.role else None,
         max_message_size=session.connection.message_max,
-        properties={_PAIRED: True},
+        properties=properties,
     )
 
 
@@ -91,7 +127,13 @@ def _check(asked: Attach) -> None:
 
 
 class RequestLink(ReceivingLink):
-    """The link by which requests arrive."""
+    """The link by which requests arrive.
+
+    Attributes:
+        node: what answers them.
+    """
+
+    node: Node
 
     def parsed(self, data: bytes) -> tuple[Properties, bytes]:
         """Return the sections of a request.
@@ -117,21 +159,17 @@ class RequestLink(ReceivingLink):
         size = len(properties.raw) + len(body)
         if size > self.message_max:
             raise self.too_large(size)
-        answering = self._answering()
+        fields = Sections(properties.raw).properties()
+        answering = self._answering(fields)
         untaken = answering.untaken
         if untaken > MANAGEMENT_UNTAKEN_BYTES:
             text = f"{untaken} bytes of answers wait for credit or for the window of the client"
             raise SessionError(RESOURCE_LIMIT_EXCEEDED, text)
-        fields = Sections(properties.raw).properties()
-        if not fields.to or not fields.subject or fields.message_id is None:
-            text = "a request needs the properties message-id, to (path) and subject (method)"
-            raise LinkError(INVALID_FIELD, text)
-        request = Request(fields.subject, fields.to, _body(body, properties.family))
         message_id = fields.message_id
         session = self.session
 
         def reply(answer: Answer) -> None:
-            if session.ended:
+            if session.ended or session.links.get(answering.handle) is not answering:
                 return
             # What a request has changed is on disk before its client knows of it.
             session.connection.hold_until(session.vhost.recorder.ticket)
@@ -141,18 +179,17 @@ class RequestLink(ReceivingLink):
                 session.outcomes.accepted(self, number, False)
             session.enlist()
 
-        serve(session, request, reply)
+        self.node.serve(session, fields, properties, body, reply)
         return 0
 
-    def _answering(self) -> AnsweringLink:
-        """Return the link for the answers.
+    def _answering(self, fields: composites.Properties) -> AnsweringLink:
+        """Return the link for the answer to a request.
 
         Raises:
             LinkError: precondition-failed.
         """
-        for link in self.session.links.values():
-            if isinstance(link, AnsweringLink) and link.name == self.name:
-                return link
+        for link in answering_links(self.session, self.node, self.name, fields):
+            return link
         text = f"no link '{self.name}' by which the answer could be sent: attach it first"
         raise LinkError(PRECONDITION_FAILED, text)
 
@@ -163,14 +200,23 @@ class RequestLink(ReceivingLink):
         if session.links.get(self.handle) is not self or self.credit > MANAGEMENT_CREDIT // 2:
             return
         # A client that takes no answers gets no credit for more requests.
-        waiting = [
-            len(link.waiting)
-            for link in session.links.values()
-            if isinstance(link, AnsweringLink) and link.name == self.name
-        ]
-        if not any(waiting):
+        links = answering_links(session, self.node, self.name, None)
+        if not any(link.waiting for link in links):
             self.credit = MANAGEMENT_CREDIT
             self.send_state()
+
+
+def answering_links(
+    session: Session, node: Node, name: str, fields: composites.Properties | None
+) -> list[AnsweringLink]:
+    """Return the links of a session for the answers to a request, or to any of a link."""
+    return [
+        link
+        for link in session.links.values()
+        if isinstance(link, AnsweringLink)
+        and link.node is node
+        and node.answers(link, name, fields)
+    ]
 
 
 class AnsweringLink:
@@ -180,6 +226,8 @@ class AnsweringLink:
         session: the session it is attached to.
         name: of the link, and of the one with the requests.
         handle: of both sides.
+        node: what answers.
+        reply_to: the address of the client's target.
 
     Attributes:
         connection: of the session.
@@ -190,7 +238,9 @@ class AnsweringLink:
         terminus: None: nothing of the link stays.
     """
 
-    def __init__(self, session: Session, name: str, handle: int) -> None:
+    def __init__(self, session: Session, name: str, handle: int, node: Node, reply_to: Any) -> None:
+        self.node = node
+        self.reply_to = reply_to
         self.session = session
         self.connection: Connection = session.connection
         self.name = name
@@ -209,9 +259,7 @@ class AnsweringLink:
 
     def send(self, message_id: Any, answer: Answer) -> None:
         """Send an answer, or keep it until the peer gives credit."""
-        properties = composites.Properties(subject=str(answer.status), correlation_id=message_id)
-        body = value_section(answer.body)
-        self.waiting.append(encode_message(body, None, None, properties, _HTTP_VERSION))
+        self.waiting.append(self.node.encode(message_id, answer))
         self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -245,7 +293,7 @@ class AnsweringLink:
             )
         if not self.waiting:
             for link in list(self.session.links.values()):
-                if isinstance(link, RequestLink) and link.name == self.name:
+                if isinstance(link, RequestLink) and link.node is self.node:
                     link.renew()
 
     def fail(self, error: AmqpError) -> None:
@@ -265,6 +313,32 @@ class AnsweringLink:
         self.end()
 
 
+def _serve(
+    session: Session,
+    fields: composites.Properties,
+    properties: Properties,
+    body: bytes,
+    reply: Reply,
+) -> None:
+    """Do what a request to `/management` asks for."""
+    if not fields.to or not fields.subject or fields.message_id is None:
+        text = "a request needs the properties message-id, to (path) and subject (method)"
+        raise LinkError(INVALID_FIELD, text)
+    serve(session, Request(fields.subject, fields.to, body_of(body, properties.family)), reply)
+
+
+def _encode(message_id: Any, answer: Answer) -> bytes:
+    properties = composites.Properties(subject=str(answer.status), correlation_id=message_id)
+    return encode_message(value_section(answer.body), None, None, properties, _HTTP_VERSION)
+
+
+def _of_pair(link: AnsweringLink, name: str, fields: composites.Properties | None) -> bool:
+    return link.name == name
+
+
+_MANAGEMENT = Node(_serve, _encode, _of_pair)
+
+
 def _in_order(data: bytes) -> bytes:
     """Return the sections of a message in their order, with the body null if there is none."""
     parts: list[tuple[int, bytes]] = []
@@ -281,7 +355,7 @@ def _in_order(data: bytes) -> bytes:
     return b"".join(part for _, part in sorted(parts, key=lambda each: each[0]))
 
 
-def _body(body: bytes, family: int) -> Any:
+def body_of(body: bytes, family: int) -> Any:
     """Return the value of a request: that of its only section.
 
     Raises:
