@@ -161,6 +161,7 @@ def test_a_sender_that_asks_for_what_is_not_there(
     peer1.expect_refused(sender("x", **changes), condition, text)
 
 
+@pytest.mark.rule("1.0#155")
 def test_outcomes_that_are_not_known(queue: str, peer1: Peer1) -> None:
     source = c.Source(f"/queues/{queue}", outcomes=(Symbol("amqp:lost:list"),))
     asked = receiver("", source=source)

@@ -243,6 +243,28 @@ def test_a_subscription_needs_rights_to_its_queue_and_its_exchange(
     assert set(vhost.queues) == before
 
 
+def test_the_end_of_a_subscription_needs_configure(
+    memory: MemorySite, memory1: Connect1, vhost: VHost
+) -> None:
+    memory.users.add("other", "secret", vhosts=("/",))
+    user = memory.users.get("other")
+    assert user is not None
+    user.permissions["/"] = Permissions(".*", ".*", ".*")
+    peer1 = memory1().open(user="other", password="secret", container="c6").begin()
+    peer1.attach_receiver(None, name="sub", source=topic("news", durable=True))
+    user.permissions["/"] = Permissions("", ".*", ".*")
+    for _ in range(2):
+        peer1.send(c.Detach(1, True))
+        peer1.expect_error(c.End, "amqp:unauthorized-access", "configure access to queue")
+        peer1.send(c.End())
+        assert "qpidsub_/c6_/sub_/durable" in vhost.queues
+        peer1.begin()
+        # The same by a link without a source.
+        peer1.send(c.Attach("sub", 1, True, target=c.Target()))
+        peer1.expect(c.Attach)
+    vhost.delete_queue("qpidsub_/c6_/sub_/durable")
+
+
 # --- temporary topics ---------------------------------------------------------------------------
 
 
