@@ -78,6 +78,11 @@ class Terminus:
         holder: the termini that wait for the same event; None while a timeout runs.
     """
 
+    __slots__ = (
+        *("_counted", "_is_shared", "_timer", "deliveries", "generation", "holder"),
+        *("key", "link", "policy", "queue", "registry", "seconds", "unsettled"),
+    )
+
     def __init__(
         self, registry: ConnectionRegistry, key: tuple[Any, ...], asked: Source | Target
     ) -> None:
