@@ -280,6 +280,31 @@ def test_a_map_with_keys_that_are_no_tags_is_refused(queue: str, peer1: Peer1, k
     peer1.expect_refused(asked, "amqp:invalid-field", "unsettled")
 
 
+@pytest.mark.parametrize("value", ["text", c.Source("/queues/q")])
+def test_a_map_with_values_that_are_no_states_is_refused(
+    queue: str, peer1: Peer1, value: Any
+) -> None:
+    source = c.Source(f"/queues/{queue}")
+    asked = c.Attach("l", 1, True, source=source, target=c.Target(), unsettled={b"t": value})
+    peer1.expect_refused(asked, "amqp:invalid-field", "unsettled")
+    # Nothing is left of it.
+    peer1.attach_receiver(None, source=source, name="l")
+
+
+def test_many_outcomes_of_a_map_are_taken(peer: Peer, queue: str, peer1: Peer1) -> None:
+    count = 500
+    fill(peer1, queue, count)
+    attach_again(peer1, queue, None, credit=count)
+    tags = [peer1.expect_transfer().value.delivery_tag for _ in range(count)]
+    half_detach(peer1)
+    given = {tag: ACCEPTED if at % 2 else c.Released() for at, tag in enumerate(tags)}
+    attach_again(peer1, queue, given)
+    peer1.give(1, count // 2)
+    for tag in tags[: count // 2]:
+        peer1.expect_transfer(delivery_tag=tag, resume=True, settled=True)
+    assert is_ready(peer, queue) == count // 2
+
+
 def test_an_expiry_policy_that_does_not_exist_is_refused(queue: str, peer1: Peer1) -> None:
     source = c.Source(f"/queues/{queue}", expiry_policy=Symbol("soon"))
     asked = c.Attach("l", 1, True, source=source, target=c.Target())

@@ -16,11 +16,19 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.slices import Slices
 from harebell.front.amqp_1_0.delivery import send_in_parts
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError
 from harebell.kernels.transfers_1_0 import delivered_payload
-from harebell.wire.v1.composites import Accepted, Modified, Received, Rejected, Released
-from harebell.wire.v1.performatives import composite_of, decode_performative
+from harebell.wire.v1.composites import (
+    Accepted,
+    Modified,
+    Received,
+    Rejected,
+    Released,
+    TransactionalState,
+)
+from harebell.wire.v1.performatives import decode_performative
 
 if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
@@ -28,6 +36,8 @@ if TYPE_CHECKING:
 
 _SERIALS = 1 << 32
 _TERMINAL = (Accepted, Rejected, Released, Modified)
+_STATES = (*_TERMINAL, Received, TransactionalState)
+_FAILED = Modified(delivery_failed=True)
 _ENTRY_BYTES = 8
 """Octets of an entry of a map beside its tag and its state."""
 
@@ -98,24 +108,21 @@ def _send(
 
 
 def resume_sent(
-    queue: Queue, deliveries: dict[bytes, int], asked: Attach, room: int
-) -> tuple[Resumption, list[int]]:
+    deliveries: dict[bytes, int], asked: Attach, room: int
+) -> tuple[Resumption, list[tuple[int, Any]]]:
     """Compare what the broker has sent with what the peer knows.
 
     Args:
-        queue: of the deliveries.
         deliveries: positions by delivery-tag, that the peer has not settled.
         asked: the attach of the peer, with the deliveries that it knows.
         room: octets for them in the attach of the broker.
 
     Returns:
-        What is sent again, and the positions of what the peer does not know.
-
-    Raises:
-        LinkError: invalid-field, the map of the peer is malformed.
+        What is sent again; and the outcomes of the peer by position, a failed delivery for what it
+        does not know.
     """
     resumption = Resumption(partial=asked.incomplete_unsettled)
-    unknown: list[int] = []
+    decided: list[tuple[int, Any]] = []
     known = asked.unsettled or {}
     for tag, position in deliveries.items():
         room -= len(tag) + _ENTRY_BYTES
@@ -128,22 +135,29 @@ def resume_sent(
             if asked.incomplete_unsettled:
                 resumption.deliveries[tag] = position
             else:
-                unknown.append(position)
+                decided.append((position, _FAILED))
             continue
-        state = composite_of(known[tag])
+        state = known[tag]
         if isinstance(state, _TERMINAL):
-            give_outcome(queue, position, state)
+            decided.append((position, state))
             resumption.order.append((tag, state))
         else:
             resumption.deliveries[tag] = position
             resumption.order.append((tag, None))
-    return resumption, unknown
+    return resumption, decided
 
 
-def give_outcome(queue: Queue, position: int, state: Any) -> None:
-    """Do with a message what an outcome says; the caller drains the queue."""
-    if queue.deleted:
-        return
+def settling(queue: Queue, decided: list[tuple[int, Any]]) -> Slices[None]:
+    """Do with messages what their outcomes say, then serve their queue."""
+    for position, state in decided:
+        if queue.deleted:
+            return
+        _settle(queue, position, state)
+        yield
+    queue.drain()
+
+
+def _settle(queue: Queue, position: int, state: Any) -> None:
     if type(state) is Accepted:
         queue.counters.ack += 1
         queue.settle(position)
@@ -156,14 +170,17 @@ def give_outcome(queue: Queue, position: int, state: Any) -> None:
 
 
 def check_unsettled(asked: Attach) -> None:
-    """Refuse a map of unsettled deliveries with another key than a delivery-tag.
+    """Refuse a map of unsettled deliveries with other keys than tags, or other values than states.
 
     Raises:
         LinkError: invalid-field.
     """
-    for tag in asked.unsettled or ():
+    for tag, value in (asked.unsettled or {}).items():
         if type(tag) is not bytes or not 1 <= len(tag) <= _TAG_BYTES:
             text = f"attach: unsettled: a key must be a delivery-tag, not {tag!r:.100}"
+            raise LinkError(INVALID_FIELD, text)
+        if value is not None and not isinstance(value, _STATES):
+            text = f"attach: unsettled: {value!r:.100} is no delivery-state"
             raise LinkError(INVALID_FIELD, text)
 
 

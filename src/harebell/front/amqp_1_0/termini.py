@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, STOLEN, LinkError
-from harebell.front.amqp_1_0.resuming import Resumption, Unsettled, resume_sent
+from harebell.front.amqp_1_0.resuming import Resumption, Unsettled, resume_sent, settling
 from harebell.front.limits import KEPT_LINK_DELIVERIES, KEPT_LINK_SECONDS
 from harebell.model.consumer import Consumer
 from harebell.model.limits import REMOVED_AT_ONCE
@@ -268,13 +268,11 @@ def _resume_sent(
     if asked.unsettled is None:
         return
     room = _room(link, answer)
-    resumption, unknown = resume_sent(link.queue, deliveries, asked, room)
+    resumption, decided = resume_sent(deliveries, asked, room)
     answer.unsettled = resumption.reported
     answer.incomplete_unsettled = resumption.partial
     link.resumption = resumption if resumption.open else None
-    link.connection.perform(
-        stepped(requeuing(link.queue, unknown), terminus.registry.work, 1, bool)
-    )
+    link.connection.perform(stepped(settling(link.queue, decided), terminus.registry.work, 1, bool))
 
 
 def _resume_received(link: Any, asked: Attach, answer: Attach, old: Terminus | None) -> None:
