@@ -17,5 +17,9 @@ class Typed(NamedTuple):
     data: bytes
 
 
+class SectionValue(bytes):
+    """A header whose value is already encoded, as AMQP 1.0 encodes values."""
+
+
 class Long(int):
     """An integer that is always encoded with 64 bits (tag `l`)."""

@@ -210,3 +210,7 @@ INCOMING_WINDOW = 2_048
 still arrive after memory has become short."""
 IDLE_TIME_OUT_MIN_MS = 1_000
 """Shortest time in which a peer may want to hear something, as in RabbitMQ."""
+MODIFIED_BYTES = 16_384
+"""Most bytes of annotations that one outcome can give a message."""
+REASON_CHARACTERS = 1_024
+"""Characters of the error of a rejected message that its history has."""

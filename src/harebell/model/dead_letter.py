@@ -3,8 +3,9 @@
 A dead letter is published to the dead-letter exchange of the queue, with its history in headers:
 
     x-death               array of tables, the newest event first, one per queue and reason:
-                          count, reason, queue, time of the first, exchange, routing-keys, and
-                          original-expiration if it had one
+                          count, reason, queue, time of the first, exchange, routing-keys,
+                          original-expiration if it had one, and condition and description if
+                          its consumer said why it rejects it (AMQP 1.0)
     x-first-death-*       reason, queue and exchange of the first event, never overwritten while
                           there is a history
     x-last-death-*        the same of the last event
@@ -33,6 +34,7 @@ from harebell.model.feedback import drop_history_feedback
 from harebell.model.limits import LETTER_UNITS
 from harebell.model.queue.contract import ACCEPTED, Queue, unrouted
 from harebell.model.queue.contract import REJECTED as REFUSED
+from harebell.model.remark import Remark
 from harebell.model.router import Router
 
 REJECTED = "rejected"
@@ -46,6 +48,9 @@ GONE = 8
 """There is no dead-letter exchange."""
 
 HISTORY = "x-death"
+CONDITION = "condition"
+DESCRIPTION = "description"
+_NO_REMARK = Remark()
 _MS = 1000
 
 
@@ -147,7 +152,13 @@ class DeadLetters:
         """Return how many messages the queue may drop now, see `DeadLetterScheduler.room`."""
         return self._chain.room(in_turns=in_turns)
 
-    def send(self, message: Message, reason: str, taken: set[str] | None = None) -> int:
+    def send(
+        self,
+        message: Message,
+        reason: str,
+        taken: set[str] | None = None,
+        remark: Remark | None = None,
+    ) -> int:
         """Publish a dead letter.
 
         Args:
@@ -155,6 +166,7 @@ class DeadLetters:
             reason: why it is dead-lettered.
             taken: the names of queues that have taken it already and do not get it again; those
                 that take it now are added. None if the message is not sent again.
+            remark: what the consumer says that has rejected it.
 
         Returns:
             GONE or NOWHERE, or the result of the queues that got it.
@@ -170,7 +182,9 @@ class DeadLetters:
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))
         blind = _texts(headers.get(BCC)) if self.routing_key is None else []
-        changes = self._events(message, reason, headers, [message.routing_key, *copies])
+        remark = _NO_REMARK if remark is None else remark
+        keys = [message.routing_key, *copies]
+        changes = {**remark.headers, **self._events(message, reason, headers, keys, remark)}
         history = changes[HISTORY]
         if BCC in headers and not blind:
             changes[BCC] = None
@@ -212,7 +226,12 @@ class DeadLetters:
         return list(self._router.route_all(exchange, (letter, *copies)))
 
     def _events(
-        self, message: Message, reason: str, headers: Mapping[str, Any], keys: list[str]
+        self,
+        message: Message,
+        reason: str,
+        headers: Mapping[str, Any],
+        keys: list[str],
+        remark: Remark,
     ) -> dict[str, Any]:
         """Return the headers that describe this event."""
         history = _history(headers)
@@ -225,6 +244,11 @@ class DeadLetters:
             event["count"] = Long(event["count"] + 1)
         else:
             event = self._event(message, reason, keys)
+        # Those of the last time: why the message was rejected before is no news.
+        for name, value in ((CONDITION, remark.condition), (DESCRIPTION, remark.description)):
+            event.pop(name, None)
+            if value:
+                event[name] = value
         changes: dict[str, Any] = {HISTORY: [event, *history]}
         about = {"reason": reason, "queue": self._queue, "exchange": message.exchange}
         if first:

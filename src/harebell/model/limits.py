@@ -35,6 +35,8 @@ FILTER_OCTETS_PER_UNIT = 128
 # --- memory and back-pressure ---------------------------------------------------------------------
 TRANSACTION_BYTES = 134_217_728
 """Most memory of the publishes of one transaction until its commit (128 MiB)."""
+CHANGED_PROPERTIES_BYTES = 65_536
+"""Largest properties, headers included, that consumers can give a message by changing them."""
 DELIVERY_LIMIT = 20
 """Default `x-delivery-limit` of a quorum queue."""
 DEAD_LETTERS_PER_TICK = 1_000

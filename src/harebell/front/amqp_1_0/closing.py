@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from harebell.base.slices import Slices, at_once, stepped
 from harebell.front.amqp_1_0 import termini
 from harebell.front.amqp_1_0.nodes import drop_owned
+from harebell.front.amqp_1_0.verdicts import requeue_failed
 from harebell.front.common.event_exchange import channel_closed, consumer_deleted
 from harebell.front.limits import REMOVED_CONSUMER_UNITS
 from harebell.model.limits import REMOVED_AT_ONCE
@@ -52,7 +53,7 @@ def _closing(session: Session, links: list[SendingLink | ReceivingLink]) -> Slic
     while unacked.count:
         entry = unacked.take(unacked.first())
         if entry is not None:
-            entry.requeue()
+            requeue_failed(entry)
             queues[entry.queue] = None
         yield
     for consumer in consumers.values():
@@ -81,7 +82,7 @@ def _ending(link: SendingLink) -> Slices[None]:
         entry = unacked.get(number)
         if entry is not None and entry.consumer is link:
             unacked.take(number)
-            entry.requeue()
+            requeue_failed(entry)
         yield
         number = unacked.next_from(number + 1)
     yield from _undo_resuming(link)

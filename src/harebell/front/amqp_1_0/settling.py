@@ -1,10 +1,8 @@
 """Dispositions of the peer: what happens to the deliveries of a range (AMQP 1.0 2.7.6 and 3.4).
 
     accepted                    removed for good
-    rejected                    dead-lettered
-    released                    back in its place, without a failed delivery
-    modified                    as released; with delivery-failed it counts as failed, and with
-                                undeliverable-here it is dead-lettered, as in RabbitMQ
+    rejected                    dead-lettered (`verdicts`)
+    released, modified          `verdicts`
     transactional-state         as its outcome, at the commit
     settled without an outcome  the default outcome of every source here: released
 
@@ -17,9 +15,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.slices import Slices, at_once, stepped
-from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError, SessionError
+from harebell.front.amqp_1_0.errors import LinkError, SessionError
 from harebell.front.amqp_1_0.session import SERIALS, near
 from harebell.front.amqp_1_0.transactions import kind_of, open_transaction
+from harebell.front.amqp_1_0.verdicts import unrecognised, verdict_of
 from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.kernels.performatives import ACCEPTED, MODIFIED, REJECTED, RELEASED
 from harebell.wire.v1.composites import (
@@ -73,7 +72,7 @@ def take_fields(
     elif outcome:
         found = _STATES.get(outcome)
         if found is None:
-            raise _unrecognised(f"{outcome:#x}")
+            raise unrecognised(f"{outcome:#x}")
     settle(session, role, first, last, settled, found)
 
 
@@ -109,7 +108,7 @@ def settle(session: Session, role: bool, first: int, last: int, settled: bool, s
             _retire(session, low, high, state, settled=settled)
         return
     # Also without a delivery in the range: the state is sent back.
-    act = None if type(state) is Accepted else _act_of(state)
+    act = None if type(state) is Accepted else verdict_of(state)
     if low <= high:
         _settle(session, low, high, act)
     if not settled:
@@ -195,38 +194,3 @@ def _perform(session: Session, slices: Slices[None], count: int, few: int) -> No
         at_once(slices)
         return
     connection.perform(stepped(slices, connection.registry.work, 1, bool))
-
-
-def _act_of(state: Any) -> Callable[[Unacked], object]:
-    """Return what an outcome other than accepted does to a delivery.
-
-    Raises:
-        SessionError: invalid-field, there is no such outcome.
-    """
-    if type(state) is Rejected:
-        return _reject
-    if type(state) is Released:
-        return _release
-    if type(state) is Modified:
-        if state.undeliverable_here:
-            return _reject
-        return _fail if state.delivery_failed else _release
-    raise _unrecognised(repr(state))
-
-
-def _reject(entry: Unacked) -> None:
-    entry.reject()
-
-
-def _fail(entry: Unacked) -> None:
-    entry.requeue()
-
-
-def _release(entry: Unacked) -> None:
-    if entry.consumer is not None:
-        entry.consumer.released()
-    entry.queue.requeue_uncounted(entry.position, True)
-
-
-def _unrecognised(shown: str) -> SessionError:
-    return SessionError(INVALID_FIELD, f"Unrecognised state: {shown:.100} in DISPOSITION")

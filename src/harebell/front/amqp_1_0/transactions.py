@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
@@ -25,6 +25,7 @@ from harebell.front.amqp_1_0.errors import (
     SessionError,
 )
 from harebell.front.amqp_1_0.session import SERIALS
+from harebell.front.amqp_1_0.verdicts import requeue_failed, verdict_of
 from harebell.front.limits import TRANSACTIONS_PER_SESSION, UNACKED_BYTES
 from harebell.model.feedback import is_duplicate
 from harebell.model.queue.contract import Queue, unrouted
@@ -130,15 +131,19 @@ def kind_of(outcome: Any) -> int:
     """
     if type(outcome) is Accepted:
         return ACCEPT
+    if type(outcome) not in (Rejected, Released, Modified):
+        raise SessionError(
+            INVALID_FIELD, f"Unrecognised outcome in a transaction: {outcome!r:.100}"
+        )
+    # What it has may be wrong, too, which its sender has to hear before the commit.
+    verdict_of(outcome)
     if type(outcome) is Rejected:
         return REJECT
     if type(outcome) is Released:
         return REQUEUE_RETURNED
-    if type(outcome) is Modified:
-        if outcome.undeliverable_here:
-            return REJECT
-        return REQUEUE if outcome.delivery_failed else REQUEUE_RETURNED
-    raise SessionError(INVALID_FIELD, f"Unrecognised outcome in a transaction: {outcome!r:.100}")
+    if outcome.undeliverable_here:
+        return REJECT
+    return REQUEUE if outcome.delivery_failed else REQUEUE_RETURNED
 
 
 class Transactions:
@@ -251,7 +256,7 @@ class Transactions:
         left = retired.settled or getattr(entry.consumer, "ended", False)
         if left and not session.ended:
             # Its receiver has forgotten the delivery, or is gone: the message is delivered again.
-            entry.requeue()
+            requeue_failed(entry)
             queues[entry.queue] = None
         else:
             session.unacked.put(entry.tag, entry)
@@ -283,13 +288,14 @@ class _Party:
     def take_effect(self, entries: Sequence[Retired], kind: int) -> None:
         """Settle deliveries in one of the ways."""
         session = self._session
-        act = _ACTS[kind]
         for each in entries:
             entry = each.entry
-            act(entry)
             self._queues[entry.queue] = None
             if kind == ACCEPT:
+                entry.settle()
                 session.counters.ack += 1
+            else:
+                verdict_of(each.outcome)(entry)
             if not each.settled and not session.ended:
                 # The receiver keeps the delivery until it knows that its outcome holds.
                 outcome = each.outcome.encoded()
@@ -303,20 +309,6 @@ class _Party:
             if not queue.deleted:
                 queue.drain()
         self._session.connection.touch()
-
-
-def _return(entry: Unacked) -> None:
-    if entry.consumer is not None:
-        entry.consumer.released()
-    entry.queue.requeue_uncounted(entry.position, True)
-
-
-_ACTS: dict[int, Callable[[Unacked], object]] = {
-    ACCEPT: lambda entry: entry.settle(),
-    REJECT: lambda entry: entry.reject(),
-    REQUEUE: lambda entry: entry.requeue(),
-    REQUEUE_RETURNED: _return,
-}
 
 
 def transaction_of(session: Session, state: bytes) -> LocalTransaction:

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from harebell.base.message import FAMILY_09, Message
+from harebell.base.values import SectionValue
 from harebell.front.convert.dispatch import FAMILIES_1_0, converted, described
 from harebell.kernels.properties import find_header
 from harebell.model.editor import Editor
@@ -76,7 +77,7 @@ def forwarded(
 
         return edited_message(message, exchange, routing_key, headers, keep_ttl=False, died=died)
     basic = basic_of(message)
-    raw = edited(basic.raw, headers, keep_expiration=False)
+    raw = edited(basic.raw, _fields(headers), keep_expiration=False)
     return Message(exchange, routing_key, parse_properties(raw), basic.body)
 
 
@@ -87,8 +88,29 @@ def with_headers(message: Message, headers: Mapping[str, Any]) -> Message:
 
         return edited_message(message, message.exchange, message.routing_key, headers)
     basic = basic_of(message)
-    properties = parse_properties(edited(basic.raw, headers))
+    properties = parse_properties(edited(basic.raw, _fields(headers)))
     return Message(message.exchange, message.routing_key, properties, basic.body)
+
+
+def _fields(headers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return headers as fields of a table, those as well that came as values of 1.0."""
+    if not any(isinstance(value, SectionValue) for value in headers.values()):
+        return headers
+    return {
+        name: _field(value) if isinstance(value, SectionValue) else value
+        for name, value in headers.items()
+    }
+
+
+def _field(value: SectionValue) -> Any:
+    from harebell.wire.convert.values_1_0 import FieldMaker, LongName
+
+    field, octets = bytearray(), bytes(value)
+    try:
+        FieldMaker().put(field, octets, 0, len(octets))
+    except LongName:
+        return octets
+    return read_value(bytes(field), 0, len(field), 1)[0]
 
 
 def properties_of(message: Message) -> dict[str, Any]:

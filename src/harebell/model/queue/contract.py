@@ -22,6 +22,7 @@ from harebell.model.feedback import feedback_of, set_feedback
 from harebell.model.limits import STATISTICS_QUEUE_SOURCES
 from harebell.model.queue.features.consumers import Consumers
 from harebell.model.queue.position_range import MessageRange, cannot_be_spanned
+from harebell.model.remark import Remark
 from harebell.model.resource import precondition, rendered
 
 if TYPE_CHECKING:
@@ -431,6 +432,23 @@ class Queue:
         """
         return self.requeue(position)
 
+    def requeue_failed(self, position: i64) -> Done:
+        """Requeue a message whose delivery has failed, and count that in any type of queue."""
+        return self.requeue(position)
+
+    def requeue_changed(self, position: int, remark: Remark, *, failed: bool) -> None:
+        """Requeue a message with other headers, if the queue type can change them.
+
+        Args:
+            position: the position of the message.
+            remark: what its consumer says of it.
+            failed: whether the delivery counts as failed.
+        """
+        if failed:
+            self.requeue_failed(position)
+        else:
+            self.requeue_uncounted(position, True)
+
     def time_out(self, position: i64) -> Done:
         """Requeue a delivered message that was not acknowledged in time."""
         return self.requeue(position)
@@ -454,6 +472,10 @@ class Queue:
     def reject(self, position: i64) -> Done:
         """Dead-letter or remove a delivered message that the consumer rejected."""
         raise NotImplementedError
+
+    def reject_because(self, position: int, remark: Remark) -> None:
+        """Reject a message; its dead letter has what the consumer says of it."""
+        self.reject(position)
 
     def drain(self) -> Done:
         """Deliver ready messages to ready consumers until either is used up."""

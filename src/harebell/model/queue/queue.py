@@ -52,7 +52,9 @@ from harebell.model.queue.features.retry_delays import Retry, Rules
 from harebell.model.queue.features.selecting import Selecting
 from harebell.model.queue.features.sequence import sequence_of
 from harebell.model.queue.features.staging import OpenBatch
+from harebell.model.queue.features.stored_anew import HIDDEN, stored_anew
 from harebell.model.queue.order.contract import MessageOrder
+from harebell.model.remark import Remark
 from harebell.model.resource import precondition, refused, rendered
 
 if TYPE_CHECKING:
@@ -102,7 +104,7 @@ class MessageQueue(QueueInternals):
         self.ticks = commit is not None or (self.values is not None and self.durable)
         # Whether all messages of a durable queue are stored, or persistent ones only.
         self._keeps_all = commit is not None
-        self.failures = None if commit is None else FailureCounts(order)
+        self.failures = self.counted = None if commit is None else FailureCounts(order)
         # In a quorum queue a consumer of higher priority takes over from the single active one.
         self.consumers = Consumers(self.single, commit is not None)
         self._runs: DeliveryRuns | None = None
@@ -174,12 +176,14 @@ class MessageQueue(QueueInternals):
         context = self.context
         if self.retry is None and rules and context is not None:
             self.retry = Retry(self, context.timers)
-            self.failures = self.failures or FailureCounts(self.order)
+            self.failures = self.counted = self.failures or FailureCounts(self.order)
         if self.retry is not None:
             self.retry.rules = rules
             if self._restored:
                 # Only after a restart: later, a counted message may be ready again already.
                 self.retry.restore()
+        if self._restored and self.counted is None and self.order.counted_positions():
+            self.counted = FailureCounts(self.order)
         self._restored = False
 
     def with_expiry(self) -> C[Expiry]:
@@ -464,8 +468,8 @@ class MessageQueue(QueueInternals):
         if message.due and message.due <= self.clock.steady:
             self.dead_letter(position, EXPIRED)
             return 0
-        if redelivered and self.failures is not None:
-            message = self.failures.shown(message)
+        if redelivered and self.counted is not None:
+            message = self.counted.shown(message)
         if self.no_local is not None:
             taker = self.no_local.taker(consumer, position)
             if taker is None:
@@ -588,6 +592,27 @@ class MessageQueue(QueueInternals):
         self.unacked -= 1
         return quorum.requeue(position, failed)
 
+    def requeue_failed(self, position: i64) -> Done:
+        """Count a failed delivery, and requeue its message; the caller drains afterwards."""
+        if self.quorum is not None or self.deleted:
+            return self._requeue(position, True)
+        if self.counted is None:
+            self.counted = FailureCounts(self.order)
+        self.counted.add(position)
+        return self.requeue_uncounted(position, True)
+
+    def requeue_changed(self, position: int, remark: Remark, *, failed: bool) -> None:
+        """Requeue a message with other headers; the caller drains afterwards."""
+        if self.deleted:
+            return
+        position = stored_anew(self, position, remark.headers)
+        if position == HIDDEN:
+            self.unacked -= 1
+        elif failed:
+            self.requeue_failed(position)
+        else:
+            self.requeue_uncounted(position, True)
+
     def requeue_uncounted(self, position: i64, redelivered: bool) -> Done:
         """Requeue a message without counting a failed delivery; the caller drains afterwards.
 
@@ -621,6 +646,13 @@ class MessageQueue(QueueInternals):
 
     def reject(self, position: i64) -> Done:
         """Retry a rejected message later, or send it to its alternate or dead-letter exchange."""
+        return self._reject(position, None)
+
+    def reject_because(self, position: int, remark: Remark) -> None:
+        """Reject a message; its dead letter has what the consumer says of it."""
+        self._reject(position, remark)
+
+    def _reject(self, position: i64, remark: Remark | None) -> Done:
         if self.deleted:
             return 0
         retry = self.retry
@@ -637,7 +669,7 @@ class MessageQueue(QueueInternals):
         elif retry is None or not retry.rejected(position):
             if self.failures is not None:
                 self.failures.end(position)
-            self.dead_letter(position, REJECTED)
+            self.dead_letter(position, REJECTED, remark)
         return 0
 
     def time_out(self, position: i64) -> Done:
@@ -678,15 +710,15 @@ class MessageQueue(QueueInternals):
         """Remove expired messages at the head, and set the timer for the new head."""
         expire_heads(self)
 
-    def dead_letter(self, position: i64, reason: str) -> Done:
+    def dead_letter(self, position: i64, reason: str, remark: Remark | None = None) -> Done:
         """Remove a message for a reason that dead-lettering knows."""
         quorum: Quorum | None = self.quorum
         if quorum is not None:
-            return quorum.dead_letter(position, reason)
+            return quorum.dead_letter(position, reason, remark)
         if self.dead_letters is not None:
             message: Message | None = self.order.read(position)
             if message is not None:
-                self.dead_letters.send(message, reason)
+                self.dead_letters.send(message, reason, None, remark)
         self.order.settle(position)
         return 0
 

@@ -7,6 +7,8 @@ count (long)                        count, a ulong
 time                                first-time
 last-time, if it is another         last-time
 routing-keys: array of texts        routing-keys: array of strings
+condition                           the same, a symbol
+description                         the same
 original-expiration: digits         ttl: uint
 """
 
@@ -27,7 +29,7 @@ _MS = 1000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KNOWN = {
     *("queue", "exchange", "reason", "count", "time", "routing-keys", "original-expiration"),
-    LAST_TIME,
+    *(LAST_TIME, "condition", "description"),
 }
 _STRING8, _SYMBOL8, _MAP32, _ARRAY32 = 0xA1, 0xA3, 0xD1, 0xF0
 
@@ -75,6 +77,7 @@ def _to_event(event: Any) -> dict[str, Any] | None:
         made[LAST_TIME] = last
     made["exchange"] = given.pop("exchange", None)
     made["routing-keys"] = given.pop("routing-keys", None)
+    made |= {name: given.pop(name) for name in ("condition", "description") if name in given}
     return made if not given and _valid(made) else None
 
 
@@ -111,6 +114,9 @@ def _valid(event: Any) -> bool:
     return (
         all(isinstance(event.get(name), str) for name in ("queue", "exchange", "reason"))
         and event["reason"].isascii()
+        and isinstance(event.get("condition", ""), str)
+        and event.get("condition", "").isascii()
+        and isinstance(event.get("description", ""), str)
         and isinstance(count, int)
         and not isinstance(count, bool)
         and count > 0
@@ -151,6 +157,14 @@ def _encoded(event: Mapping[str, Any]) -> bytes:
         content += len(octets).to_bytes(4) + octets
     out += _array(len(event["routing-keys"]), content)
     count = 14
+    if "condition" in event:
+        _key(out, "condition")
+        put_sized(out, _SYMBOL8, event["condition"].encode())
+        count += 2
+    if "description" in event:
+        _key(out, "description")
+        put_sized(out, _STRING8, event["description"].encode())
+        count += 2
     if "original-expiration" in event:
         _key(out, "ttl")
         put_uint(out, int(event["original-expiration"]))

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from harebell.base.values import SectionValue
 from harebell.kernels.sections import (
     APPLICATION_PROPERTIES,
     HEADER,
@@ -120,6 +121,8 @@ def _history(name: str, value: Any, annotation: bytes, died: datetime | None) ->
 def _encoded(name: str, value: Any) -> bytes:
     if isinstance(value, Milliseconds):
         return b"\x83" + value.to_bytes(8, signed=True)
+    if isinstance(value, SectionValue):
+        return bytes(value)
     entry = encode_entry(name, value)
     out = bytearray()
     put_value(out, entry, 1 + entry[0], 1)

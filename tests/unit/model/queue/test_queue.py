@@ -21,7 +21,9 @@ class Letters:
     def __init__(self) -> None:
         self.got: list[tuple[bytes, str]] = []
 
-    def send(self, refused: Message, reason: str) -> int:
+    def send(
+        self, refused: Message, reason: str, taken: set[str] | None = None, remark: object = None
+    ) -> int:
         self.got.append((refused.body, reason))
         return 0
 

@@ -4,7 +4,8 @@
     x-delivery-count                 the sum of both
     histogram                        messages that have left, by that sum
 
-A quorum queue has this part, and a queue with retry delays.
+A quorum queue has this part, and a queue with retry delays. Any other has one only from its first
+failed delivery on that is counted (`MessageQueue.requeue_failed`), and no histogram.
 """
 
 from __future__ import annotations
@@ -45,6 +46,14 @@ class FailureCounts:
             message = copy_message(message, message.exchange, message.routing_key)
             message.deliveries = count
         return message
+
+    def add(self, position: i64) -> Done:
+        """Count a failed delivery of a message."""
+        count: i32 = self._order.delivery_count(position)
+        # The log cannot store a higher count.
+        if count & _FAILURES < _FAILURES:
+            self._order.set_delivery_count(position, count + 1)
+        return 0
 
     def end(self, position: i64) -> Done:
         """Count the failed deliveries of a message that leaves, before the log forgets them."""

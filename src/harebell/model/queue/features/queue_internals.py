@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.features.limits import Incoming, Limits
     from harebell.model.queue.features.sequence import QueueSequence
     from harebell.model.queue_context import QueueContext
+    from harebell.model.remark import Remark
 
 _NO_CLOCK = Clock()
 
@@ -58,7 +59,9 @@ class QueueInternals(Queue):
         retry: the part for delayed retries; None without retry delays.
         deduplication: the part that drops duplicates; None in queues that take them.
         sequence: the part that numbers messages; None in queues that do not.
-        failures: the part that counts failed deliveries; None in queues that do not.
+        failures: the part that counts failed deliveries of all messages that leave; None in queues
+            that do not.
+        counted: the part that shows failed deliveries; None while there were none to show.
         spares: whether there may be messages that a full queue must not drop, see `spared_files`.
     """
 
@@ -81,6 +84,7 @@ class QueueInternals(Queue):
         self.deduplication: QueueDeduplication | None = None
         self.sequence: QueueSequence | None = None
         self.failures: FailureCounts | None = None
+        self.counted: FailureCounts | None = None
         self.spares = False
 
     # --- a message that arrives -----------------------------------------------------------------
@@ -149,7 +153,7 @@ class QueueInternals(Queue):
 
     def with_count(self, message: Message) -> C[Message]:
         """Return the message that was just taken with its delivery count, if it is counted."""
-        return message if self.failures is None else self.failures.shown(message)
+        return message if self.counted is None else self.counted.shown(message)
 
     def restore(self, position: i64, redelivered: bool) -> Done:
         """Make a message ready again in its place: requeued, after its retry delay, or put aside.
@@ -217,6 +221,12 @@ class QueueInternals(Queue):
         """Remove expired messages at the head, and set the timer for the new head."""
         raise NotImplementedError
 
-    def dead_letter(self, position: i64, reason: str) -> Done:
-        """Remove a message for a reason that dead-lettering knows."""
+    def dead_letter(self, position: i64, reason: str, remark: Remark | None = None) -> Done:
+        """Remove a message for a reason that dead-lettering knows.
+
+        Args:
+            position: the position of the message.
+            reason: why it is removed.
+            remark: what the consumer says that has rejected it.
+        """
         raise NotImplementedError

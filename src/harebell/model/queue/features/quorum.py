@@ -27,6 +27,7 @@ from harebell.model.resource import rendered
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
+    from harebell.model.remark import Remark
 
 NO_LIMIT = -1
 _FAILURES: i32 = FAILURES
@@ -49,7 +50,7 @@ class Quorum:
         # Positions of dead letters that other queues took, with the commit they wait for.
         self._leaving: deque[tuple[int, int]] = deque()
         # Positions of dead letters that no queue took.
-        self._stuck: deque[tuple[int, str, set[str], int]] = deque()
+        self._stuck: deque[tuple[int, str, set[str], int, Remark | None]] = deque()
 
     def configure(self, settings: Mapping[str, Any]) -> None:
         """Set the delivery limit and the dead-letter strategy."""
@@ -90,7 +91,7 @@ class Quorum:
 
     # --- dead-lettering at least once -----------------------------------------------------------
 
-    def dead_letter(self, position: i64, reason: str) -> Done:
+    def dead_letter(self, position: i64, reason: str, remark: Remark | None = None) -> Done:
         """Dead-letter a message; it stays in the log until other queues have stored it."""
         queue = self._queue
         replaced: bool = queue.values is not None and queue.values.is_outdated(position)
@@ -98,15 +99,17 @@ class Quorum:
             self._order.settle(position)
         elif self._at_least_once:
             queue.dead_letters.count(reason)
-            self._send(position, reason, set(), 0)
+            self._send(position, reason, set(), 0, remark)
         else:
             message: Message | None = self._order.read(position)
             if message is not None:
-                queue.dead_letters.send(message, reason)
+                queue.dead_letters.send(message, reason, None, remark)
                 self._order.settle(position)
         return 0
 
-    def _send(self, position: i64, reason: str, taken: set[str], ticket: i64) -> Done:
+    def _send(
+        self, position: i64, reason: str, taken: set[str], ticket: i64, remark: Remark | None
+    ) -> Done:
         """Send a dead letter to the queues that have not taken it yet.
 
         Args:
@@ -114,6 +117,7 @@ class Quorum:
             reason: why it is dead-lettered.
             taken: the names of the queues that have taken it.
             ticket: the commit of their last copy; 0 if none waits for a commit.
+            remark: what the consumer says that has rejected it.
         """
         queue = self._queue
         message: Message | None = self._order.read(position)
@@ -122,13 +126,13 @@ class Quorum:
         if queue.dead_letters is None:
             self._order.settle(position)
             return 0
-        outcome: i32 = queue.dead_letters.send(message, reason, taken)
+        outcome: i32 = queue.dead_letters.send(message, reason, taken, remark)
         if outcome & PENDING:
             # The copies are gathered by this commit: settled earlier, a crash would lose both.
             ticket = self._commit.ticket
         if outcome & (GONE | NOWHERE | REJECTED) and self._at_least_once:
             # `tick` tries again. `taken` keeps queues that have a copy from getting another one.
-            self._stuck.append((position, reason, taken, ticket))
+            self._stuck.append((position, reason, taken, ticket, remark))
         elif ticket > self._commit.done:
             # No publisher waits for this commit, which would otherwise come at its own time.
             self._commit.urgent = True
@@ -145,8 +149,8 @@ class Quorum:
             if self._queue.dead_letters is not None:
                 self._queue.dead_letters.confirm()
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
-            position, reason, taken, ticket = self._stuck.popleft()
-            self._send(position, reason, taken, ticket)
+            position, reason, taken, ticket, remark = self._stuck.popleft()
+            self._send(position, reason, taken, ticket, remark)
 
     def handed_on(self) -> set[int]:
         """Return the positions of dead letters that other queues took but have not stored."""

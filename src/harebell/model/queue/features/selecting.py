@@ -299,8 +299,8 @@ class Selecting:
         order.position = position
         order.mark_out(position)
         subtract_ready_bytes(queue, message)
-        if redelivered and queue.failures is not None:
-            message = queue.failures.shown(message)
+        if redelivered:
+            message = queue.with_count(message)
         if message.due:
             # The delivery may be requeued, and expire then.
             queue.with_expiry().active = True

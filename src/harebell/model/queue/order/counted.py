@@ -171,12 +171,11 @@ class CountedOrder(MessageOrder):
         return gone
 
     def take_out(self, position: i64) -> C[bool]:
-        if position in self._requeued:
+        out: bool = self._fifo.take_out(position)
+        if not out and position in self._requeued:
             self._requeued.remove(position)
             self._sorted = None
-            self.count -= 1
-            return True
-        out: bool = self._fifo.take_out(position)
+            out = True
         self.count -= out
         return out
 

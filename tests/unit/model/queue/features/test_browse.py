@@ -358,7 +358,9 @@ class WaitingLetters:
     def count(self, reason: str) -> None:
         """Nothing is asked about counts here."""
 
-    def send(self, letter: Message, reason: str, taken: set[str] | None = None) -> int:
+    def send(
+        self, letter: Message, reason: str, taken: set[str] | None = None, remark: object = None
+    ) -> int:
         return PENDING
 
 

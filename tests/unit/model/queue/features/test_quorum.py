@@ -36,7 +36,9 @@ class Letters:
     def confirm(self) -> None:
         self.confirmed += 1
 
-    def send(self, letter: Message, reason: str, taken: set[str] | None = None) -> int:
+    def send(
+        self, letter: Message, reason: str, taken: set[str] | None = None, remark: object = None
+    ) -> int:
         self.got.append((letter.body, reason))
         return self.outcomes.pop(0) if self.outcomes else ACCEPTED
 
