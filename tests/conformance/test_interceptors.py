@@ -9,8 +9,12 @@ import pytest
 
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
+from harebell.wire.v1 import composites as c
+from harebell.wire.v1.sections import Sections, data_section, split
+from harebell.wire.v1.values import Timestamp
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
+from tests.conformance.v1.raw import Peer1
 
 NOW_MS = 1_700_000_000_123
 NOW = datetime.fromtimestamp(NOW_MS // 1000, UTC)
@@ -131,4 +135,40 @@ def test_deliveries_of_a_stream_have_their_time_beside_the_offset() -> None:
         "x-stream-offset": 0,
         "x-opt-rabbitmq-sent-time": NOW_MS,
     }
+    peer.done()
+
+
+def test_a_client_of_1_0_has_the_time_as_an_annotation() -> None:
+    site = MemorySite(stamp_sent=True)
+    peer = _sent_by(site)
+    peer.queue("q")
+    peer.publish("", "q", b"one", BasicProperties(headers={"k": 1}, expiration="60000"))
+    raw = Peer1(site, site.connect()).open().begin()
+    raw.attach_receiver("/queues/q", 1, credit=1)
+    found = Sections(split(raw.expect_transfer().payload)[0])
+    sent = found.message_annotations()["x-opt-rabbitmq-sent-time"]
+    assert (sent, type(sent)) == (NOW_MS, Timestamp)
+    assert found.application_properties() == {"k": 1}
+    assert found.header().ttl == 60_000
+    raw.done()
+    peer.done()
+
+
+def test_the_time_of_a_message_of_1_0_leaves_its_own_sections_alone() -> None:
+    site = MemorySite(stamp_sent=True)
+    peer = _sent_by(site)
+    peer.queue("q")
+    raw = Peer1(site, site.connect()).open().begin()
+    raw.attach_sender("/queues/q", 0)
+    raw.transfer(0, b"one", sections=c.Properties(subject="s").encoded())
+    raw.expect(c.Disposition)
+    got = peer.get("q", no_ack=False)
+    assert got.properties.headers["x-opt-rabbitmq-sent-time"] == NOW_MS
+    peer.send(m.BasicNack(1, False, True))
+    raw.attach_receiver("/queues/q", 1, credit=1)
+    payload = raw.expect_transfer().payload
+    assert payload.endswith(c.Properties(subject="s").encoded() + data_section(b"one"))
+    annotations = Sections(split(payload)[0]).message_annotations()
+    assert annotations["x-opt-rabbitmq-sent-time"] == NOW_MS
+    raw.done()
     peer.done()

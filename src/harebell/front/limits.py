@@ -210,6 +210,9 @@ INCOMING_WINDOW = 2_048
 still arrive after memory has become short."""
 IDLE_TIME_OUT_MIN_MS = 1_000
 """Shortest time in which a peer may want to hear something, as in RabbitMQ."""
+FINISH_MS = 10_000
+"""Time for messages that have come in part to end a shortage of memory that they alone cause, in
+milliseconds: then those in AMQP 1.0 of the user who has most are dropped, and again each time."""
 MODIFIED_BYTES = 16_384
 """Most bytes of annotations that one outcome can give a message."""
 REASON_CHARACTERS = 1_024

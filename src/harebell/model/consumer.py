@@ -98,6 +98,9 @@ class Consumer:
         """Have the queue drained again in a later turn."""
         return 0
 
+    def is_active(self, active: bool) -> None:
+        """Note that it becomes the single active consumer of its queue, or is it no more."""
+
     def queue_deleted(self) -> None:
         """Cancel the consumer: the queue was deleted."""
         raise NotImplementedError

@@ -126,14 +126,16 @@ def test_drain_of_many_messages(queue: str, peer1: Peer1) -> None:
 def test_an_inactive_consumer_is_drained_at_once(peer: Peer, peer1: Peer1, name: str) -> None:
     peer.send(QueueDeclare(queue=name, arguments={"x-single-active-consumer": True}))
     peer.expect(QueueDeclareOk)
-    peer1.attach_receiver(f"/queues/{name}", 1)
-    peer1.attach_receiver(f"/queues/{name}", 2)
+    for handle in (1, 2):
+        peer1.attach_receiver(f"/queues/{name}", handle)
+        _expect_active(peer1, handle, handle == 1)
     fill(peer1, name, 2)
     peer1.give(2, 10, drain=True)
     peer1.expect(c.Flow, handle=2, drain=True, link_credit=0, delivery_count=10)
     peer1.give(1, 1)
     expect_bodies(peer1, b"0")
     peer1.send(c.Detach(1, True), c.Flow(None, 999, 0, 999, 2, 10, 5))
+    _expect_active(peer1, 2, True)
     peer1.expect(c.Detach)
     expect_bodies(peer1, b"0", b"1")
 
@@ -566,3 +568,103 @@ def test_a_peer_that_reads_nothing_is_not_read(memory: Any, memory1: Connect1, n
     assert connection.scanner.hold
     assert connection.out.size < 2 * OUTPUT_STOP_BYTES
     peer.opened = False
+
+
+@pytest.mark.rule("1.0#091")
+@pytest.mark.parametrize("arguments", [{}, {"x-queue-type": "quorum"}], ids=["classic", "quorum"])
+def test_a_settled_message_that_the_peer_does_not_take_stays_in_the_queue(
+    peer: Peer, peer1: Peer1, name: str, arguments: dict[str, Any]
+) -> None:
+    peer.send(QueueDeclare(queue=name, durable=True, arguments=arguments))
+    peer.expect(QueueDeclareOk)
+    fill(peer1, name, 1)
+    peer1.attach_sender(f"/queues/{name}", 0)
+    asked = {"snd_settle_mode": SETTLED, "max_message_size": 100}
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=9, **asked)
+    assert peer1.expect_transfer(settled=True).payload.endswith(b"0")
+    # Both ways: a message that waits, and one that comes when the link has credit.
+    peer1.transfer(0, bytes(200), settled=True)
+    peer1.expect_error(c.Detach, "amqp:link:message-size-exceeded", "maximum message size (100")
+    peer1.send(c.Detach(1, True))
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=9, **asked)
+    peer1.expect_error(c.Detach, "amqp:link:message-size-exceeded", "maximum message size (100")
+    peer1.send(c.Detach(1, True))
+    peer1.attach_receiver(f"/queues/{name}", 2, credit=5, snd_settle_mode=SETTLED)
+    found = expect_bodies(peer1, bytes(200))[0]
+    assert sections_of(found).header().delivery_count == 2
+    peer1.quiet()
+    assert peer.count(name) == 0
+
+
+def test_a_message_that_the_peer_does_not_take_is_logged(
+    memory: MemorySite, memory1: Connect1, name: str
+) -> None:
+    lines: list[str] = []
+    memory.settings.log = lambda level, text, *rest: lines.append(f"{level} {text}")
+    peer = memory1().open().begin()
+    peer.attach_receiver(f"/queue/{name}", 1, credit=5, name="r", max_message_size=100)
+    peer.attach_sender(f"/queue/{name}", 0)
+    peer.transfer(0, bytes(200), settled=True)
+    peer.expect_error(c.Detach, "amqp:link:message-size-exceeded")
+    peer.send(c.Detach(1, True))
+    assert any("link 'r' ended: message size (" in line for line in lines), lines
+
+
+# --- single active consumer ---------------------------------------------------------------------
+
+ACTIVE = Symbol("rabbitmq:active")
+
+
+def _expect_active(peer: Peer1, handle: int, active: bool) -> None:
+    flow = peer.expect(c.Flow, handle=handle)
+    assert flow.properties == {ACTIVE: active}
+
+
+@pytest.mark.parametrize("arguments", [{}, {"x-queue-type": "quorum"}], ids=["classic", "quorum"])
+def test_a_link_is_told_when_it_becomes_the_single_active_consumer(
+    peer: Peer, peer1: Peer1, name: str, arguments: dict[str, Any]
+) -> None:
+    arguments = {"x-single-active-consumer": True} | arguments
+    peer.send(QueueDeclare(queue=name, durable=True, arguments=arguments))
+    peer.expect(QueueDeclareOk)
+    fill(peer1, name, 2)
+    for handle in (1, 2):
+        peer1.attach_receiver(f"/queues/{name}", handle)
+        _expect_active(peer1, handle, handle == 1)
+    peer1.give(2, 9)
+    peer1.give(1, 1)
+    expect_bodies(peer1, b"0")
+    peer1.send(c.Detach(1, True))
+    # It hears of it before the messages, and there is no flow for a link that is gone.
+    _expect_active(peer1, 2, True)
+    expect_bodies(peer1, b"0", b"1")
+    peer1.expect(c.Detach, handle=1)
+    peer1.quiet()
+
+
+def test_a_link_is_told_when_another_one_takes_over(peer: Peer, peer1: Peer1, name: str) -> None:
+    arguments = {"x-single-active-consumer": True, "x-queue-type": "quorum"}
+    peer.send(QueueDeclare(queue=name, durable=True, arguments=arguments))
+    peer.expect(QueueDeclareOk)
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=9)
+    _expect_active(peer1, 1, True)
+    higher = c.Attach(
+        "higher",
+        2,
+        True,
+        source=c.Source(f"/queues/{name}"),
+        target=c.Target(),
+        properties={Symbol("rabbitmq:priority"): 5},
+    )
+    peer1.send(higher)
+    _expect_active(peer1, 1, False)
+    peer1.expect(c.Attach, handle=2)
+    _expect_active(peer1, 2, True)
+    fill(peer1, name, 1)
+    peer1.give(2, 9)
+    assert peer1.expect_transfer(handle=2)
+
+
+def test_a_link_of_an_ordinary_queue_is_told_nothing(queue: str, peer1: Peer1) -> None:
+    peer1.attach_receiver(f"/queues/{queue}", 1)
+    peer1.quiet()

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.limits import INCOMING_WINDOW, LINK_CREDIT
+from harebell.front.limits import FINISH_MS, INCOMING_WINDOW, LINK_CREDIT
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import encode_frame
 from harebell.wire.v1.sections import data_section
+from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1
@@ -207,6 +208,66 @@ def test_while_memory_is_short_only_the_window_is_closed(name: str) -> None:
     peer.transfer(0, b"after")
     assert {type(peer.next().value) for _ in range(2)} == {c.Disposition, c.Transfer}
     peer.done()
+
+
+def _begin_large(site: MemorySite, name: str, size: int, user: str = "guest") -> Peer1:
+    """A peer that has sent a message but for its last thousand octets."""
+    peer = Peer1(site, site.connect()).open(user=user, password=user, idle_time_out=0).begin()
+    peer.attach_sender(f"/queue/{name}")
+    part = b"\0\x53\x75\xb0" + size.to_bytes(4) + bytes(size - 1_000)
+    peer.transfer_payload(0, part, more=True)
+    return peer
+
+
+def test_a_message_in_parts_may_come_to_its_end_while_memory_is_short(name: str) -> None:
+    site = MemorySite(memory_high=100_000)
+    peer = _begin_large(site, name, 110_000)
+    # First the window is closed, then opened again, as nobody else can end the shortage.
+    peer.expect(c.Flow, incoming_window=0)
+    site.pass_time(1)
+    peer.expect(c.Flow, incoming_window=INCOMING_WINDOW)
+    peer.transfer_payload(0, bytes(1_000), delivery_id=0)
+    found = [peer.next().value, peer.next().value]
+    assert {type(each) for each in found} == {c.Disposition, c.Flow}
+    assert site.registry.publishers.finishing is None
+    peer.attach_receiver(f"/queue/{name}", 1, credit=1)
+    assert len(peer.expect_transfer().payload) > 110_000
+    peer.send(c.Disposition(True, 0, None, True, c.Accepted()))
+    site.pass_time(1)
+    peer.expect(c.Flow, incoming_window=INCOMING_WINDOW)
+    peer.done()
+
+
+def test_messages_that_do_not_come_to_their_end_do_not_block_others_for_ever(name: str) -> None:
+    site = MemorySite(memory_high=100_000)
+    site.users.add("other", "other", vhosts=("/",))
+    small = _begin_large(site, name, 5_000, "other")
+    # Some of them came before memory was short, so nothing is blocked of these connections.
+    large = [_begin_large(site, name, 30_000) for _ in range(4)]
+    publisher = Peer(site, site.connect()).open()
+    publisher.queue(f"{name}-other")
+    publisher.publish("", f"{name}-other", b"x")
+    assert site.gauge.over
+    site.pass_time(1)
+    assert site.gauge.over
+    site.pass_time(FINISH_MS / 1_000)
+    for peer in large:
+        while not isinstance(value := peer.next().value, c.Detach):
+            assert isinstance(value, c.Flow)
+        assert value.error is not None
+        assert value.error.condition == "amqp:resource-limit-exceeded"
+        assert "did not come to their end in 10 s" in str(value.error.description)
+        peer.drop()
+    site.pass_time(1)
+    assert not site.gauge.over
+    assert not site.registry.publishers.connections
+    assert publisher.count(f"{name}-other") == 1
+    # The user who had less goes on.
+    assert site.gauge.unread > 0
+    small.transfer_payload(0, bytes(1_000), delivery_id=0)
+    small.expect(c.Disposition, state=c.Accepted())
+    small.done()
+    publisher.done()
 
 
 def test_memory_of_a_message_in_parts_is_counted_and_given_back(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import C, Done, i32, i64
 from harebell.base.message import FAMILY_010, Message, Properties
 from harebell.front.amqp_0_10.delivery import new_delivery
+from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert import converted
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.model.consumer import Consumer
@@ -141,6 +142,8 @@ class Subscription(Consumer):
     def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write message.transfer and store the unsettled delivery."""
         session = self._session
+        if session.connection.stamps:
+            message = stamped_as_sent(session.connection, message)
         if message.family != _FAMILY:
             message = converted(message, _FAMILY)
         byte_count: i64 = 0

@@ -8,6 +8,7 @@ from harebell.base.message import Message
 from harebell.front.amqp_0_9_1.consumer import ChannelConsumer
 from harebell.front.amqp_0_9_1.legacy_consumer import window_admits
 from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.unacked import new_unacked
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ class TransitionalConsumer(ChannelConsumer):
         channel = self.channel
         tag = channel.next_tag
         channel.next_tag = tag + 1
+        if channel.connection.stamps:
+            message = stamped_as_sent(channel.connection, message)
         channel.write_delivery(self._field, tag, redelivered, message)
         if not self.no_ack:
             self.unacked += 1

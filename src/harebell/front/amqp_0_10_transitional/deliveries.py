@@ -24,6 +24,7 @@ from harebell.front.amqp_0_10_transitional.credit import Credit
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer_of
 from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.unacked import Unacked
 from harebell.front.limits import OUTPUT_HIGH_BYTES, REFUSED_AT_ONCE, SETTLED_AT_ONCE
 from harebell.model.consumer import Consumer
@@ -78,6 +79,8 @@ class TransferConsumer(Consumer):
         """Write message.transfer and remember what has to be acknowledged."""
         channel = self.channel
         deliveries = deliveries_of(channel)
+        if channel.connection.stamps:
+            message = stamped_as_sent(channel.connection, message)
         number = deliveries.send(message, self.tag, redelivered)
         if not self.no_ack:
             self.unacked += 1

@@ -102,7 +102,6 @@ class Connection(BaseConnection):
         scanner.work = registry.work
         self.scanner = scanner
         self.qpid = False
-        self.stamps: bool = settings.stamp_sent
         self.known = PLAIN_TAGS
         self.confirming: list[PendingConfirms] = []
         self.closed_channels: Py[set[int]] = set()

@@ -29,6 +29,7 @@ from harebell.front.amqp_1_0.errors import (
     RESOURCE_LIMIT_EXCEEDED,
     UNAUTHORIZED_ACCESS,
     ConnectionFault,
+    LinkError,
     composite,
     condition_of,
     text_of,
@@ -175,8 +176,33 @@ class Connection(BaseConnection):
             session.report_window()
 
     def has_begun(self) -> bool:
-        """Return False: no message is finished at the cost of others while memory is short."""
-        return False
+        """True if a message is received in part, or a transaction has messages."""
+        return self.scanner.pending > 0 or any(
+            session.transaction is not None and session.transaction.byte_count > 0
+            for session in self.channels.values()
+        )
+
+    def let_finish(self, allowed: bool) -> None:
+        """Open the windows of the sessions while blocked, or close them again."""
+        for session in self.channels.values():
+            session.report_window()
+
+    def unread_bytes(self) -> int:
+        """Return the bytes of messages that have come in part."""
+        return sum([link.partial.counted for _, link in self._in_part()])
+
+    def give_up(self, text: str) -> None:
+        """Detach the links on which messages have come in part."""
+        for session, link in self._in_part():
+            session.caught(LinkError(RESOURCE_LIMIT_EXCEEDED, text), link)
+
+    def _in_part(self) -> list[tuple[Any, Any]]:
+        return [
+            (session, link)
+            for session in self.channels.values()
+            for link in session.links.values()
+            if getattr(link, "partial", None) is not None
+        ]
 
     # --- keep-alives ----------------------------------------------------------------------------
 

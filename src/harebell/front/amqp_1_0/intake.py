@@ -161,6 +161,7 @@ class Intake(PerformativeSink):
             delivery.resumed = flags & _RESUME != 0
             link.partial = delivery
             connection.scanner.pending += 1
+            connection.registry.publishers.unfinished[connection] = None
         else:
             delivery.check(delivery_id, tag, message_format)
         if flags & _ABORTED:

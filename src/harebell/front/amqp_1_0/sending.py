@@ -29,8 +29,10 @@ from harebell.front.amqp_1_0.errors import (
 from harebell.front.amqp_1_0.session import SERIALS, near
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
+from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.permission import QUEUE, check
 from harebell.front.convert import converted
+from harebell.front.convert.amqp_1_0 import Milliseconds
 from harebell.front.limits import REPLIES_UNSENT_BYTES
 from harebell.kernels.performatives import DRAIN, ECHO
 from harebell.kernels.transfers_1_0 import delivered_payload
@@ -38,11 +40,13 @@ from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.resource import rendered
+from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
     from harebell.front.amqp_1_0.session import Session
 
+_ACTIVE = Symbol("rabbitmq:active")
 _FAMILY: i32 = FAMILY_1_0
 _SECTIONS: i32 = FAMILY_1_0_SECTIONS
 _MASK: i64 = (1 << 32) - 1
@@ -103,6 +107,7 @@ class SendingLink(Consumer):
         self.delivery_count: i64 = 0
         self.drains = False
         self.message_max: i64 = message_max
+        self._is_told = False
         self.owned = ""
         self.ended = False
         self.terminus: Any = None
@@ -144,6 +149,8 @@ class SendingLink(Consumer):
         """Write the transfers of a message, and store the unsettled delivery."""
         session = self.session
         message = self.readable(message)
+        if self.connection.stamps:
+            message = stamped_as_sent(self.connection, message, Milliseconds)
         number: i64 = session.next_tag
         session.next_tag = number + 1
         self.credit -= 1
@@ -204,7 +211,10 @@ class SendingLink(Consumer):
 
         def step() -> bool:
             if not self.ended and not self.session.ended:
-                self.fail(self.too_large(size))
+                error = self.too_large(size)
+                peer = self.connection.peer
+                self.connection.log("warning", f"{peer}: link '{self.name}' ended: {error.text}")
+                self.fail(error)
             return True
 
         self.connection.registry.work.later(step)
@@ -215,7 +225,19 @@ class SendingLink(Consumer):
         return self.session.connection.ask_for_turn()
 
     def attached(self) -> None:
-        """Do nothing: the peer gives credit first."""
+        """Tell the peer whether it is the single active consumer; credit comes from the peer."""
+        self._is_told = True
+        if getattr(self.queue, "single", False) and not self.browses:
+            self.is_active(self.queue.consumers.has_active(self))
+
+    def is_active(self, active: bool) -> None:
+        """Tell the peer that it becomes the single active consumer, or is it no more."""
+        session = self.session
+        if not self._is_told or self.ended or session.ended:
+            return
+        flow = session.flow(self.handle, self.delivery_count, self.credit)
+        flow.properties = {_ACTIVE: active}
+        self.connection.send(session.number, flow)
 
     def too_large(self, size: int) -> LinkError:
         """Make the error for a message that the peer does not take."""

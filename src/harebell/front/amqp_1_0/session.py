@@ -33,7 +33,7 @@ from harebell.front.limits import INCOMING_WINDOW, OUTPUT_HIGH_BYTES, OUTPUT_STO
 from harebell.kernels.performatives import ECHO
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
-from harebell.wire.v1.composites import Detach, End, Released
+from harebell.wire.v1.composites import Detach, End, Flow, Released
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -142,7 +142,7 @@ class Session:
             links, self.renewing = self.renewing, []
             for link in links:
                 link.renew()
-        if self.window <= _RENEW and not self.connection.blocked:
+        if self.window <= _RENEW and self._may_come():
             self.report_window()
 
     # --- the windows ----------------------------------------------------------------------------
@@ -165,10 +165,15 @@ class Session:
         While memory is short it is closed. What the peer has sent before it knew that is taken, as
         far as the window was open.
         """
-        if self.connection.blocked:
+        if not self._may_come():
             return 0
         self.window = _WINDOW
         return _WINDOW
+
+    def _may_come(self) -> C[bool]:
+        """True if transfers may come: memory is not short, or some have to come to their end."""
+        connection = self.connection
+        return not connection.blocked or connection.registry.publishers.finishing is connection
 
     def send_flow(
         self, handle: i64, delivery_count: i64, credit: i64, available: i64, drain: bool
@@ -194,6 +199,18 @@ class Session:
             # A peer that asks for flows without reading would fill the broker's memory.
             connection.scanner.hold = True
         return 0
+
+    def flow(self, handle: int, delivery_count: int, credit: int) -> Flow:
+        """Return the state of the session and of a link, for a flow with more to say."""
+        return Flow(
+            self.incoming_id % SERIALS,
+            self.announced(),
+            self.outgoing_id % SERIALS,
+            SERIALS - 1,
+            handle,
+            delivery_count % SERIALS,
+            min(credit, SERIALS - 1),
+        )
 
     def report_window(self) -> None:
         """Send the state of the session."""

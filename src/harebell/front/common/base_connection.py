@@ -144,6 +144,7 @@ class BaseConnection(FrameSink):
         self.dirty = False
         self.published = False
         self.intercepts: bool = settings.stamp_time is not None or settings.stamp_node is not None
+        self.stamps: bool = settings.stamp_sent
         self.shared: object = None
         self.blocked = False
         self.blocked_since: i64 = 0
@@ -201,6 +202,17 @@ class BaseConnection(FrameSink):
 
     def send_blocked(self, blocked: bool) -> None:
         """Send connection.blocked or unblocked to a client that supports them."""
+
+    def let_finish(self, allowed: bool) -> None:
+        """Read on while blocked, to complete a message or transaction, or read no more."""
+        self.paused = self.blocked and not allowed
+
+    def unread_bytes(self) -> int:
+        """Return the bytes of messages in part that the connection can give up."""
+        return 0
+
+    def give_up(self, text: str) -> None:
+        """Drop messages that are received in part, and tell the client."""
 
     def caught(self, error: Exception) -> None:
         """Close a channel or the connection because of an error."""

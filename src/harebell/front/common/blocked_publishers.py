@@ -4,6 +4,8 @@
     a turn begins   nothing is short        relieve   read again, connection.unblocked
     a turn begins   only unfinished         relieve   one of the blocked is read (`finishing`)
                     messages fill memory              until its message or transaction is complete
+    FINISH_MS later, and again              relieve   the user with most messages in part loses
+                                                      them, if connections can say so (AMQP 1.0)
 
 Only connections that publish are blocked: consumers go on, because they free memory and disk.
 """
@@ -15,9 +17,11 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from harebell.base.c_types import Done, i64
 from harebell.base.gauge import Gauge
 from harebell.front.common.turns import Turns
+from harebell.front.limits import FINISH_MS
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
+    from harebell.auth.users import User
     from harebell.model.broker import Broker
 
 MEMORY = "memory"
@@ -50,12 +54,22 @@ class Publisher(Protocol):
     paused: bool
     blocked_since: int
     blocked_ms: int
+    user: User
 
     def has_begun(self) -> bool:
         """True if a message is received in part, or publishes wait for their commit."""
 
     def send_blocked(self, blocked: bool) -> None:
         """Send connection.blocked or unblocked to a client that supports them."""
+
+    def let_finish(self, allowed: bool) -> None:
+        """Take what completes a message or transaction while blocked, or take it no more."""
+
+    def unread_bytes(self) -> int:
+        """Return the bytes that `give_up` would drop."""
+
+    def give_up(self, text: str) -> None:
+        """Drop messages that are received in part, and tell the client."""
 
     def touch(self) -> int:
         """Have the server look at the connection."""
@@ -77,6 +91,7 @@ class BlockedPublishers:
         alarms: what is short, memory included, and since when; the shell notes it.
         finishing: the connection that may finish its message or transaction although memory is
             short; None for none.
+        unfinished: connections that may have messages in part which they can give up.
     """
 
     def __init__(self, gauge: Gauge, turns: Turns) -> None:
@@ -88,6 +103,9 @@ class BlockedPublishers:
         self.short = False
         self.alarms: dict[str, Alarm] = {}
         self.finishing: Publisher | None = None
+        self.unfinished: dict[Publisher, None] = {}
+        # How long publishers may take to end the shortage; 0 if others can.
+        self._until: i64 = 0
 
     # --- what is short --------------------------------------------------------------------------
 
@@ -159,6 +177,7 @@ class BlockedPublishers:
                 self.connections.remove(connection)
         if self.finishing is connection:
             self.finishing = None
+        self.unfinished.pop(connection, None)
 
     def check_finished(self, connection: Publisher) -> None:
         """Block a connection again when the message or transaction it may finish is complete."""
@@ -169,7 +188,7 @@ class BlockedPublishers:
         """End the exception for a connection that was read although memory is short."""
         if self.finishing is connection:
             self.finishing = None
-            connection.paused = connection.blocked
+            connection.let_finish(False)
         return 0
 
     # --- all of them ----------------------------------------------------------------------------
@@ -185,10 +204,19 @@ class BlockedPublishers:
             for connection in released:
                 # An error of one connection must not leave the others blocked for ever.
                 self._turns.failures.guard(self._unblock, connection)
-        elif self.finishing is None and gauge.used - gauge.unread - gauge.uncommitted < gauge.low:
+        elif gauge.used - gauge.unread - gauge.uncommitted < gauge.low:
             # Consumers free only what is in queues. Little is: half-received and uncommitted
             # messages fill the memory, and only their publishers can end the shortage.
-            self._let_one_finish()
+            now = self.connections[0].broker.clock.steady
+            if not self._until:
+                self._until = now + FINISH_MS
+            elif now >= self._until:
+                self._until = now + FINISH_MS
+                self._give_up()
+            if self.finishing is None:
+                self._let_one_finish()
+            return
+        self._until = 0
 
     def _let_one_finish(self) -> None:
         """Read from the first blocked publisher that has begun a message or a transaction.
@@ -198,9 +226,27 @@ class BlockedPublishers:
         for connection in self.connections:
             if connection.has_begun():
                 self.finishing = connection
-                connection.paused = False
+                connection.let_finish(True)
                 connection.touch()
                 return
+
+    def _give_up(self) -> None:
+        """Drop what the user has begun who has begun most: others would wait for ever.
+
+        All of it goes, as it may be spread over many connections.
+        """
+        byte_counts: dict[str, int] = {}
+        for each in self.unfinished:
+            name = each.user.name
+            byte_counts[name] = byte_counts.get(name, 0) + each.unread_bytes()
+        if not byte_counts:
+            return
+        most = max(byte_counts, key=byte_counts.__getitem__)
+        text = f"memory is short, and messages did not come to their end in {FINISH_MS // 1_000} s"
+        for each in [each for each in self.unfinished if each.user.name == most]:
+            self._turns.failures.guard(each.give_up, text)
+            self.unfinished.pop(each, None)
+            self.check_finished(each)
 
     # --- how long -------------------------------------------------------------------------------
 

@@ -4,8 +4,8 @@
                     set_header_routing_node  header x-routed-by: the name of the broker
     as it goes out: timestamp                header x-opt-rabbitmq-sent-time
 
-In 1.0 they are annotations, and the first is x-opt-rabbitmq-received-time: the properties belong to
-the publisher.
+In 1.0 they are annotations, times are of the type timestamp, and the first is
+x-opt-rabbitmq-received-time: the properties belong to the publisher.
 
 A publisher's own value is replaced only if overwriting is configured (RabbitMQ's
 `message_interceptors`). Without interceptors none of this is called.
@@ -83,8 +83,14 @@ def _annotated(connection: Door, properties: Properties) -> Properties:
     return edited_properties(properties, changes) if changes else properties
 
 
-def stamped_as_sent(connection: Door, message: Message) -> Message:
-    """Copy a message with the time at which it is sent to this client."""
-    copy = with_headers(message, {SENT: Long(connection.broker.clock.ms)})
-    copy.offset, copy.deliveries = message.offset, message.deliveries
+def stamped_as_sent(connection: Door, message: Message, kind: type[int] = Long) -> Message:
+    """Copy a message with the time at which it is sent to this client.
+
+    Args:
+        connection: of the client.
+        message: what is sent.
+        kind: the type of the time in its version.
+    """
+    copy = with_headers(message, {SENT: kind(connection.broker.clock.ms)})
+    copy.offset, copy.deliveries, copy.due = message.offset, message.deliveries, message.due
     return copy

@@ -105,11 +105,11 @@ def _fields(headers: Mapping[str, Any]) -> Mapping[str, Any]:
 def _field(value: SectionValue) -> Any:
     from harebell.wire.convert.values_1_0 import FieldMaker, LongName
 
-    field, octets = bytearray(), bytes(value)
+    field, data = bytearray(), bytes(value)
     try:
-        FieldMaker().put(field, octets, 0, len(octets))
+        FieldMaker().put(field, data, 0, len(data))
     except LongName:
-        return octets
+        return data
     return read_value(bytes(field), 0, len(field), 1)[0]
 
 

@@ -126,7 +126,15 @@ class Consumers:
         # The first one stays active; only quorum queues change to a higher priority (`active`).
         if self._single and self._active is None:
             self._active = consumer
+            consumer.is_active(True)
+        elif self._preempts:
+            # Now, and not with the next message: both are told.
+            self.active()
         return 0
+
+    def has_active(self, consumer: Consumer) -> bool:
+        """True if a consumer is the single active one."""
+        return self._active is consumer
 
     def remove(self, consumer: Consumer) -> C[bool]:
         """Remove a consumer; False if it is not there."""
@@ -141,7 +149,10 @@ class Consumers:
         if consumer is self._active:
             # RabbitMQ, too, takes the next one by priority, then by the order of registration. Its
             # unsettled deliveries do not delay the hand-over: they are requeued or settled later.
-            self._active = self.first()
+            active: Consumer | None = self.first()
+            self._active = active
+            if active is not None and self._single:
+                active.is_active(True)
         return True
 
     def take_all(self) -> C[list[Consumer]]:
@@ -297,7 +308,9 @@ class Consumers:
                 if active.unacked:
                     # As in RabbitMQ: two consumers must never have deliveries at the same time.
                     return None
+                active.is_active(False)
                 active = self._active = first
+                active.is_active(True)
         if active.group is not None and active.group.ended:
             return None
         return active if active.ready() else None
