@@ -6,6 +6,7 @@ never surprised when the broker dies: `alive` becomes false.
 
 from __future__ import annotations
 
+import itertools
 import select
 import socket
 from collections.abc import Callable, Iterator
@@ -22,6 +23,7 @@ _READ = 1 << 18
 _WIDE = 1 << 30
 BEGIN = c.Begin(None, 0, _WIDE, _WIDE)
 _ENDS = (c.Detach, c.End, c.Close)
+_CONTAINERS = itertools.count()
 _FORCED = "amqp:connection:forced"
 
 
@@ -214,7 +216,9 @@ class Link1(Core1):
         init = c.SaslInit("PLAIN", b"\0guest\0guest").encoded()
         self.send(HEADER_1_0_SASL + encode_frame(init, kind=SASL))
         assert self.until(c.SaslOutcome).code == 0
-        self.send(HEADER_1_0 + encode_frame(c.Open("load", "vhost:/", frame_max).encoded()))
+        # A container of the same name would take the links of an older one.
+        opened = c.Open(f"load-{next(_CONTAINERS)}", "vhost:/", frame_max)
+        self.send(HEADER_1_0 + encode_frame(opened.encoded()))
         properties = self.until(c.Open).properties or {}
         self.broker = str(properties.get("cluster_name", ""))
 

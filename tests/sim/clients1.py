@@ -36,7 +36,9 @@ class Actor1(Actor):
         self.core.on_outcome = self.settled
         self.core.on_flow = self.flowed
         size = self.rng.choice((512, 4_096, 131_072))
-        opened = c.Open("sim", "vhost:/", size, idle_time_out=HEARTBEAT * 1_000)
+        # Of its own: another session of a container takes the links of the one before.
+        name = f"sim-{self.number}-{self.session}"
+        opened = c.Open(name, "vhost:/", size, idle_time_out=HEARTBEAT * 1_000)
         init = c.SaslInit("PLAIN", b"\0guest\0guest")
         link.send(HEADER_1_0_SASL + _said(init, SASL) + HEADER_1_0 + _said(opened) + _said(BEGIN))
 
