@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import ssl
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
 from harebell.management.http.listening import INSTALL, HttpListener, is_installed, open_listener
@@ -15,8 +17,15 @@ if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
     from harebell.config import Config
     from harebell.management.control.dispatcher import Dispatcher
+    from harebell.management.http.application import ManagementApp
+    from harebell.management.http.asgi import Receive, Scope, Send
     from harebell.management.http.connections import HttpConnections
     from harebell.server.net.handed_sockets import HandedSockets
+
+_IMPORTS = tuple(
+    f"harebell.management.http.{name}" for name in ("sending", "routes", "login", "application")
+)
+"""What is imported for the first request, a part in each turn."""
 
 
 def port_of(config: Config) -> int:
@@ -59,6 +68,46 @@ def http_addresses(config: Config) -> list[HttpAddress]:
     return addresses
 
 
+class HttpApi:
+    """The ASGI application of the HTTP API, which is imported and made for the first request.
+
+    Args:
+        config, context, dispatcher, count: as for `ManagementApp`.
+    """
+
+    def __init__(
+        self,
+        config: Config,
+        context: AdminContext,
+        dispatcher: Dispatcher,
+        count: Callable[[int], object],
+    ) -> None:
+        self._config = config
+        self._parts = (context, dispatcher, count)
+        self._made: ManagementApp | None = None
+
+    def configure(self, config: Config) -> None:
+        """Use another configuration for requests from now on."""
+        self._config = config
+        if self._made is not None:
+            self._made.configure(config)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request."""
+        if self._made is None:
+            for name in _IMPORTS:
+                import_module(name)
+                await asyncio.sleep(0)
+        await self._application()(scope, receive, send)
+
+    def _application(self) -> ManagementApp:
+        if self._made is None:
+            from harebell.management.http.application import ManagementApp
+
+            self._made = ManagementApp(self._config, *self._parts)
+        return self._made
+
+
 async def serve_http(
     config: Config,
     tls: Callable[[], ssl.SSLContext],
@@ -92,10 +141,7 @@ async def serve_http(
             raise StartError(f"{key} is set, and the packages for HTTP are missing: {INSTALL}")
         log("info", f"no HTTP API: its packages are missing ({INSTALL})")
         return []
-    # Imported here, so that a broker without HTTP starts as fast as before.
-    from harebell.management.http.application import ManagementApp
-
-    app = ManagementApp(config, context, dispatcher, count)
+    app = HttpApi(config, context, dispatcher, count)
     listeners = []
     for address, key, given in http_addresses(config):
         encrypted = tls if address.scheme == "https" else None
