@@ -7,7 +7,8 @@ import pytest
 from harebell.wire import HEADER_0_9_1, HEADER_1_0, HEADER_1_0_SASL
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import EMPTY, SASL, encode_frame
-from tests.conformance.sites import MemorySite
+from harebell.wire.v1.values import Symbol
+from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1
 
@@ -19,7 +20,7 @@ def _plain(user: str = "guest", password: str = "guest") -> c.SaslInit:
 # --- the SASL layer -----------------------------------------------------------------------------
 
 
-@pytest.mark.rule("1.0#012", "1.0#013")
+@pytest.mark.rule("1.0#012", "1.0#013", "1.0#178")
 def test_the_header_of_the_sasl_layer_is_echoed_before_the_mechanisms(connect1: Connect1) -> None:
     mechanisms = connect1().greet().sasl_server_mechanisms
     assert {"PLAIN", "AMQPLAIN", "SCRAM-SHA-256"} <= set(mechanisms)
@@ -34,7 +35,7 @@ def test_without_an_anonymous_user_the_bare_header_is_answered_with_that_of_sasl
     peer.expect_end()
 
 
-@pytest.mark.rule("1.0#014")
+@pytest.mark.rule("1.0#014", "1.0#177")
 @pytest.mark.parametrize("header", [b"AMQP\x02\x01\x00\x00", b"AMQP\x03\x01\x00\x01"])
 def test_a_header_that_is_not_served_is_answered_with_one_that_is(
     connect1: Connect1, header: bytes
@@ -52,7 +53,7 @@ def test_another_protocol_is_answered_as_before(connect1: Connect1) -> None:
     peer.expect_end()
 
 
-@pytest.mark.rule("1.0#016")
+@pytest.mark.rule("1.0#016", "1.0#180")
 def test_another_header_than_that_of_amqp_after_the_login(connect1: Connect1) -> None:
     peer = connect1()
     peer.greet()
@@ -115,6 +116,7 @@ def test_guest_is_not_anonymous_from_elsewhere() -> None:
     peer.expect_end()
 
 
+@pytest.mark.rule("1.0#180", "1.0#182", "1.0#183")
 @pytest.mark.parametrize(
     "init", [_plain(password="wrong"), c.SaslInit("PLAIN", b"guest"), c.SaslInit("NONE", b"")]
 )
@@ -124,6 +126,32 @@ def test_a_refused_login_ends_with_its_outcome(connect1: Connect1, init: c.SaslI
     peer.send(init, kind=SASL)
     peer.expect(c.SaslOutcome, code=1)
     peer.expect_end()
+
+
+@pytest.mark.rule("1.0#176")
+def test_a_refused_login_is_read_to_its_end(site: Site, connect1: Connect1) -> None:
+    peer = connect1()
+    peer.greet()
+    peer.send(_plain(password="wrong"), kind=SASL)
+    peer.expect(c.SaslOutcome, code=1)
+    peer.expect_end()
+    # A socket that is closed with unread input is reset, and the outcome may be lost.
+    for _ in range(3):
+        peer.send_bytes(bytes(10_000))
+    assert peer.wire.read(0.0) in (None, b"")
+
+
+@pytest.mark.rule("1.0#179")
+def test_a_long_frame_of_the_sasl_layer_with_anything_in_place_of_a_channel(
+    memory: MemorySite, memory1: Connect1
+) -> None:
+    secret = "s" * 4_000
+    memory.users.add("long", secret, vhosts=("/",))
+    peer = memory1()
+    peer.greet()
+    init = _plain("long", secret).encoded()
+    peer.send_bytes(encode_frame(init, 0xABCD, SASL))
+    peer.expect(c.SaslOutcome, code=0)
 
 
 def test_a_challenge_is_answered(memory1: Connect1) -> None:
@@ -154,7 +182,7 @@ def test_other_frames_in_the_sasl_layer(connect1: Connect1, frame: bytes) -> Non
     peer.expect_end()
 
 
-@pytest.mark.rule("1.0#017", "1.0#025")
+@pytest.mark.rule("1.0#017", "1.0#025", "1.0#181")
 def test_everything_in_one_packet(connect1: Connect1) -> None:
     peer = connect1()
     peer.send_bytes(
@@ -226,10 +254,54 @@ def test_a_payload_behind_another_performative(connect1: Connect1) -> None:
     peer.expect_end()
 
 
+@pytest.mark.rule("1.0#121")
+def test_an_error_needs_a_condition_and_may_have_any(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.send(c.Detach(0, True, c.Error("app:own-condition")))
+    peer1.expect(c.Detach, handle=0, closed=True, error=None)
+    peer1.send_bytes(encode_frame(b"\0\x53\x17\xc0\x05\1\0\x53\x1d\x45"))
+    peer1.expect_close("amqp:decode-error", "condition")
+
+
+@pytest.mark.rule("1.0#117")
+def test_an_answer_that_does_not_fit_the_frames_of_the_peer(queue: str, connect1: Connect1) -> None:
+    peer = connect1().open(max_frame_size=512).begin()
+    asked = c.Attach(
+        "n" * 600,
+        0,
+        False,
+        source=c.Source(),
+        target=c.Target(f"/queues/{queue}"),
+        initial_delivery_count=0,
+    )
+    peer.send(asked)
+    peer.expect_close("amqp:frame-size-too-small", "attach of", "(512 bytes)")
+
+
 # --- open ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.rule("1.0#037")
+@pytest.mark.rule("1.0#041")
+def test_texts_are_english_whatever_a_client_speaks(connect1: Connect1) -> None:
+    locales = (Symbol("de-DE"), Symbol("en-US"))
+    peer = connect1().open(outgoing_locales=locales, incoming_locales=locales)
+    peer.send(c.Begin(3, 0, 1, 1))
+    peer.expect_close("amqp:not-allowed", "begin with a remote-channel")
+
+
+@pytest.mark.rule("1.0#042", "1.0#044")
+def test_what_the_broker_does_not_know_is_not_offered_and_does_no_harm(connect1: Connect1) -> None:
+    unknown = Symbol("com.example:teleport")
+    peer = connect1().open(
+        offered_capabilities=(unknown,),
+        desired_capabilities=(unknown, Symbol("ANONYMOUS-RELAY")),
+        properties={Symbol("com.example:colour"): "blue", unknown: [1, {Symbol("a"): None}]},
+    )
+    assert unknown not in peer.answer.offered_capabilities
+    peer.begin()
+
+
+@pytest.mark.rule("1.0#037", "1.0#184")
 def test_the_open_of_the_broker(connect1: Connect1) -> None:
     answer = connect1().open(max_frame_size=4096, channel_max=7).answer
     assert answer.container_id
@@ -350,6 +422,15 @@ def test_without_an_idle_time_out_nothing_is_sent(memory: MemorySite, memory1: C
     peer = memory1().open(idle_time_out=0)
     memory.pass_time(50)
     assert peer.maybe() is None
+
+
+@pytest.mark.rule("1.0#036")
+def test_a_flow_is_as_good_as_an_empty_frame(memory: MemorySite, memory1: Connect1) -> None:
+    peer = memory1().open(idle_time_out=0).begin()
+    for _ in range(5):
+        memory.pass_time(40)
+        peer.send(c.Flow(0, 100, 0, 100))
+    peer.quiet()
 
 
 # --- close --------------------------------------------------------------------------------------

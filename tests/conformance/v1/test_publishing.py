@@ -146,6 +146,30 @@ def test_a_durable_message_is_accepted_when_it_is_on_disk() -> None:
     assert peer.taken() == [c.Disposition(True, 0, 1, True, ACCEPTED)]
 
 
+@pytest.mark.rule("1.0#108")
+def test_batchable_is_a_hint(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    for _ in range(2):
+        number = peer1.transfer(0, b"x", batchable=True)
+        peer1.expect(c.Disposition, first=number, settled=True, state=ACCEPTED)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=2)
+    peer1.expect_transfer(delivery_id=0)
+    peer1.expect_transfer(delivery_id=1)
+    peer1.send(c.Disposition(True, 0, 1, False, ACCEPTED, True))
+    peer1.expect(c.Disposition, first=0, last=1, settled=True, state=ACCEPTED)
+
+
+@pytest.mark.rule("1.0#136")
+def test_a_message_id_makes_no_message_a_duplicate(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    for _ in range(2):
+        number = peer1.transfer(0, b"x", sections=c.Properties(message_id="same").encoded())
+        peer1.expect(c.Disposition, first=number, state=ACCEPTED)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=9)
+    for _ in range(2):
+        peer1.expect_transfer()
+
+
 # --- where a message goes -----------------------------------------------------------------------
 
 
@@ -199,6 +223,7 @@ def test_a_target_with_a_routing_key_that_is_too_long(peer1: Peer1) -> None:
     peer1.expect_refused(asked, "amqp:precondition-failed", words)
 
 
+@pytest.mark.rule("1.0#184")
 @pytest.mark.parametrize(
     ("address", "subject"),
     [
@@ -226,6 +251,7 @@ def test_exchange_and_routing_key(
     assert encode(Symbol("x-routing-key")) + encode(f"k/{name}") in payload
 
 
+@pytest.mark.rule("1.0#185")
 @pytest.mark.parametrize(
     ("fields", "condition", "text"),
     [

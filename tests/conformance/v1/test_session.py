@@ -164,6 +164,13 @@ def test_a_delivery_in_several_frames_waits_for_the_window(queue: str, connect1:
     assert max(peer.sizes) <= 512
 
 
+@pytest.mark.rule("1.0#055")
+def test_a_flow_says_where_the_transfers_of_the_peer_go_on(peer1: Peer1) -> None:
+    for number in (7, LAST, 3):
+        peer1.send(c.Flow(0, 100, number, 100, echo=True))
+        peer1.expect(c.Flow, next_incoming_id=number, handle=None)
+
+
 @pytest.mark.rule("1.0#052")
 def test_a_transfer_beyond_the_window() -> None:
     # The broker widens the window in each turn: only while memory is short it can be used up.

@@ -374,6 +374,7 @@ def test_anything_else_is_no_message_to_the_coordinator(controller: Controller, 
     controller.peer.send(c.Detach(_CONTROL, True))
 
 
+@pytest.mark.rule("1.0#109")
 def test_a_state_that_is_no_transaction(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", _SENDER)
     peer1.transfer(_SENDER, b"x", state=c.Accepted())
