@@ -309,6 +309,28 @@ def test_further_routing_keys(peer: Peer, queue: str, peer1: Peer1, name: str) -
 # --- credit -------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("1.0#087", "1.0#084", "1.0#059")
+@pytest.mark.parametrize("first", [0, 7, (1 << 32) - 3])
+def test_the_sender_says_where_its_deliveries_begin(queue: str, peer1: Peer1, first: int) -> None:
+    asked = c.Attach(
+        "s",
+        0,
+        False,
+        source=c.Source(),
+        target=c.Target(f"/queues/{queue}"),
+        initial_delivery_count=first,
+    )
+    peer1.send(asked)
+    # The count is known from the attach on: no flow says another one, or none.
+    peer1.expect(c.Attach, handle=0)
+    peer1.expect(c.Flow, handle=0, delivery_count=first, link_credit=LINK_CREDIT)
+    for _ in range(5):
+        peer1.transfer(0, b"x", settled=True)
+    count = (first + 5) % (1 << 32)
+    peer1.send(c.Flow(0, 100, 5, 100, 0, count, 9, echo=True))
+    peer1.expect(c.Flow, handle=0, delivery_count=count, link_credit=LINK_CREDIT - 5)
+
+
 @pytest.mark.rule("1.0#076", "1.0#080", "1.0#096")
 def test_credit_is_renewed_at_half(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}")
@@ -411,6 +433,23 @@ def test_the_settled_flag_of_a_later_part_counts(queue: str, peer1: Peer1) -> No
     peer1.transfer_payload(0, data_section(b"x"), more=True)
     peer1.transfer_payload(0, b"", delivery_id=0, settled=True)
     peer1.quiet()
+
+
+@pytest.mark.rule("1.0#106")
+@pytest.mark.parametrize("parts", [1, 2])
+def test_a_transfer_is_not_settled_second_on_a_link_that_is_not(
+    queue: str, peer1: Peer1, parts: int
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.transfer(0, b"x", rcv_settle_mode=0)
+    peer1.expect(c.Disposition, first=0, state=ACCEPTED)
+    if parts == 2:
+        peer1.transfer_payload(0, data_section(b"x")[:2], more=True)
+        peer1.transfer_payload(0, data_section(b"x")[2:], delivery_id=1, rcv_settle_mode=1)
+    else:
+        peer1.transfer(0, b"x", rcv_settle_mode=1)
+    peer1.expect_error(c.Detach, "amqp:invalid-field", "rcv-settle-mode is second on a link")
+    peer1.send(c.Detach(0, True))
 
 
 @pytest.mark.rule("1.0#101")

@@ -70,3 +70,35 @@ def test_a_wrong_selector_is_refused_with_its_place(queue: str, peer1: Peer1) ->
     given = {Symbol("selector"): Described(NAMES[0], "color = ")}
     asked = c.Attach("bad", 1, True, source=c.Source(f"/queues/{queue}", filter=given))
     peer1.expect_refused(asked, "amqp:invalid-field", "character 9")
+
+
+@pytest.mark.rule("1.0#149")
+def test_a_null_filter_lets_everything_through(queue: str, peer1: Peer1) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    peer1.transfer(0, b"x", settled=True)
+    source = c.Source(f"/queues/{queue}", filter=None)
+    assert peer1.attach_receiver(None, 1, source=source, credit=1).source.filter is None
+    expect_bodies(peer1, b"x")
+
+
+@pytest.mark.rule("1.0#148")
+def test_a_filter_gives_the_same_answer_until_the_annotations_change(
+    queue: str, peer1: Peer1
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}", 0)
+    for colour in ("red", "blue"):
+        own = encode_sections(None, None, None, {"colour": colour})
+        peer1.transfer(0, colour.encode(), sections=own, settled=True)
+    name = Symbol("apache.org:selector-filter:string")
+    wanted = {name: Described(name, "colour = 'blue'")}
+    source = c.Source(f"/queues/{queue}", filter=wanted)
+    peer1.attach_receiver(None, 1, source=source, credit=99)
+    expect_bodies(peer1, b"blue")
+    for number in range(3):
+        peer1.send(c.Disposition(True, number, None, True, c.Released()))
+        expect_bodies(peer1, b"blue")
+    # A change of the message by its consumer is one that the filter sees.
+    state = c.Modified(message_annotations={Symbol("x-colour"): "blue"})
+    peer1.send(c.Disposition(True, 3, None, True, state))
+    expect_bodies(peer1, b"blue")
+    peer1.quiet()

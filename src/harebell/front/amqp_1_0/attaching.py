@@ -124,6 +124,10 @@ def attach(session: Session, asked: Attach) -> None:
     session.connection.send(session.number, answer)
     link = session.links.get(asked.handle)
     if link is not None:
+        if not asked.role:
+            # Of these two the sender decides (AMQP 1.0 2.6.7 and 2.7.5).
+            link.delivery_count = asked.initial_delivery_count or 0
+            link.second = asked.rcv_settle_mode == SECOND
         link.attached()
 
 

@@ -23,7 +23,7 @@ from harebell.front.amqp_1_0.session import SERIALS, Session
 from harebell.front.common.admission import check_channel
 from harebell.front.common.decisions import decide
 from harebell.front.common.event_exchange import channel_created
-from harebell.kernels.performatives import ABORTED, DRAIN, ECHO, MORE, RESUME, SETTLED
+from harebell.kernels.performatives import ABORTED, DRAIN, ECHO, MORE, RESUME, SECOND, SETTLED
 from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import (
     Attach,
@@ -282,6 +282,7 @@ def _transfer(session: Session, asked: Transfer, payload: bytes) -> None:
         (MORE, asked.more),
         (RESUME, asked.resume),
         (ABORTED, asked.aborted),
+        (SECOND, asked.rcv_settle_mode),
     ):
         flags |= flag if given else 0
     session.connection.intake.partial(

@@ -30,6 +30,7 @@ from harebell.kernels.performatives import (
     ACCEPTED,
     MORE,
     RESUME,
+    SECOND,
     SETTLED,
     PerformativeSink,
 )
@@ -43,6 +44,7 @@ _AT_ONCE: i32 = SETTLED_AT_ONCE
 _ABORTED: i32 = ABORTED
 _MORE: i32 = MORE
 _RESUME: i32 = RESUME
+_SECOND: i32 = SECOND
 
 
 class Intake(PerformativeSink):
@@ -98,6 +100,8 @@ class Intake(PerformativeSink):
             _check_first(delivery_id)
             link.begin_delivery()
             link.check_settled(settled)
+            if flags & _SECOND and not link.second:
+                raise _not_second()
             _check_format(message_format)
             link.take(delivery_id, settled, tag or b"", properties, body)
         except Undecided as undecided:
@@ -185,6 +189,8 @@ class Intake(PerformativeSink):
             return
         # The settled flag of a later transfer counts as well (AMQP 1.0 2.7.5).
         link.check_settled(delivery.settled)
+        if flags & _SECOND and not link.second:
+            raise _not_second()
         properties, body = link.parsed(payload)
         state = delivery.state
         link.begin_state(state)
@@ -310,6 +316,11 @@ def _check_first(delivery_id: int) -> None:
     """
     if delivery_id < 0:
         raise LinkError(INVALID_FIELD, "transfer: delivery-id is mandatory in a first transfer")
+
+
+def _not_second() -> LinkError:
+    text = "transfer: rcv-settle-mode is second on a link whose own is first"
+    return LinkError(INVALID_FIELD, text)
 
 
 def _check_format(message_format: int) -> None:

@@ -79,6 +79,7 @@ class ReceivingLink(PublishingChannel):
         exchange, key: of a fixed destination.
         addressing: how addresses in messages are read.
         mode: snd-settle-mode of the peer: whether deliveries come settled.
+        second: whether its rcv-settle-mode is second.
         message_max: largest message, in bytes of its sections.
         credit: deliveries that the peer may still send.
         delivery_count: deliveries that it has sent.
@@ -114,6 +115,7 @@ class ReceivingLink(PublishingChannel):
             self.destination = _FIXED if address.key is not None else _BY_SUBJECT
         self.addressing: Addressing = session.connection.addressing
         self.mode: i32 = 2
+        self.second = False
         self.message_max: isize = session.connection.message_max
         self.credit: i32 = 0
         self.delivery_count: i64 = 0
