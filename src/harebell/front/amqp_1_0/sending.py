@@ -107,7 +107,7 @@ class SendingLink(Consumer):
         self.delivery_count: i64 = 0
         self.drains = False
         self.message_max: i64 = message_max
-        self._is_told = False
+        self._has_answer = False
         self.owned = ""
         self.ended = False
         self.terminus: Any = None
@@ -226,14 +226,14 @@ class SendingLink(Consumer):
 
     def attached(self) -> None:
         """Tell the peer whether it is the single active consumer; credit comes from the peer."""
-        self._is_told = True
+        self._has_answer = True
         if getattr(self.queue, "single", False) and not self.browses:
             self.is_active(self.queue.consumers.has_active(self))
 
     def is_active(self, active: bool) -> None:
         """Tell the peer that it becomes the single active consumer, or is it no more."""
         session = self.session
-        if not self._is_told or self.ended or session.ended:
+        if not self._has_answer or self.ended or session.ended:
             return
         flow = session.flow(self.handle, self.delivery_count, self.credit)
         flow.properties = {_ACTIVE: active}

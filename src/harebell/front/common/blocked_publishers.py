@@ -241,9 +241,9 @@ class BlockedPublishers:
             byte_counts[name] = byte_counts.get(name, 0) + each.unread_bytes()
         if not byte_counts:
             return
-        most = max(byte_counts, key=byte_counts.__getitem__)
+        largest = max(byte_counts, key=byte_counts.__getitem__)
         text = f"memory is short, and messages did not come to their end in {FINISH_MS // 1_000} s"
-        for each in [each for each in self.unfinished if each.user.name == most]:
+        for each in [each for each in self.unfinished if each.user.name == largest]:
             self._turns.failures.guard(each.give_up, text)
             self.unfinished.pop(each, None)
             self.check_finished(each)
