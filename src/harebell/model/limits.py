@@ -67,7 +67,7 @@ TRANSACTION_AT_ONCE = 200
 TRANSACTION_AT_ONCE_BYTES = 1_048_576
 """Bytes of the bodies that it publishes in one turn (1 MiB)."""
 LETTER_UNITS = 25
-"""Work units of publishing a dead letter, or a message whose delay is over."""
+"""Work units of publishing a dead letter or a message whose delay is over, or of changing one."""
 EXPIRED_PER_TURN = 1_000
 """Messages of one queue that expire in one turn."""
 STREAM_RECENT_MESSAGES = 256

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.base.message import FAMILY_09_BCC, FAMILY_FILE, FAMILY_STREAM, Message
 from harebell.model.bcc import hidden, whole
-from harebell.model.limits import CHANGED_PROPERTIES_BYTES
+from harebell.model.limits import CHANGED_PROPERTIES_BYTES, LETTER_UNITS
 
 if TYPE_CHECKING:
     from harebell.model.editor import Editor
@@ -37,6 +37,7 @@ def stored_anew(queue: QueueInternals, position: int, headers: Mapping[str, Any]
     message = order.read(position)
     if message is None or message.family in _UNCHANGED:
         return position
+    context.timers.work.charge(LETTER_UNITS)
     changed = _changed(context.editor, message, headers)
     if len(changed.raw) > max(len(message.raw), CHANGED_PROPERTIES_BYTES):
         # A message that is given back again and again must not grow for ever.
