@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from proton import Data, Delivery, Link, Message, Timeout, symbol, ulong
+from proton import Condition, Data, Delivery, Link, Message, Timeout, symbol, ulong
 from proton.reactor import AtLeastOnce, AtMostOnce, DurableSubscription, Filter, LinkOption
 from proton.reactor import Container as ReactorContainer
 from proton.utils import (
@@ -420,3 +420,53 @@ def test_a_link_that_is_attached_again_is_taken_over(
         second.create_receiver(queue, name="link")
         with pytest.raises(LinkDetached, match="amqp:link:stolen"):
             taken.receive(_PATIENCE_SECONDS)
+
+
+# --- outcomes -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["classic", "quorum"])
+def test_annotations_of_modified_come_back_with_the_message(
+    broker: RunningBroker, connection: BlockingConnection, name: Names, kind: str
+) -> None:
+    own = name("proton")
+    _declare(broker, own, arguments={"x-queue-type": kind})
+    connection.create_sender(f"/queues/{own}").send(
+        Message(body="x", annotations={symbol("x-opt-kept"): 1})
+    )
+    receiver = connection.create_receiver(f"/queues/{own}")
+    assert receiver.receive().delivery_count == 0
+    delivery = receiver.fetcher.unsettled.popleft()
+    delivery.local.failed = True
+    delivery.local.annotations = {symbol("x-opt-tried"): "once", symbol("x-opt-number"): ulong(7)}
+    delivery.update(Delivery.MODIFIED)
+    delivery.settle()
+    again = receiver.receive()
+    assert again.annotations[symbol("x-opt-kept")] == 1
+    assert again.annotations[symbol("x-opt-tried")] == "once"
+    number = again.annotations[symbol("x-opt-number")]
+    assert (number, type(number)) == (7, ulong)
+    assert again.delivery_count == 1
+    receiver.accept()
+
+
+def test_the_condition_of_rejected_is_in_the_history_of_the_dead_letter(
+    broker: RunningBroker, connection: BlockingConnection, name: Names
+) -> None:
+    own, dead = name("proton"), name("dead")
+    _declare(broker, dead)
+    letters = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": dead}
+    _declare(broker, own, arguments=letters)
+    connection.create_sender(f"/queues/{own}").send(Message(body="x"))
+    receiver = connection.create_receiver(f"/queues/{own}")
+    receiver.receive()
+    delivery = receiver.fetcher.unsettled.popleft()
+    delivery.local.condition = Condition("app:no-customer", "customer 7 does not exist")
+    delivery.update(Delivery.REJECTED)
+    delivery.settle()
+    other = connection.create_receiver(f"/queues/{dead}")
+    [death] = other.receive().annotations[symbol("x-opt-deaths")]
+    assert death[symbol("reason")] == "rejected"
+    assert death[symbol("condition")] == "app:no-customer"
+    assert death[symbol("description")] == "customer 7 does not exist"
+    other.accept()
