@@ -124,9 +124,11 @@ class SendingLink(Consumer):
         return self.session.can_send()
 
     def readable(self, message: Message) -> C[Message]:
-        """Return a message of any version as one of 1.0."""
+        """Return a message of any version as one of 1.0, with what is added to all that is sent."""
         if message.family != _FAMILY and message.family != _SECTIONS:
-            return converted(message, _FAMILY)
+            message = converted(message, _FAMILY)
+        if self.connection.stamps:
+            message = stamped_as_sent(self.connection, message, Milliseconds)
         return message
 
     def tag_of(self, number: i64) -> C[bytes]:
@@ -149,8 +151,6 @@ class SendingLink(Consumer):
         """Write the transfers of a message, and store the unsettled delivery."""
         session = self.session
         message = self.readable(message)
-        if self.connection.stamps:
-            message = stamped_as_sent(self.connection, message, Milliseconds)
         number: i64 = session.next_tag
         session.next_tag = number + 1
         self.credit -= 1

@@ -192,7 +192,7 @@ def requeuing(queue: Queue | None, positions: Iterable[int]) -> Slices[None]:
     for position in positions:
         if queue is None or queue.deleted:
             return
-        queue.requeue(position)
+        queue.requeue_failed(position)
         yield
     if queue is not None and not queue.deleted:
         queue.drain()
