@@ -191,6 +191,8 @@ TRANSACTIONS_PER_SESSION = 64
 KEPT_LINK_SECONDS = 1_800
 """Longest time that deliveries of a link which is detached and not closed are kept for it: as long
 as an attached one may leave them unsettled."""
+RESUMED_UNITS = 25
+"""Work units of a delivery that is sent again on a resumed link of 1.0."""
 KEPT_LINK_DELIVERIES = 4_096
 """Most unsettled deliveries of a session of which a link that is detached keeps its own."""
 KEPT_DELIVERIES = 65_536

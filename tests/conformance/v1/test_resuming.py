@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import Permissions
+from harebell.front.amqp_1_0.resuming import Resumption
 from harebell.front.limits import (
     KEPT_DELIVERIES,
     KEPT_LINK_DELIVERIES,
     KEPT_LINK_SECONDS,
     LINK_CREDIT,
+    RESUMED_UNITS,
 )
 from harebell.wire.v09.methods import (
     BasicGet,
@@ -235,6 +237,38 @@ def test_what_credit_does_not_reach_goes_back_with_the_link(
     peer1.send(c.Detach(1, True))
     peer1.expect(c.Detach, closed=True)
     assert is_ready(peer, queue) == 3
+
+
+def test_what_is_sent_again_takes_the_turns_that_it_needs(
+    memory: MemorySite, memory1: Connect1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    queue, count, sent = unique("kept"), 100, []
+    peer1 = memory1().open().begin()
+    peer1.attach_sender(queue)
+    for _ in range(count):
+        peer1.transfer(0, b"m", settled=True)
+    source = lasting(queue)
+    attach_again(peer1, queue, None, credit=count, source=source)
+    tags = [peer1.expect_transfer().value.delivery_tag for _ in range(count)]
+    half_detach(peer1)
+    attach_again(peer1, queue, dict.fromkeys(tags), source=source)
+    send = Resumption.send
+
+    def counted(self: Resumption, link: Any) -> None:
+        before = link.delivery_count
+        send(self, link)
+        sent.append(link.delivery_count - before)
+
+    monkeypatch.setattr(Resumption, "send", counted)
+    turns = memory.registry.turns
+    turns.limit(10 * RESUMED_UNITS, bool)
+    peer1.give(1, count)
+    while turns.busy:
+        turns.next_turn()
+        memory.turn()
+    assert (sum(sent), len(sent) > 1) == (count, True)
+    assert max(sent) <= 10
+    assert [peer1.expect_transfer().value.delivery_tag for _ in tags] == tags
 
 
 @pytest.mark.rule("1.0#093")

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.slices import Slices
 from harebell.front.amqp_1_0.delivery import send_in_parts
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError
+from harebell.front.limits import RESUMED_UNITS
 from harebell.kernels.transfers_1_0 import delivered_payload
 from harebell.wire.v1.composites import (
     Accepted,
@@ -67,8 +68,8 @@ class Resumption:
         return self.partial or bool(self.order)
 
     def send(self, link: Any) -> None:
-        """Send what credit and window allow."""
-        session = link.session
+        """Send what credit, window and the turn allow."""
+        session, work = link.session, link.connection.registry.work
         while self.order and link.credit > 0 and session.can_send():
             tag, outcome = self.order.popleft()
             number = session.next_tag
@@ -79,6 +80,9 @@ class Resumption:
                 self._send_again(link, number, tag)
             else:
                 _send(link, number, tag, b"", settled=True, state=outcome, resume=True)
+            if work.charge(RESUMED_UNITS):
+                link.again()
+                break
         if not self.open:
             link.resumption = None
 
