@@ -27,7 +27,8 @@ def encode(value: Any, depth: int = 0) -> bytes:
     if write is None:
         write = _writer_of_base(value)
     if write in _NESTED:
-        if depth >= NESTING:
+        # An empty list is a value without others, for who reads it as well.
+        if depth >= NESTING and (value or write is not _list):
             raise ValueError(f"values are nested deeper than {NESTING}")
         return write(value, depth + 1)
     return write(value)

@@ -201,6 +201,13 @@ def test_values_may_be_nested_as_deeply_as_the_limit_says(wrap: Any) -> None:
         decode(b"\xd0" + (len(octets) + 4).to_bytes(4) + b"\0\0\0\1" + octets)
 
 
+def test_an_empty_list_is_no_level_of_its_own() -> None:
+    value: Any = []
+    for _ in range(NESTING):
+        value = [value]
+    assert decode(encode(value)) == (value, len(encode(value)))
+
+
 @pytest.mark.parametrize("octets", [b"\0" * 100, b"\0\x40" * 100 + b"\x40"])
 def test_descriptors_count_as_nesting(octets: bytes) -> None:
     with pytest.raises(DecodeError, match="nested deeper"):
