@@ -2,6 +2,15 @@ from harebell.base.message cimport Message
 from harebell.kernels.output cimport OutBuffer
 
 cdef class TransferBuffer(OutBuffer):
+    # What the last delivery had before its body, and what that was made of.
+    cdef bytes _sections
+    cdef bytes _raw
+    cdef str _exchange
+    cdef str _key
+    cdef int _mode
+    cdef int _priority
+    cdef bint _first
+    cdef unsigned int _count
     cpdef int performative(self, int channel, bytes body) except -1
     cpdef Py_ssize_t transfer(self, int channel, unsigned int handle, unsigned int delivery_id,
                               bytes tag, bint settled, bint first_acquirer,
@@ -20,3 +29,7 @@ cdef class TransferBuffer(OutBuffer):
     cdef int _spread(self, int channel, unsigned int handle, const unsigned char* head,
                      Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
                      Message message, Py_ssize_t frame_max, bint later) except -1
+    cdef bint _is_remembered(self, Message message, bint first_acquirer,
+                             unsigned int delivery_count, long long ttl) noexcept
+    cdef Py_ssize_t _put_sections(self, unsigned char* p, Message message, bint first_acquirer,
+                                  unsigned int delivery_count, long long ttl) except -1

@@ -23,9 +23,9 @@ from harebell.kernels.output import OutBuffer
 from harebell.kernels.sections import HEADER, MESSAGE_ANNOTATIONS, compound, section, skip
 
 _HEAD = 8
+_TAG_BYTES = 32
 _MORE_HEAD = 24
 """Octets before the payload in a frame that goes on with a delivery."""
-_TAG_BYTES = 32
 _DATA = b"\x00\x53\x75"
 _ADDED = (
     b"x-exchange",
@@ -49,7 +49,7 @@ class TransferBuffer(OutBuffer):
         channel: int,
         handle: int,
         delivery_id: int,
-        tag: bytes,
+        tag: bytes | None,
         settled: bool,
         first_acquirer: bool,
         delivery_count: int,
@@ -64,7 +64,7 @@ class TransferBuffer(OutBuffer):
             channel: of the session.
             handle: of the link.
             delivery_id: of the delivery.
-            tag: of the delivery, at most 32 octets.
+            tag: of the delivery, at most 32 octets; None for the delivery-id, in four.
             settled: whether it is settled with that.
             first_acquirer: whether it was delivered to no other before.
             delivery_count: failed deliveries before this one.
@@ -80,6 +80,8 @@ class TransferBuffer(OutBuffer):
         Raises:
             ValueError: the tag is too long.
         """
+        if tag is None:
+            tag = delivery_id.to_bytes(4)
         if len(tag) > _TAG_BYTES:
             raise ValueError(f"a delivery tag of {len(tag)} octets, at most {_TAG_BYTES} may be")
         before = _before_body(message, first_acquirer, delivery_count, ttl)

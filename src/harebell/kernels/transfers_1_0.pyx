@@ -19,6 +19,8 @@ cdef enum:
     MORE_HEAD = 24          # octets before the payload in a frame that goes on with a delivery
     TAG_BYTES = 32
     TRANSFER_HEAD = 56      # most octets of the performative that begins a delivery
+    DATA_HEAD = 8           # most octets of a data section before its content
+    REMEMBERED = 512        # most octets of sections that are remembered
     ADDED = 200             # most octets that a delivery adds to `raw`, beside two names
     C_HEADER = 0x70
     C_MESSAGE_ANNOTATIONS = 0x72
@@ -108,17 +110,23 @@ cdef class TransferBuffer(OutBuffer):
         cdef unsigned char* start
         cdef Py_ssize_t n_head, n_before, n_body = PyBytes_GET_SIZE(message.body), bound, first
         cdef Py_ssize_t limit = frame_max - MORE_HEAD, left, payload, count
-        cdef bint later = self.postpones and n_body >= LONG_BODY
-        if PyBytes_GET_SIZE(tag) > TAG_BYTES:
+        cdef bint later = self.postpones and n_body >= LONG_BODY, remembered
+        if tag is not None and PyBytes_GET_SIZE(tag) > TAG_BYTES:
             raise ValueError(f"a delivery tag of {len(tag)} octets, at most {TAG_BYTES} may be")
         end = _put_transfer(head, handle, delivery_id, tag, settled)
         n_head = end - head
         # Written where it is in a single frame: behind the head of the frame, the performative and
         # its last field.
-        bound = _bound(message)
+        remembered = self._is_remembered(message, first_acquirer, delivery_count, ttl)
+        bound = PyBytes_GET_SIZE(self._sections) + DATA_HEAD if remembered else _bound(message)
         start = self._room(FRAME_HEAD + n_head + 1 + bound + (0 if later else n_body))
         before = start + FRAME_HEAD + n_head + 1
-        n_before = _put_before_body(before, message, first_acquirer, delivery_count, ttl) - before
+        if remembered:
+            n_before = PyBytes_GET_SIZE(self._sections)
+            memcpy(before, PyBytes_AS_STRING(self._sections), n_before)
+            n_before = _put_data_head(before + n_before, n_body) - before
+        else:
+            n_before = self._put_sections(before, message, first_acquirer, delivery_count, ttl)
         first = frame_max - FRAME_HEAD - n_head - 1
         payload = n_before if later else n_before + n_body
         left = max(payload - first, 0)
@@ -140,6 +148,38 @@ cdef class TransferBuffer(OutBuffer):
         if later:
             self.postpone(TransferFrames(channel, handle, message.body, limit))
         return count
+
+    # Messages of a publisher mostly have equal sections, which are one object then, and are sent
+    # with the same octets before the body each time. A second one in a row has them remembered.
+    cdef bint _is_remembered(self, Message message, bint first_acquirer,
+                             unsigned int delivery_count, long long ttl) noexcept:
+        """True if the sections before the body are those that are remembered."""
+        return (message.raw is self._raw and self._sections is not None and ttl < 0
+                and message.deliveries == 0 and message.offset < 0 and message.family == C_FAMILY
+                and message.exchange is self._exchange and message.routing_key is self._key
+                and message.delivery_mode == self._mode and message.priority == self._priority
+                and first_acquirer == self._first and delivery_count == self._count)
+
+    cdef Py_ssize_t _put_sections(self, unsigned char* p, Message message, bint first_acquirer,
+                                  unsigned int delivery_count, long long ttl) except -1:
+        """Write what is before the body; remember the sections if others may have the same."""
+        cdef Py_ssize_t n
+        cdef bint again = message.raw is self._raw
+        n = _put_before_body(p, message, first_acquirer, delivery_count, ttl) - p
+        # Large ones would stay in memory for as long as the connection sends nothing else.
+        self._raw = message.raw if PyBytes_GET_SIZE(message.raw) <= REMEMBERED else None
+        self._sections = None
+        if (again and ttl < 0 and message.deliveries == 0 and message.offset < 0
+                and message.family == C_FAMILY and n <= REMEMBERED):
+            self._sections = PyBytes_FromStringAndSize(
+                <const char*>p, n - _data_head_size(PyBytes_GET_SIZE(message.body)))
+            self._exchange = message.exchange
+            self._key = message.routing_key
+            self._mode = message.delivery_mode
+            self._priority = message.priority
+            self._first = first_acquirer
+            self._count = delivery_count
+        return n
 
     cdef int _spread(self, int channel, unsigned int handle, const unsigned char* head,
                      Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
@@ -261,14 +301,17 @@ cdef inline unsigned char* _put_transfer(unsigned char* p, unsigned int handle,
                                          bint settled) noexcept:
     """Write the performative that begins a delivery, but for its last field, more."""
     cdef unsigned char* start = p
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(tag)
     memcpy(p, b"\0\x53\x14\xc0", 4)
     p = _put_uint(p + 6, handle)
     p = _put_uint(p, delivery_id)
     p[0] = 0xA0
-    p[1] = <unsigned char>n
-    memcpy(p + 2, PyBytes_AS_STRING(tag), n)
-    p += 2 + n
+    if tag is None:
+        p[1] = 4
+        p = put32(p + 2, delivery_id)
+    else:
+        p[1] = <unsigned char>PyBytes_GET_SIZE(tag)
+        memcpy(p + 2, PyBytes_AS_STRING(tag), PyBytes_GET_SIZE(tag))
+        p += 2 + PyBytes_GET_SIZE(tag)
     p[0] = 0x43
     p = _put_boolean(p + 1, settled)
     # The size counts the count and the field that is still to come.
@@ -291,7 +334,7 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
                                      unsigned int delivery_count, long long ttl) except NULL:
     """Write the sections before the body, and what is before the octets of a data section."""
     cdef const unsigned char* raw = <const unsigned char*>PyBytes_AS_STRING(message.raw)
-    cdef Py_ssize_t n = PyBytes_GET_SIZE(message.raw), at = 0, value = 0, after = 0, size
+    cdef Py_ssize_t n = PyBytes_GET_SIZE(message.raw), at = 0, value = 0, after = 0
     cdef Py_ssize_t annotations = -1, annotations_end = 0
     cdef long long published = -1
     cdef int code
@@ -311,16 +354,22 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
     p = _put_annotations(p, message, raw, annotations, annotations_end)
     memcpy(p, raw + at, n - at)
     p += n - at
-    if message.family == C_FAMILY:
-        size = PyBytes_GET_SIZE(message.body)
-        memcpy(p, b"\0\x53\x75", 3)
-        if size <= 255:
-            p[3] = 0xA0
-            p[4] = <unsigned char>size
-            return p + 5
-        p[3] = 0xB0
-        return put32(p + 4, <unsigned int>size)
-    return p
+    return _put_data_head(p, PyBytes_GET_SIZE(message.body)) if message.family == C_FAMILY else p
+
+
+cdef inline Py_ssize_t _data_head_size(Py_ssize_t size) noexcept:
+    return 5 if size <= 255 else 8
+
+
+cdef inline unsigned char* _put_data_head(unsigned char* p, Py_ssize_t size) noexcept:
+    """Write what is before the content of a data section."""
+    memcpy(p, b"\0\x53\x75", 3)
+    if size <= 255:
+        p[3] = 0xA0
+        p[4] = <unsigned char>size
+        return p + 5
+    p[3] = 0xB0
+    return put32(p + 4, <unsigned int>size)
 
 
 cdef long long _ttl(const unsigned char* raw, Py_ssize_t start, Py_ssize_t end) except -2:

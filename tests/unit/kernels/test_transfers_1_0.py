@@ -205,6 +205,12 @@ def test_a_tag_of_more_than_32_octets_is_refused(module: Any) -> None:
 
 
 @BOTH
+def test_a_delivery_without_a_tag_has_its_id_as_its_tag(module: Any) -> None:
+    _, ((_, transfer, _),) = deliver(module, message(), delivery_id=258, tag=None)
+    assert transfer.delivery_tag == b"\0\0\1\2"
+
+
+@BOTH
 @pytest.mark.parametrize(
     "state", [b"", b"\0\x53\x24\x45", b"\0\x53\x77\xb0\0\0\1\x2c" + b"x" * 300]
 )
@@ -246,8 +252,39 @@ def test_both_write_the_same_octets() -> None:
         made.deliveries = rng.choice((0, 1, 200))
         changes = {
             "handle": rng.choice((0, 255, 256)), "delivery_id": rng.choice((0, 9, 2**32 - 1)),
-            "tag": rng.randbytes(rng.randrange(33)), "settled": rng.random() < 0.5,
+            "tag": rng.choice((None, rng.randbytes(rng.randrange(33)))),
+            "settled": rng.random() < 0.5, "first_acquirer": rng.random() < 0.5,
             "delivery_count": rng.choice((0, 3, 300)), "ttl": rng.choice((-1, 0, 5)),
             "frame_max": rng.choice((512, 600, 4_096)), "window": rng.choice((1, 3, 100)),
         }  # fmt: skip
         assert deliver(USED, made, **changes) == deliver(TWIN, made, **changes)
+
+
+def test_both_write_the_same_octets_for_one_delivery_after_the_other() -> None:
+    rng = Random(11)
+    for _ in range(100):
+        raws = [
+            encode_sections(
+                rng.choice((None, Header(), Header(True, 9, 999))),
+                rng.choice((None, {"x-a": "v"}, {"x-exchange": "old"})),
+                rng.choice((None, Properties(message_id="m"))),
+                {"a": "v" * rng.choice((0, 9, 600))},
+            )
+            for _ in range(2)
+        ]
+        # Messages in a row share their properties, as those of a connection do.
+        shared = [parse_properties(raw, family) for raw in raws for family in (100, 101)]
+        names = ("x", "k", "other")
+        used, plain = USED.TransferBuffer(), TWIN.TransferBuffer()
+        for _ in range(40):
+            properties = rng.choice(shared)
+            body = data_section(b"b") if properties.family == 101 else b"b" * rng.choice((1, 300))
+            made = Message(rng.choice(names[:2]), rng.choice(names[1:]), properties, body)
+            if rng.random() < 0.5:
+                made.offset = rng.choice((-1, 7))
+                made.deliveries = rng.choice((0, 1))
+            first, ttl = rng.random() < 0.7, rng.choice((-1, -1, 5))
+            changes = (rng.random() < 0.5, first, rng.choice((0, 0, 3)), ttl, made, 1_024, 99)
+            for buffer in (used, plain):
+                buffer.transfer(5, 1, 9, None, *changes)
+        assert used.take() == plain.take()

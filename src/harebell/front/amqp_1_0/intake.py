@@ -93,16 +93,20 @@ class Intake(PerformativeSink):
         link: ReceivingLink | None = None
         try:
             session.count_incoming()
-            link = self._receiver(session, handle)
+            # The conditions are here as well as behind them: the calls would cost each message.
+            found = session.links.get(handle)
+            link = found if isinstance(found, ReceivingLink) else self._receiver(session, handle)
             if link is None:
                 return 0
             settled: bool = flags & _SETTLED != 0
-            _check_first(delivery_id)
+            if delivery_id < 0:
+                _check_first(delivery_id)
             link.begin_delivery()
             link.check_settled(settled)
             if flags & _SECOND and not link.second:
                 raise _not_second()
-            _check_format(message_format)
+            if message_format > 0:
+                _check_format(message_format)
             link.take(delivery_id, settled, tag or b"", properties, body)
         except Undecided as undecided:
             self._decide(undecided, session, link, delivery_id, flags, tag, properties, body)

@@ -155,8 +155,9 @@ class SendingLink(Consumer):
         session.next_tag = number + 1
         self.credit -= 1
         self.delivery_count += 1
-        size: isize = message.footprint() - _OVERHEAD
-        too_large: bool = self.message_max > 0 and size > self.message_max
+        too_large: bool = False
+        if self.message_max > 0:
+            too_large = message.footprint() - _OVERHEAD > self.message_max
         if not too_large:
             self._write(number, message, redelivered)
         if position >= 0 and not self.browses:
@@ -166,7 +167,7 @@ class SendingLink(Consumer):
                 self.unacked += 1
                 session.unacked.deliver(self, position, number)
         if too_large:
-            self._refuse_later(size)
+            self._refuse_later(message.footprint() - _OVERHEAD)
         elif session.router.tracer is not None:
             delivered(session, message, self.queue.name, redelivered)
         return 0
@@ -175,9 +176,13 @@ class SendingLink(Consumer):
         """Write the transfers of a message, or let them wait for the window."""
         session, connection = self.session, self.connection
         first: bool = not redelivered and message.deliveries == 0
-        ttl: i64 = max(message.due - connection.broker.clock.steady, 0) if message.due else -1
-        # The broker needs no tag: dispositions come by delivery-id.
-        tag: bytes = b"" if self.settles else self.tag_of(number)
+        ttl: i64 = -1
+        if message.due:
+            ttl = max(message.due - connection.broker.clock.steady, 0)
+        # The broker needs no tag: dispositions come by delivery-id. None is made of that.
+        tag: bytes | None = b"" if self.settles else None
+        if tag is None and (self.generation or self._resumed_tags is not None):
+            tag = self.tag_of(number)
         count: isize = connection.frames.transfer(
             session.number,
             self.handle,
@@ -193,6 +198,7 @@ class SendingLink(Consumer):
         )
         if count == 0:
             payload = delivered_payload(message, first, message.deliveries, ttl)
+            tag = self.tag_of(number) if tag is None else tag
             send_in_parts(session, self.handle, number, tag, payload, settled=self.settles)
             return 0
         session.remote_window -= count
