@@ -32,6 +32,7 @@ def close_session(session: Session) -> None:
     session.connection.registry.totals.channel_closed(session)
     links = list(session.links.values())
     session.links.clear()
+    session.receiver = None
     termini.keep(session, links, termini.SESSION_END)
     termini.expire_held(session.kept, termini.SESSION_END, session.connection)
     for link in links:

@@ -225,6 +225,7 @@ def _detach(session: Session, asked: Detach, payload: bytes) -> None:
     if asked.error is not None:
         connection.log("info", f"{connection.peer}: the client detaches a link: {asked.error}")
     del session.links[handle]
+    session.receiver = None
     session.drop_backlog(handle)
     if asked.closed or asked.error is not None or link.terminus is None:
         # The outcomes of the link leave before its end.

@@ -93,12 +93,13 @@ class Intake(PerformativeSink):
         link: ReceivingLink | None = None
         try:
             session.count_incoming()
-            # The conditions are here as well as behind them: the calls would cost each message.
-            found = session.links.get(handle)
-            link = found if isinstance(found, ReceivingLink) else self._receiver(session, handle)
-            if link is None:
-                return 0
+            link = session.receiver
+            if link is None or link.handle != handle:
+                link = session.receiver = self._receiver(session, handle)
+                if link is None:
+                    return 0
             settled: bool = flags & _SETTLED != 0
+            # The conditions are here as well as behind them: the calls would cost each message.
             if delivery_id < 0:
                 _check_first(delivery_id)
             link.begin_delivery()

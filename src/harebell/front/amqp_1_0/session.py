@@ -70,6 +70,7 @@ class Session:
         counters: of its messages.
         details: the counters by exchange and by queue.
         links: the attached links, by the handle of the peer, which is that of the broker, too.
+        receiver: the link that the last transfer came to; None if links have gone since.
         detached: the handles of links that the broker has detached, until the peer has.
         consumers: those of the links that get messages from a queue, by their tags.
         unacked: deliveries that are not settled, by delivery-id.
@@ -98,6 +99,7 @@ class Session:
         self.counters = Counters()
         self.details: ChannelDetails | None = ChannelDetails()
         self.links: dict[int, Any] = {}
+        self.receiver: Any = None
         self.detached: Py[set[int]] = set()
         self.consumers: dict[str, Any] = {}
         self.unacked = UnackedDeliveries()
@@ -394,6 +396,7 @@ class Session:
         """Detach a link because of an error: its input is dropped until the peer detaches."""
         self.connection.handlers.forget_link(link)
         self.links.pop(link.handle, None)
+        self.receiver = None
         self.detached.add(link.handle)
         self.drop_backlog(link.handle)
         detach = Detach(link.handle, True, composite(error.condition, error.text, error.info))
