@@ -31,6 +31,8 @@ from bench.scenarios import (
     HEARTBEATS,
     IDLE,
     OPENING,
+    OPENING_LINK,
+    OPENINGS,
     RESTART,
     RESTART_MORE,
     SCENARIOS,
@@ -46,7 +48,7 @@ from harebell.base.names import did_you_mean
 
 EVERYTHING = (
     *SCENARIOS,
-    *(START, START_HTTP, IDLE, OPENING, TOPICS, FAN_IN, HEARTBEATS),
+    *(START, START_HTTP, IDLE, *OPENINGS, TOPICS, FAN_IN, HEARTBEATS),
     *(BACKLOG, SELECTING, RESTART, RESTART_MORE),
 )
 MEASURED: dict[str, Callable[[], Broker]] = {
@@ -88,6 +90,13 @@ def plays(broker: Broker, scenario: Scenario) -> bool:
         return False
     versions = {scenario.version, scenario.received_in or scenario.version}
     return versions == {"0-9-1"} or isinstance(broker, Harebell)
+
+
+def opens(broker: Broker, scenario: str) -> bool:
+    """Whether a broker plays one of OPENINGS."""
+    if scenario == OPENING_LINK:
+        return isinstance(broker, Harebell)
+    return scenario == OPENING or not isinstance(broker, Floor)
 
 
 def measure(
@@ -146,8 +155,8 @@ def measure_once(
     for broker in brokers:
         if isinstance(broker, Served):
             continue
-        if OPENING in scenarios:
-            results.append(opening(broker))
+        openings = [name for name in OPENINGS if name in scenarios and opens(broker, name)]
+        results += [opening(broker, name) for name in openings]
         if FAN_IN in scenarios:
             results.append(fan_in(broker, seconds))
         if isinstance(broker, Floor):

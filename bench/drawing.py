@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from html import escape
 
 from bench.measure import Result
-from bench.scenarios import OPENING, TOPICS
+from bench.scenarios import OPENINGS, TOPICS
 
 BROKERS = ("harebell", "rabbitmq")
 NAMES = {"harebell": "Harebell", "rabbitmq": "RabbitMQ"}
@@ -46,7 +46,7 @@ def figures_of(results: Iterable[Result]) -> Figures:
     """What the medians of a run say."""
     figures: Figures = {}
     for each in results:
-        if each.us_per_message and each.scenario not in (OPENING, TOPICS):
+        if each.us_per_message and each.scenario not in (*OPENINGS, TOPICS):
             figures.setdefault(each.scenario, {})[each.broker] = each.us_per_message
     return figures
 

@@ -8,13 +8,15 @@ from bench.brokers import Broker
 from bench.frames import Frames
 from bench.measure import Result
 from bench.peer import BenchError, Peer
+from bench.peer1 import Peer1
 from bench.process import cpu_seconds, resident_bytes
-from bench.scenarios import OPENING, TOPICS
+from bench.scenarios import OPENING, OPENING_CONSUMER, TOPICS
 from harebell.wire.v09 import methods as m
 
 CONNECTIONS = 500
 MATCHES = 20_000
 _EXCHANGE = _QUEUE = "bench.topics"
+_OPENED = "bench.open"
 _BIND_BATCH = 1_000
 _BYTES = 128
 _SETTLE_SECONDS = 0.3
@@ -23,22 +25,44 @@ _PATIENCE_SECONDS = 60.0
 _KIB = 1024
 
 
-def opening(broker: Broker) -> Result:
-    """Open and close connections with one channel each, one after the other."""
+def opening(broker: Broker, scenario: str) -> Result:
+    """Open and close connections with one channel, or session, each, one after the other.
+
+    Args:
+        broker: which.
+        scenario: one of OPENINGS; each but the first has a consumer.
+    """
     # The first login with a password costs 50 ms more, in every broker.
-    Peer(broker.port, _nothing).close()
+    peer = Peer(broker.port, _nothing)
+    if scenario != OPENING:
+        peer.call(m.QueueDeclare(_OPENED), m.QueueDeclareOk)
     before, begin = cpu_seconds(broker.pid), time.monotonic()
     for _ in range(CONNECTIONS):
-        Peer(broker.port, _nothing).close()
+        _open(broker.port, scenario).close()
     seconds = time.monotonic() - begin
     used = cpu_seconds(broker.pid) - before
+    if scenario != OPENING:
+        peer.call(m.QueueDelete(_OPENED), m.QueueDeleteOk)
+    peer.close()
     return Result(
         broker=broker.name,
-        scenario=OPENING,
+        scenario=scenario,
         messages=CONNECTIONS,
         us_per_message=used * 1e6 / CONNECTIONS,
         messages_per_second=CONNECTIONS / seconds,
     )
+
+
+def _open(port: int, scenario: str) -> Peer | Peer1:
+    if scenario == OPENING:
+        return Peer(port, _nothing)
+    if scenario == OPENING_CONSUMER:
+        peer = Peer(port, _nothing)
+        peer.call(m.BasicConsume(_OPENED), m.BasicConsumeOk)
+        return peer
+    link = Peer1(port, "bench.open", _nothing)
+    link.attach(receives=True, address=f"/queues/{_OPENED}", settled=False)
+    return link
 
 
 def topics(broker: Broker, bindings: int) -> Result:

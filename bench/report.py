@@ -16,6 +16,8 @@ from bench.scenarios import (
     HEARTBEATS,
     IDLE,
     OPENING,
+    OPENING_CONSUMER,
+    OPENING_LINK,
     RESTART,
     RESTART_MORE,
     SCENARIOS,
@@ -122,6 +124,11 @@ _STARTED = (
     ("MiB", "resident_mib", 1),
     ("stop s", "stop_seconds", 2),
 )
+_OPENED = (
+    ("connections", "messages", 0),
+    ("us", "us_per_message", 0),
+    ("a second", "messages_per_second", 0),
+)
 OTHERS = (
     (START, "start and stop without data", _STARTED),
     (START_HTTP, "starthttp: the same with the HTTP API", _STARTED),
@@ -135,15 +142,9 @@ OTHERS = (
             ("KiB/queue", "kib_per_queue", 1),
         ),
     ),
-    (
-        OPENING,
-        "open: connections with a channel, opened and closed one after the other",
-        (
-            ("connections", "messages", 0),
-            ("us", "us_per_message", 0),
-            ("a second", "messages_per_second", 0),
-        ),
-    ),
+    (OPENING, "open: connections with a channel, opened and closed one after the other", _OPENED),
+    (OPENING_CONSUMER, "open9: the same with a consumer", _OPENED),
+    (OPENING_LINK, "open10: connection, session and link of AMQP 1.0", _OPENED),
     (
         TOPICS,
         "topics: a topic exchange with many bindings, and messages that match one",
