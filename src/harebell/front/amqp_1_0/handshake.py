@@ -113,7 +113,7 @@ def own_open(connection: Connection) -> Open:
         channel_max=channel_max(connection),
         idle_time_out=idle or None,
         offered_capabilities=CAPABILITIES,
-        properties={Symbol(name): value for name, value in properties.items()},
+        properties=properties,
     )
 
 

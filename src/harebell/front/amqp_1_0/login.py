@@ -44,7 +44,6 @@ from harebell.wire.v1.composites import (
 )
 from harebell.wire.v1.frames import SASL, PerformativeScanner, encode_frame
 from harebell.wire.v1.performatives import decode_performative
-from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
@@ -73,7 +72,7 @@ def begin(connection: Connection) -> None:
     names = dict.fromkeys([*offers(context), *single_offers(context)])
     if _guest_may(connection, context):
         names[Anonymous.NAME] = None
-    _send(connection, SaslMechanisms(tuple(Symbol(name) for name in names)))
+    _send(connection, SaslMechanisms(tuple(names)))
     drop_repeated(connection)
     connection.state = ConnectionState.STARTING
 

@@ -192,20 +192,29 @@ def _described(value: Described, depth: int) -> bytes:
 
 def _array(array: Array, depth: int) -> bytes:
     constructor = b"".join(b"\0" + encode(each, depth) for each in array.descriptors)
-    items = [encode(item, depth) for item in array]
-    code = _SHORT_TEXTS.get(array.code, array.code)
+    return _array_of(array.code, constructor, [encode(item, depth) for item in array])
+
+
+def _array_of(code: int, descriptors: bytes, items: list[bytes]) -> bytes:
+    """Return an array of encoded values of one type, whose widest code is given."""
+    short = _SHORT_TEXTS.get(code, code)
     # One constructor is that of all: it is the short one if each of them is short.
-    if any(item[0] != code for item in items):
-        code = array.code
-        items = [_widened(code, item) for item in items]
+    if all(item[0] == short for item in items):
+        code, parts = short, [item[1:] for item in items]
     else:
-        items = [item[1:] for item in items]
-    return compound(0xE0, len(array), constructor + bytes((code,)) + b"".join(items))
+        parts = [_widened(code, item) for item in items]
+    return compound(0xE0, len(items), descriptors + bytes((code,)) + b"".join(parts))
+
+
+def fields(pairs: Mapping[str, Any]) -> bytes:
+    """Encode a map whose keys are symbols."""
+    octets = [each for key, item in pairs.items() for each in (symbol(key), encode(item, 1))]
+    return compound(0xC1, len(octets), b"".join(octets))
 
 
 def symbols(items: Iterable[str]) -> bytes:
     """Encode an array of symbols."""
-    return _array(Array(0xB3, [Symbol(item) for item in items]), 1)
+    return _array_of(0xB3, b"", [symbol(item) for item in items])
 
 
 _SHORT_TEXTS = {0xB0: 0xA0, 0xB1: 0xA1, 0xB3: 0xA3}

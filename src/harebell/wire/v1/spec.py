@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from itertools import zip_longest
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -47,7 +46,7 @@ KINDS = {
     "string": Kind(str, (str,), encoding.text, ""),
     "symbol": Kind(str, (Symbol,), encoding.symbol, ""),
     "map": Kind(dict[Any, Any], (dict,), encoding.encode, None),
-    "fields": Kind(dict[str, Any], (dict,), encoding.encode, None),
+    "fields": Kind(dict[str, Any], (dict,), encoding.fields, None),
 }
 _DEFAULTS: dict[str, Any] = {"false": False, "true": True}
 
@@ -153,8 +152,6 @@ class Field(NamedTuple):
         # What is left out is null.
         if not self.mandatory and value == self.default:
             return _NULL
-        if self.kind == "fields":
-            value = {Symbol(key): item for key, item in value.items()}
         return encode(value)
 
 
@@ -188,6 +185,9 @@ class CompositeSpec:
         self.symbol = f"amqp:{name}:list"
         self.fields = fields
         self._plain = tuple(field.plain() for field in fields)
+        # What stands for null, and how many fields must be given.
+        self._absent = tuple(() if field.multiple else field.default for field in fields)
+        self._least = max((n for n, field in enumerate(fields, 1) if field.mandatory), default=0)
         self.head = b"\0" + encoding.ulong(code)
         self.type = cast(
             type[DescribedList],
@@ -215,14 +215,19 @@ class CompositeSpec:
                 f"{self.name}: {len(items)} fields, at most {len(self.fields)} may be"
             )
         made: list[Any] = []
+        if len(items) < self._least:
+            items = items + [None] * (self._least - len(items))
         # Most fields are null or of the one type that they take.
-        for field, plain, value in zip_longest(self.fields, self._plain, items):
+        for field, plain, absent, value in zip(
+            self.fields, self._plain, self._absent, items, strict=False
+        ):
             if value is None and not field.mandatory:
-                made.append(() if field.multiple else field.default)
+                made.append(absent)
             elif type(value) is plain or (plain is object and type(value) is not Described):
                 made.append(value)
             else:
                 made.append(self._decoded(field, value, nested))
+        made += self._absent[len(items) :]
         return self.type(*made)
 
     def _decoded(self, field: Field, value: Any, nested: Callable[[Any], Any]) -> Any:
@@ -242,15 +247,21 @@ class CompositeSpec:
         """
         items: list[bytes] = []
         count = 0
-        for number, field in enumerate(self.fields, start=1):
+        for field, absent, item in zip(
+            self.fields, self._absent, msgspec.structs.astuple(value), strict=True
+        ):
+            # Most fields are left out.
+            if (item is None or item is absent) and not field.mandatory:
+                items.append(_NULL)
+                continue
             try:
-                octets = field.encoded(getattr(value, field.attribute))
+                octets = field.encoded(item)
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{self.name}: {field.name}: {error}") from None
             items.append(octets)
             # Nulls at the end are left out (AMQP 1.0 1.4).
             if octets != _NULL:
-                count = number
+                count = len(items)
         return self.head + encoding.encode_list(items[:count], count)
 
 
