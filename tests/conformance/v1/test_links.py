@@ -18,7 +18,7 @@ from harebell.wire.v09.methods import (
     QueueDeleteOk,
 )
 from harebell.wire.v1 import composites as c
-from harebell.wire.v1.values import Symbol, ULong
+from harebell.wire.v1.values import Described, Symbol, ULong
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
@@ -416,6 +416,26 @@ def test_bare_addresses_name_what_is_there(name: str) -> None:
         peer.transfer(5, b"by to", sections=c.Properties(to=to).encoded(), settled=True)
         assert peer.expect_transfer(handle=handle).payload.endswith(b"by to")
     other.done()
+    peer.done()
+
+
+TOPIC_BINDING = Symbol("apache.org:legacy-amqp-topic-binding:string")
+
+
+@pytest.mark.parametrize("descriptor", [TOPIC_BINDING, ULong(0x468C_0000_0001)], ids=str)
+def test_a_bare_topic_is_read_whole_or_by_the_binding_key_of_a_filter(descriptor: object) -> None:
+    site = MemorySite(addresses="bare")
+    peer = Peer1(site, site.connect()).open().begin()
+    given = {Symbol("topic"): Described(descriptor, "news.#")}
+    peer.attach_receiver("amq.topic", 1, credit=9)
+    source = c.Source("amq.topic", filter=given)
+    answer = peer.attach_receiver(None, 2, source=source, credit=9)
+    assert answer.source.filter == given
+    peer.attach_sender("amq.topic", 3)
+    for subject, handles in (("other", (1,)), (None, (1,)), ("news.today", (1, 2))):
+        sections = c.Properties(subject=subject).encoded()
+        peer.transfer(3, b"text", sections=sections, settled=True)
+        assert {peer.expect_transfer().value.handle for _ in handles} == set(handles)
     peer.done()
 
 

@@ -43,7 +43,7 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
-from harebell.front.amqp_1_0.filters import CAPABILITIES, arguments_of
+from harebell.front.amqp_1_0.filters import CAPABILITIES, arguments_of, binding_of
 from harebell.front.amqp_1_0.handshake import handle_max
 from harebell.front.amqp_1_0.management import cbs, pair
 from harebell.front.amqp_1_0.receiving import ReceivingLink
@@ -272,6 +272,7 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     if nodes.is_volatile(terminus):
         return _send_replies(session, asked)
     owned = ""
+    bound: dict[Any, Any] = {}
     changes: dict[str, Any] = {}
     if terminus.dynamic:
         if terminus.address is not None:
@@ -282,9 +283,10 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     else:
         if not terminus.address:
             raise LinkError(INVALID_FIELD, "{bad_address,undefined}")
-        queue, ends = _read(session, asked)
+        queue, ends, bound = _read(session, asked)
         owned = queue.name if ends else ""
     filters, in_force = arguments_of(queue, terminus.filter)
+    in_force |= bound
     try:
         link = _consumer(session, asked, queue, filters)
     except Exception:
@@ -315,8 +317,11 @@ def _send_to_peer(session: Session, asked: Attach) -> Attach:
     )
 
 
-def _read(session: Session, asked: Attach) -> tuple[Queue, bool]:
-    """Find or make the queue of a source; return it, and whether it ends with the link.
+def _read(session: Session, asked: Attach) -> tuple[Queue, bool, dict[Any, Any]]:
+    """Find or make the queue of a source.
+
+    Returns:
+        The queue, whether it ends with the link, and the filter that said its binding key.
 
     Raises:
         Refusal: the user may not read it, or there is no such node.
@@ -332,13 +337,15 @@ def _read(session: Session, asked: Attach) -> tuple[Queue, bool]:
         if where.either and names_exchange and allows(vhost.name, READ, EXCHANGE, where.exchange):
             where = Address(exchange=where.exchange, key=where.key)
     if not where.queue:
-        return subscriptions.subscribe(session, asked, where)
+        key, bound = (where.key, {}) if where.key else binding_of(terminus.filter)
+        where = Address(exchange=where.exchange, key=key)
+        return *subscriptions.subscribe(session, asked, where), bound
     # First, so that a user without the permission does not learn which queues exist.
     check(session, READ, QUEUE, where.queue)
     caller = caller_of(session)
     if where.makes and where.queue not in vhost.queues:
         declare_queue(caller, where.queue, QueueOptions(durable=terminus.durable > 0))
-    return readable_queue(caller, where.queue), False
+    return readable_queue(caller, where.queue), False, {}
 
 
 def _consumer(

@@ -8,6 +8,8 @@
     amqp:sql-filter                     the same, by RabbitMQ's name
     amqp:properties-filter              properties and their values
     amqp:application-properties-filter  application properties and their values
+    apache.org:legacy-amqp-topic-binding:string, -direct-binding:string
+                                        the binding key, of a source that is an exchange
 
 A filter that is not known, or not for this kind of queue, is left out of the answer: the client has
 to look (AMQP 1.0 3.5.1). A message has to pass all that select. RabbitMQ before 4.3 takes values
@@ -36,6 +38,11 @@ _SELECTORS = (
 """Names and numbers of the descriptors of selectors."""
 CAPABILITIES = (Symbol("AMQP_FILTEX_PROP_V1_0"), Symbol("AMQP_FILTEX_SQL_V1_0"))
 """What a link from a queue offers for them: RabbitMQ only one from a stream."""
+_BINDINGS = (
+    *("apache.org:legacy-amqp-direct-binding:string", str(0x468C_0000_0000)),
+    *("apache.org:legacy-amqp-topic-binding:string", str(0x468C_0000_0001)),
+)
+"""Names and numbers of the descriptors of binding keys."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -70,6 +77,16 @@ def arguments_of(
         alone = len(selectors) == 1
         arguments[SELECTOR] = selectors[0] if alone else " AND ".join(map("({})".format, selectors))
     return arguments, in_force
+
+
+def binding_of(filters: dict[Any, Any] | None) -> tuple[str | None, dict[Any, Any]]:
+    """Return the binding key of a source that is an exchange, and the filter that says it."""
+    for key, given in (filters or {}).items():
+        if type(given) is not Described or not isinstance(given.value, str):
+            continue
+        if str(given.descriptor) in _BINDINGS:
+            return str(given.value), {Symbol(key): given}
+    return None, {}
 
 
 def _argument(name: str, value: Any) -> tuple[str, Any] | None:
