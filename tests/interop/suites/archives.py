@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import subprocess
 import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from tests.patience import SECONDS
 
 ROOT = Path(__file__).parents[3]
 BUILD = ROOT / "build" / "interop"
@@ -27,7 +30,7 @@ def alone(home: Path) -> Iterator[None]:
 
 
 def unpack(archive: Path, sha256: str, to: Path) -> None:
-    """Unpack an archive without its outermost directory.
+    """Unpack an archive without its outermost directory, or a package of Debian.
 
     Raises:
         CannotFetchError: it is not the archive that the catalogue means.
@@ -35,6 +38,9 @@ def unpack(archive: Path, sha256: str, to: Path) -> None:
     found = hashlib.sha256(archive.read_bytes()).hexdigest()
     if found != sha256:
         raise CannotFetchError(f"{archive.name} has the SHA-256 {found}, expected was {sha256}")
+    if archive.suffix == ".deb":
+        subprocess.run(["dpkg-deb", "-x", str(archive), str(to)], timeout=SECONDS, check=True)
+        return
     inner = to.with_name("unpacked")
     with tarfile.open(archive) as opened:
         opened.extractall(inner, filter="data")

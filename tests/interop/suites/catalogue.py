@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,7 +19,7 @@ class Suite:
     Args:
         name: the client, as its registry names it.
         version: the release that is tested, with its own tests.
-        registry: "pypi" or "npm".
+        registry: "pypi", "npm" or "debian".
         sha256: of the archive.
         runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test), or
             "qpid" (Qpid's, see `tests.interop.qpid`).
@@ -57,7 +58,7 @@ class Suite:
     @property
     def label(self) -> str:
         """The client, its version and where it is from, for people."""
-        origin = {"pypi": "PyPI", "npm": "npm"}[self.registry]
+        origin = {"pypi": "PyPI", "npm": "npm", "debian": "Debian"}[self.registry]
         version = f" in {self.amqp}" if self.amqp else ""
         return f"{self.name} {self.version} ({origin}){version}"
 
@@ -68,6 +69,7 @@ _QPID_0_8, _QPID_0_9 = (f"amqp-0-{minor}-qpid-stripped.xml" for minor in (8, 9))
 _QPID_TESTS = tuple(
     f"0_8.{name}" for name in ("basic", "broker", "example", "exchange", "queue", "testlib", "tx")
 )
+_PROTON = "usr/share/proton/examples/python"
 _QPID_TESTS_0_9 = tuple(f"0_9.{name}" for name in ("query", "queue", "messageheader", "echo"))
 
 SUITES = (
@@ -194,6 +196,17 @@ SUITES = (
         for version, modules in (("0-8", _QPID_TESTS), ("0-9", (*_QPID_TESTS, *_QPID_TESTS_0_9)))
     ),
 )  # fmt: skip
+
+ALONE = (
+    Suite(
+        "libqpid-proton11-dev-examples", "0.37.0-2", "debian",
+        "221f5f89ca6f301d75bf02829b04e23d2769b3f37287a9c2088981935fd60f82",
+        "pytest", (f"{_PROTON}/test_examples.py",), "1.0",
+        # The examples look for Python where they are; Proton is there for other tests.
+        files={f"{_PROTON}/python3": f'#!/bin/sh\nexec {sys.executable} "$@"\n'},
+    ),
+)  # fmt: skip
+"""Suites that wait for ever on RabbitMQ 3, which has no dynamic nodes in 1.0: tests of Harebell."""
 
 _OLD_NODE = "depends on the behaviour of old versions of node, not on the broker"
 _TYPE = "an unknown exchange type closes the channel (406), as in newer versions of RabbitMQ"

@@ -24,7 +24,7 @@ from tests.interop.qpid import inside as qpid
 from tests.interop.rabbitmq import RabbitNode
 from tests.interop.suites import outcomes
 from tests.interop.suites.archives import ROOT
-from tests.interop.suites.catalogue import PORT, SUITES, Suite
+from tests.interop.suites.catalogue import ALONE, PORT, SUITES, Suite
 from tests.interop.suites.cleaner import cleaner
 from tests.interop.suites.fetch import directory, packages, source
 from tests.running import running_broker
@@ -52,7 +52,7 @@ def raise_loopback() -> None:
 
 
 @contextmanager
-def broker(kind: str, lines: tuple[str, ...] = ()) -> Iterator[None]:
+def broker(kind: str, lines: tuple[str, ...] = (), plugins: tuple[str, ...] = ()) -> Iterator[None]:
     """A broker at the port that everybody expects, on both kinds of loopback.
 
     Args:
@@ -80,6 +80,8 @@ def run(suite: Suite) -> outcomes.Outcomes:
         path = source(suite) / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
+        if text.startswith("#!"):
+            path.chmod(0o755)
     runners = {
         "pytest": _pytest,
         "node": _node,
@@ -203,7 +205,7 @@ def main(kind: str, results: str, wanted: list[str]) -> None:
     """Run the wanted suites on one kind of broker, and write what they came to."""
     raise_loopback()
     found: dict[str, outcomes.Outcomes] = {}
-    for suite in SUITES:
+    for suite in (*SUITES, *ALONE):
         if suite.label not in wanted:
             continue
         (directory(suite) / "output").unlink(missing_ok=True)
