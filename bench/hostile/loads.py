@@ -2,7 +2,17 @@
 
 from collections.abc import Iterator
 
-from bench.hostile import bodies, consuming, doors, extensions, routing, settling, topology, web
+from bench.hostile import (
+    amqp_1_0,
+    bodies,
+    consuming,
+    doors,
+    extensions,
+    routing,
+    settling,
+    topology,
+    web,
+)
 from bench.hostile.side import LOADS, Side, load
 
 IDLE = "idle"
@@ -17,6 +27,7 @@ def idle(_: Side) -> Iterator[None]:
 __all__ = [
     "IDLE",
     "LOADS",
+    "amqp_1_0",
     "bodies",
     "consuming",
     "doors",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import select
+import socket as tcp
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Protocol
 
 import msgspec
 
@@ -60,6 +62,16 @@ def publish(
     out = OutBuffer()
     out.publish(channel, 0, Message(exchange, key, Properties(raw), body), FRAME_MAX)
     return bytes(out.take())
+
+
+class Connected(Protocol):
+    """A connection of any version.
+
+    Attributes:
+        socket: its socket.
+    """
+
+    socket: tcp.socket
 
 
 class Line(Peer):
@@ -124,7 +136,7 @@ class Side:
         """So many."""
         return [self.line() for _ in range(count)]
 
-    def pour(self, line: Line, pieces: Iterable[bytes]) -> None:
+    def pour(self, line: Connected, pieces: Iterable[bytes]) -> None:
         """Write pieces until the time is over, and drop unread whatever is answered."""
         socket, dump = line.socket, self._dump
         waiting = _joined(pieces)
@@ -158,7 +170,7 @@ class Side:
                 left[socket] = rest[socket.send(rest) :] or memoryview(piece)
                 self.done += 1
 
-    def idle(self, lines: Iterable[Line] = ()) -> None:
+    def idle(self, lines: Iterable[Connected] = ()) -> None:
         """Wait until the time is over, and drop unread whatever comes."""
         sockets = [line.socket for line in lines]
         while not self.over:
