@@ -40,6 +40,7 @@ cdef class Condition:
     cdef list _alive
 
     cpdef int test(self, Message message, object looker) except -2
+    cpdef object value(self, Message message, object looker)
     cdef int _truth(self, int index) except -2
     cdef int _value(self, int index, Value* out) except -1
     cdef int _compare(self, Node* node) except -2

@@ -90,6 +90,10 @@ class Condition:
         truth = self._get(looker.decoded(message))
         return int(truth) if isinstance(truth, bool) else -1
 
+    def value(self, message: Message, looker: Looker) -> Any:
+        """Return what the tree is for a message, if it is no condition but a value."""
+        return self._get(looker.decoded(message))
+
     def _value(self, value: Any) -> Any:
         if isinstance(value, bytes | bytearray):
             return bytes(value).decode("utf-8", "replace")

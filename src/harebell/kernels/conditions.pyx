@@ -229,6 +229,20 @@ cdef class Condition:
             if self._alive:
                 self._alive.clear()
 
+    cpdef object value(self, Message message, object looker):
+        cdef Value value
+        self._message = message
+        self._looker = looker
+        self._has_headers = self._has_properties = False
+        try:
+            self._value(self._root, &value)
+            return _object_of(&value)
+        finally:
+            self._message = None
+            self._looker = self._decoded = None
+            if self._alive:
+                self._alive.clear()
+
     cdef int _truth(self, int index) except -2:
         cdef Node* node = &self._nodes[index]
         cdef int op = node.op, at, truth, decisive

@@ -14,8 +14,11 @@ SELECTOR_TERMS = 200
 SELECTORS_KEPT = 1_024
 """Compiled selectors that are kept for the next consumer with the same text."""
 SELECTOR_RETURNED = 10_000
-"""Messages that became ready again behind the position of selective consumers, which they look at
-one by one; with more of them the position moves back."""
+"""Messages behind the position of selective consumers that became ready again, or that an index
+found; they look at them one by one, and with more of them the position moves back."""
+SELECTORS_INDEXED = 4
+"""Selectors of one queue that compare the same property with constants, from which on an index
+finds those that may want a message."""
 SELECTOR_LOOKS = 200
 """Messages that a selective consumer looks at in vain before it is another consumer's turn, as in
 RabbitMQ's streams."""

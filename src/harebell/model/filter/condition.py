@@ -11,6 +11,7 @@ from functools import lru_cache
 from harebell.base.message import Message
 from harebell.kernels.conditions import Condition
 from harebell.model.filter.dialect import FILTER, SELECTOR, Dialect
+from harebell.model.filter.indexing import Equality, equality_of
 from harebell.model.filter.parser import Parser
 from harebell.model.filter.subject import Subject
 from harebell.model.limits import (
@@ -29,6 +30,7 @@ class Filter:
         condition: tests a message.
         terms: how many columns and literals it has.
         columns: the names that its columns begin with.
+        equality: what it compares with constants, for an index over selectors; None for nothing.
         reads_body: whether it needs the bodies.
     """
 
@@ -38,12 +40,14 @@ class Filter:
         condition: Condition,
         terms: int,
         columns: frozenset[str],
+        equality: Equality | None = None,
         *,
         reads_body: bool,
     ) -> None:
         self.text = text
         self.condition = condition
         self.columns = columns
+        self.equality = equality
         self.reads_body = reads_body
         self._units = FILTER_UNITS + terms
 
@@ -83,7 +87,12 @@ def compile_selector(text: str) -> Filter:
 
 def _compiled(text: str, dialect: Dialect) -> Filter:
     parser = Parser(text, dialect)
-    condition = Condition(parser.whole(), dialect.bare_headers)
+    tree = parser.whole()
     return Filter(
-        text, condition, parser.terms, frozenset(parser.columns), reads_body=parser.reads_body
+        text,
+        Condition(tree, dialect.bare_headers),
+        parser.terms,
+        frozenset(parser.columns),
+        equality_of(tree) if dialect.bare_headers else None,
+        reads_body=parser.reads_body,
     )

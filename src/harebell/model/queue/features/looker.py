@@ -15,6 +15,7 @@ from harebell.base.work import Work
 from harebell.kernels.conditions import Condition
 from harebell.model.editor import Editor
 from harebell.model.filter.errors import FilterError
+from harebell.model.filter.indexing import key_of
 from harebell.model.filter.subject import Subject
 from harebell.model.queue.browse import READY
 from harebell.model.queue.features.failure_counts import FAILURES, REJECTIONS_SHIFT
@@ -53,6 +54,12 @@ class Looker:
         except FilterError:
             # The test takes too long: whether it is wanted is unknown.
             return False
+
+    def value_of(self, read: Condition, message: Message, position: i64) -> C[object]:
+        """Return the value of a header or property, as the key of an index."""
+        self._position = position
+        value = read.value(message, self)
+        return value if type(value) is str else key_of(value)
 
     def decoded(self, message: Message) -> Subject:
         """Return the message that is looked at."""

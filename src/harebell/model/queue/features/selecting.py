@@ -24,19 +24,23 @@ from typing import TYPE_CHECKING
 
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.message import Message
+from harebell.kernels.conditions import Condition
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED
-from harebell.model.limits import GROUP_WAITING_MESSAGES, SELECTOR_LOOKS
+from harebell.model.limits import GROUP_WAITING_MESSAGES, SELECTOR_LOOKS, SELECTORS_INDEXED
 from harebell.model.queue.features.key_waits import KeyWaits
 from harebell.model.queue.features.looker import Looker
 from harebell.model.queue.features.ready_bytes import subtract_ready_bytes
 from harebell.model.queue.features.selector_group import SelectorGroup
+from harebell.model.queue.features.selector_index import SelectorIndex
 
 if TYPE_CHECKING:
     from harebell.model.queue.features.queue_internals import QueueInternals
     from harebell.model.queue.order.contract import MessageOrder
+    from harebell.model.queue.order.keyed import KeyedOrder
 
 _LOOKS: i32 = SELECTOR_LOOKS
+_INDEXED: isize = SELECTORS_INDEXED
 _WAITING: isize = GROUP_WAITING_MESSAGES
 _LOWEST: i32 = -(2**31)
 _NO_POSITION: i64 = -1
@@ -53,6 +57,10 @@ class Selecting:
         self._queue = queue
         self._order: MessageOrder = queue.order
         self._groups: list[SelectorGroup] = []
+        # Those that look at all messages, and the indexes of the others.
+        self._alone: list[SelectorGroup] = []
+        self._indexes: list[SelectorIndex] = []
+        self._pending = False
         self._looker = Looker(queue.context, queue.order)
         self._busy = False
         if queue.keyed is not None:
@@ -76,6 +84,8 @@ class Selecting:
             group = SelectorGroup(consumer.selector, consumer.excluded, self._order.level_bits)
             group.waits = None if self._queue.keyed is None else KeyWaits()
             self._groups.append(group)
+            self._alone.append(group)
+            self._count_alike(group)
         group.members += 1
         consumer.group = group
         return 0
@@ -87,6 +97,8 @@ class Selecting:
             consumer.group = None
             group.members -= 1
             if group.members == 0:
+                self._leave_index(group)
+                self._alone.remove(group)
                 self._groups.remove(group)
         selectors = [each.selector for each in self._groups]
         return selectors.count(None) < len(selectors)
@@ -97,33 +109,144 @@ class Selecting:
         for consumer in self._queue.consumers:
             consumer.group = None
         self._groups = []
+        self._alone = []
+        self._indexes = []
         if self._queue.keyed is not None:
             self._queue.keyed.keys.changed = None
         return 0
+
+    # --- the index ------------------------------------------------------------------------------
+
+    def _count_alike(self, added: SelectorGroup) -> Done:
+        """Let the groups that compare one property join an index, if there are enough of them."""
+        equality = added.equality
+        if equality is None or self._queue.keyed is not None or self._order.level_bits:
+            return 0
+        alike = [
+            each
+            for each in self._groups
+            if each.equality is not None and each.equality.node == equality.node
+        ]
+        group: SelectorGroup
+        if len(alike) >= _INDEXED:
+            for group in alike:
+                group.joins = True
+        return 0
+
+    def _join(self, group: SelectorGroup) -> Done:
+        """Have a group that has looked at everything join its index, once that has, too."""
+        equality = group.equality
+        assert equality is not None, "it compares something"
+        index: SelectorIndex
+        for index in self._indexes:
+            if index.node == equality.node:
+                if not self._sort(index):
+                    return 0
+                break
+        else:
+            index = SelectorIndex(equality, group)
+            self._indexes.append(index)
+        self._alone.remove(group)
+        return index.add(group)
+
+    def _leave_index(self, group: SelectorGroup) -> Done:
+        """Have a group look at all messages itself again."""
+        index: SelectorIndex | None = group.index
+        if index is None:
+            return 0
+        index.remove(group)
+        group.leaves()
+        self._alone.append(group)
+        if not index.groups:
+            self._indexes.remove(index)
+        return 0
+
+    def _sort_pending(self) -> Done:
+        """Offer what became ready to the groups of the indexes."""
+        index: SelectorIndex
+        self._pending = False
+        for index in list(self._indexes):
+            if index.pending and not self._sort(index):
+                index.look_again()
+        return 0
+
+    def _sort(self, index: SelectorIndex) -> C[bool]:
+        """Offer messages to the groups of an index; return whether it has come to the end."""
+        queue: QueueInternals = self._queue
+        order: MessageOrder = self._order
+        scout: SelectorGroup = index.scout
+        condition: Condition = index.read
+        group: SelectorGroup
+        for _ in range(_LOOKS):
+            back: i64 = scout.returned()
+            position: i64 = back if back >= 0 else order.next_ready(scout.cursors)
+            if position < 0:
+                index.pending = False
+                return True
+            if order.is_spilled(position):
+                # As for a group that looks itself: `_loaded` goes on.
+                order.load(position, self._loaded)
+                return True
+            message: Message | None = order.read(position)
+            self._pass(scout, position, back)
+            if message is None:
+                continue
+            if message.due > 0 and message.due <= queue.clock.steady:
+                if order.take_out(position):
+                    self._expire(message, position)
+                continue
+            value = self._looker.value_of(condition, message, position)
+            found = None if value is None else index.offer(value, position)
+            if found is not None:
+                for group in list(found):
+                    if group.has_too_many():
+                        self._leave_index(group)
+            queue.work.spent += 1
+            if queue.work.spent >= queue.work.check_at and queue.work.check():
+                return False
+        return False
 
     # --- messages that become ready -------------------------------------------------------------
 
     def arrived(self) -> Done:
         """Deliver messages that became ready behind all others."""
         group: SelectorGroup
-        for group in self._groups:
+        for group in self._alone:
             group.ended = False
-        # Otherwise the next turn does, which has a budget of its own.
-        return 0 if self._queue.put_off else self.deliver()
+        self._note_pending()
+        if self._queue.put_off:
+            # The next turn delivers, which has a budget of its own.
+            index: SelectorIndex
+            for index in self._indexes:
+                index.look_again()
+            return 0
+        return self.deliver()
+
+    def _note_pending(self) -> Done:
+        index: SelectorIndex
+        for index in self._indexes:
+            index.pending = self._pending = True
+        return 0
 
     def came_back(self, position: i64) -> Done:
         """Note a message that is ready again; the caller drains afterwards."""
         group: SelectorGroup
-        for group in self._groups:
+        for group in self._alone:
             group.came_back(position)
-        return 0
+        index: SelectorIndex
+        for index in self._indexes:
+            index.scout.came_back(position)
+        return self._note_pending()
 
     def back_to(self, position: i64) -> Done:
         """Note that messages are ready again from a position of a log on."""
         group: SelectorGroup
-        for group in self._groups:
+        for group in self._alone:
             group.back_to(position)
-        return 0
+        index: SelectorIndex
+        for index in self._indexes:
+            index.scout.back_to(position)
+        return self._note_pending()
 
     # --- deliver --------------------------------------------------------------------------------
 
@@ -176,6 +299,8 @@ class Selecting:
         queue: QueueInternals = self._queue
         group: SelectorGroup | None
         while self._order.count > 0:
+            if self._pending:
+                self._sort_pending()
             consumers = queue.consumers
             consumer: Consumer | None = (
                 consumers.pick_selective(lowest) if keyed else consumers.pick()
@@ -203,12 +328,22 @@ class Selecting:
         for _ in range(_LOOKS):
             back: i64 = group.returned()
             position: i64 = back
-            if position < 0 or order.level_bits:
+            if position < 0 and group.index is not None:
+                if self._sort(group.index):
+                    position = back = group.returned()
+                elif group.returned() < 0:
+                    # There is more to look at: in its next turn.
+                    return 0
+                else:
+                    continue
+            elif position < 0 or order.level_bits:
                 position = order.next_ready(group.cursors)
                 if back >= 0 and not _is_before(position, back, order.level_bits):
                     position = back
             if position < 0 or (waits is not None and waits.count >= _WAITING):
                 group.ended = True
+                if group.joins and position < 0 and group.index is None:
+                    return self._join(group)
                 return 0
             if order.is_spilled(position):
                 # Reading it at once would stop the broker: this group waits.
@@ -233,9 +368,9 @@ class Selecting:
             redelivered: bool = order.was_out(position)
             if expired:
                 # With an ordering key it may have to wait; then it expires at the head only.
-                if order.acquire(position, consumer):
+                if self._acquire(position, consumer):
                     self._expire(message, position)
-            elif order.acquire(position, consumer):
+            elif self._acquire(position, consumer):
                 self._hand_over(consumer, message, position, redelivered)
                 return 0
             elif waits is not None and queue.keyed is not None:
@@ -270,7 +405,7 @@ class Selecting:
                 group.ended = group.short = True
                 return True
             redelivered: bool = order.was_out(position)
-            if not order.acquire(position, consumer):
+            if not self._acquire(position, consumer):
                 waits.stay()
                 continue
             waits.leave()
@@ -280,6 +415,12 @@ class Selecting:
             self._hand_over(consumer, message, position, redelivered)
             return True
         return True
+
+    def _acquire(self, position: i64, consumer: Consumer) -> C[bool]:
+        keyed: KeyedOrder | None = self._queue.keyed
+        if keyed is None:
+            return self._order.acquire(position, consumer)
+        return keyed.acquire_wanted(position, consumer)
 
     def _expire(self, message: Message, position: i64) -> Done:
         """Remove an expired message that was acquired."""

@@ -10,9 +10,9 @@ message that becomes ready again behind the cursor is looked at again, and no ot
 from __future__ import annotations
 
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from harebell.base.c_types import Done, i64, i64_or_minus_1, isize
+from harebell.base.c_types import C, Done, i64, i64_or_minus_1, isize
 from harebell.model.limits import SELECTOR_RETURNED
 from harebell.model.queue.features.key_waits import KeyWaits
 
@@ -34,21 +34,28 @@ class SelectorGroup:
         level_bits: how many bits of a position are the level of its log.
 
     Attributes:
+        equality: what the selector compares with constants; None for nothing.
         cursors: for each log of the queue, the first position that was not looked at.
         ended: whether there is nothing to look at, until a message becomes ready.
         short: whether the next message does not fit the credit in bytes of its consumer.
         waits: messages that they want and that wait for their keys, in a queue with ordering keys.
         members: how many consumers they are.
+        index: finds the messages that they may want; None if they look at all of them.
+        joins: whether there are enough groups like this one for an index.
     """
 
     def __init__(self, selector: Filter | None, excluded: i64, level_bits: isize) -> None:
         self.selector = selector
         self.excluded = excluded
+        self.equality = None if selector is None else selector.equality
         self.cursors: list[int] = [0]
         self.ended = False
         self.short = False
         self.waits: KeyWaits | None = None
         self.members: isize = 0
+        # A `SelectorIndex`, whose module needs this one.
+        self.index: Any = None
+        self.joins = False
         self._bits: isize = level_bits
         self._levels: i64 = (1 << level_bits) - 1
         # A heap of keys.
@@ -75,6 +82,21 @@ class SelectorGroup:
             self._go_back()
         return 0
 
+    def offered(self, position: i64) -> Done:
+        """Note a message that the index has found."""
+        self.ended = False
+        heappush(self._returned, self._key(position))
+        return 0
+
+    def has_too_many(self) -> C[bool]:
+        """True if more messages were found than are to be kept in memory."""
+        return len(self._returned) > _RETURNED
+
+    def leaves(self) -> Done:
+        """Go back to the first message that the index has found, with cursors of its own."""
+        self.ended = False
+        return self._go_back()
+
     def back_to(self, position: i64) -> Done:
         """Look at everything from a position of a log on again."""
         self.ended = False
@@ -85,10 +107,17 @@ class SelectorGroup:
 
     def cursor_of(self, level: int) -> int:
         """Return the first position in the log of a level that was not looked at."""
-        return self.cursors[level] if level < len(self.cursors) else 0
+        if level >= len(self.cursors):
+            return 0
+        if self.index is not None and self._returned:
+            return min(self.cursors[level], self._position(self._returned[0]) >> self._bits)
+        return self.cursors[level]
 
     def looks_at(self) -> int:
         """Return how many messages behind the cursor are still to be looked at, or are wanted."""
+        if self.index is not None:
+            # All of them are behind its first one, which `cursor_of` returns.
+            return 0
         return len(self._returned) + (0 if self.waits is None else self.waits.count)
 
     def _go_back(self) -> Done:

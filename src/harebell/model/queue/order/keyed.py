@@ -243,6 +243,24 @@ class KeyedOrder(MessageOrder):
         self.recount()
         return True
 
+    def acquire_wanted(self, position: i64, holder: object) -> C[bool]:
+        """Take a message for a holder that does not want those before it; False if its key is held.
+
+        A message that waits for its key is no obstacle: it may be one that the holder never takes.
+        """
+        waits: bool = self.keys.waits(position)
+        key = self.keys.key_at(position) if waits else self.key_of(self.log.read(position))
+        if key is not None and not self.keys.is_free(key):
+            return False
+        if waits:
+            key, self.redelivered = self.keys.take(position)
+        elif not self.take_out(position):
+            return False
+        if key is not None:
+            self.keys.hold(position, key, holder)
+        self.recount()
+        return True
+
     def in_ranges(self) -> C[bool]:
         # The next messages are those of free keys, which may be anywhere.
         return False

@@ -207,6 +207,15 @@ class OrderingKeys:
         free = group.holder is None or group.holder is holder
         return free and not group.blocked and group.waiting[0] == position
 
+    def is_free(self, key: Hashable) -> bool:
+        """True if no delivery of a key is out."""
+        group = self._groups.get(key)
+        return group is None or not group.out
+
+    def key_at(self, position: int) -> Hashable:
+        """Return the key of a waiting message."""
+        return self._waiting[position].key
+
     def positions(self) -> list[int]:
         """Return all waiting messages in order."""
         return sorted(self._waiting)

@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, composed
-from harebell.model.filter import compile_selector
+from harebell.model.filter import Subject, compile_selector
+from harebell.model.limits import SELECTOR_RETURNED
 from harebell.model.queue.features.key_waits import KeyWaits
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
@@ -24,6 +25,8 @@ WANTED: dict[str, Any] = {
     "c IN (0, 1)": lambda number: number % 4 < 2,
     "JMSPriority >= 0 AND c <> 0": lambda number: number % 4 != 0,
     "c > 90": lambda number: False,
+    **{f"c = {value}": lambda number, value=value: number % 4 == value for value in (1, 2, 3)},
+    "c IN (1, 3) AND JMSPriority = 1": lambda number: number % 4 in (1, 3) and number * 7 % 3 == 1,
 }
 
 
@@ -186,6 +189,19 @@ class OfKeys(SelectiveAgainstModel):
     keyed = True
 
 
+class OfIndex(SelectiveAgainstModel):
+    def __init__(self) -> None:
+        super().__init__()
+        for text in ("c = 0", "c = 1", "c = 2", "c = 3", "c IN (0, 1)"):
+            self.consume(text, 1)
+
+
+class OfIndexWithPriority(OfIndex):
+    """Positions of priorities have no index."""
+
+    arguments = {"max_priority": 2}
+
+
 class OfSingleActive(SelectiveAgainstModel):
     arguments = {"single_active_consumer": True}
 
@@ -203,6 +219,10 @@ TestQuorum = OfQuorum.TestCase
 TestQuorum.settings = STEPS
 TestKeys = OfKeys.TestCase
 TestKeys.settings = STEPS
+TestIndex = OfIndex.TestCase
+TestIndex.settings = STEPS
+TestIndexWithPriority = OfIndexWithPriority.TestCase
+TestIndexWithPriority.settings = STEPS
 TestSingleActive = OfSingleActive.TestCase
 TestSingleActive.settings = STEPS
 
@@ -243,6 +263,90 @@ def test_a_message_is_looked_at_once_for_equal_selectors_and_again_when_requeued
     q.drain()
     again = [got for got in [*first.got, *second.got] if got[0] == body]
     assert [redelivered for _, _, redelivered in again] == [False, True]
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What the selectors that ask for the offset of a message have looked at."""
+    seen: list[int] = []
+    real = Subject.is_now
+
+    def is_now(subject: Subject, message: Any, offset: int, *args: Any, **more: Any) -> None:
+        seen.append(offset)
+        real(subject, message, offset, *args, **more)
+
+    monkeypatch.setattr(Subject, "is_now", is_now)
+    return seen
+
+
+def test_selectors_that_compare_one_header_look_only_at_what_they_may_want(
+    looks: list[int],
+) -> None:
+    q = declared()
+    takers = [taker(q, f"c = {value} AND message.offset >= 0", 10**6) for value in range(50)]
+    for each in takers:
+        q.add_consumer(each)
+    q.publish(composed("", "", b"none", {"headers": {"c": -1}}))
+    looks.clear()
+    for number in range(1000):
+        q.publish(composed("", "", b"%d" % number, {"headers": {"c": number % 100}}))
+    assert [len(each.got) for each in takers] == [10] * 50
+    assert q.unselected()[0] == 501
+    # Without an index they were 50 looks for each message.
+    assert len(looks) < 2 * 1000
+    body, position, _ = takers[7].got[0]
+    q.requeue_returned(position)
+    q.drain()
+    assert takers[7].got[-1] == (body, position, True)
+    assert len(looks) < 2 * 1000
+
+
+def test_what_an_index_keeps_for_consumers_without_credit_is_bounded() -> None:
+    q = declared()
+    takers = [taker(q, f"c = {value}", 1) for value in range(5)]
+    for each in takers:
+        q.add_consumer(each)
+    q.publish(composed("", "", b"none", {"headers": {"c": -1}}))
+    for number in range(3 * SELECTOR_RETURNED):
+        q.publish(composed("", "", b"%d" % number, {"headers": {"c": number % 2}}))
+    assert takers[0].group.index is None
+    assert takers[2].group.index is not None
+    takers[0].credit = takers[1].credit = 10**9
+    for _ in range(3000):
+        q.serve(takers[0])
+        q.serve(takers[1])
+        if not q.ready_count() > 1:
+            break
+    for value in (0, 1):
+        wanted = [b"%d" % number for number in range(value, 3 * SELECTOR_RETURNED, 2)]
+        assert takers[value].bodies == wanted
+
+
+def test_numbers_texts_and_truth_values_are_found_by_an_index_as_they_compare() -> None:
+    q = declared()
+    texts = ("c = 1", "c = '1'", "c = TRUE", "c = 2.0", "c IN ('\u00e9', 3)", "c = NULL")
+    takers = [taker(q, text, 100) for text in texts]
+    for each in takers:
+        q.add_consumer(each)
+    values: list[Any] = [-1, 1, 1.0, "1", True, False, 2, "\u00e9", 3.0, None, [1], 2**62]
+    for number, value in enumerate(values):
+        q.publish(composed("", "", b"%d" % number, {"headers": {"c": value}}))
+    assert takers[0].group.index is not None
+    got = [[int(body) for body in each.bodies] for each in takers]
+    assert got == [[1, 2], [3], [4], [6], [7, 8], []]
+
+
+def test_an_expired_message_is_removed_when_an_index_comes_to_it() -> None:
+    q = declared()
+    for each in range(5):
+        q.add_consumer(taker(q, f"c = {each}", 1))
+    q.publish(composed("", "", b"none", {"headers": {"c": -1}}))
+    q.clock.steady = 10
+    one = composed("", "", b"old", {"headers": {"c": 77}})
+    one.due = 5
+    q.publish(one)
+    q.drain()
+    assert q.ready_count() == 1
 
 
 def test_a_higher_priority_blocks_a_lower_one_only_with_what_it_wants() -> None:
@@ -347,6 +451,23 @@ def test_a_message_requeued_while_its_key_is_held_goes_to_who_wants_it_once_it_i
     q.settle(plain.got[1][1])
     q.drain()
     assert wants.bodies == [b"0"]
+
+
+def test_a_requeued_message_that_a_consumer_does_not_want_does_not_block_its_key() -> None:
+    q = declared(group_key="routing_key")
+    for number in (0, 1, 2):
+        q.publish(composed("", "k", b"%d" % number, {"headers": {"c": number}}))
+    position = q.get()[1]
+    q.requeue_returned(position)
+    wants = taker(q, "c > 0", 10)
+    q.add_consumer(wants)
+    assert wants.bodies == [b"1"]
+    q.settle(wants.got[0][1])
+    q.drain()
+    assert wants.bodies == [b"1", b"2"]
+    assert q.get() is None
+    q.settle(wants.got[1][1])
+    assert q.get()[0].body == b"0"
 
 
 def test_a_full_queue_delivers_what_arrives_before_it_drops() -> None:
