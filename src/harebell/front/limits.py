@@ -62,6 +62,8 @@ CONNECTION_KEPT_BYTES = 268_435_456
 acknowledgement (256 MiB); the largest message that it receives or sends comes on top."""
 CONSUMER_BYTES = 1_024
 """Memory that is counted for a consumer besides its arguments."""
+CONSUMERS_PER_UNIT = 16
+"""Consumers of which the memory is counted again in a work unit."""
 UNACKED_BYTES = 64
 """Memory that is counted for a delivery without acknowledgement, besides its message."""
 KEPT_CHECK_SECONDS = 5.0
@@ -73,6 +75,8 @@ OUTPUT_HIGH_BYTES = 1_048_576
 """Unsent output of a connection above which its consumers get no more deliveries."""
 OUTPUT_STOP_BYTES = 4_194_304
 """Unsent output of a connection above which it is not read."""
+BLOCKED_INPUT_BYTES = 16_777_216
+"""Input of a blocked connection of AMQP 1.0 with which its transfers stop being read (16 MiB)."""
 CONVERSIONS_KEPT_COUNT = 64
 """Converted property lists that are cached."""
 CONVERSIONS_KEPT_BYTES = 131_072
@@ -186,6 +190,10 @@ LINK_BYTES = 1_024
 LINK_CREDIT = 1_024
 """Deliveries that a publisher may send on one link before it gets credit again, and that may wait
 for their outcome: enough for a commit to gather the messages of several milliseconds."""
+DECODED_AT_ONCE_BYTES = 1_024
+"""Bytes that a frame is decoded of for what a frame costs."""
+DECODED_BYTES_PER_UNIT = 8
+"""Bytes of a longer one that are decoded in a work unit."""
 TRANSACTIONS_PER_SESSION = 64
 """Open transactions of one session."""
 KEPT_LINK_SECONDS = 1_800
@@ -200,6 +208,8 @@ KEPT_DELIVERIES = 65_536
 quarter."""
 MANAGEMENT_CREDIT = 8
 """Requests to the management node that one link may have on their way, as in RabbitMQ."""
+MANAGEMENT_REQUEST_BYTES = 131_072
+"""Longest request to the management node: as long as a declaration in a frame of other versions."""
 MANAGEMENT_UNTAKEN_BYTES = 1_048_576
 """Bytes of answers that a client has not taken, with which no other request is served: one answer
 may be larger."""

@@ -8,11 +8,14 @@ FRAME_FUDGE_BYTES = 8
 # --- AMQP 1.0 -------------------------------------------------------------------------------------
 NESTING = 32
 """Deepest nesting of lists, maps, arrays and described values in each other, in levels."""
-COMPOUND_BYTES = 4_194_304
-"""Longest list, map or array that is decoded (4 MiB): an octet of it may become 64 in memory.
+COMPOUND_BYTES = 163_840
+"""Longest list, map or array that is decoded (160 KiB): more than the headers of other versions in
+their frames. An octet of it may become 64 in memory, and take a fifth of a microsecond.
 Bodies are passed on without being decoded, and may be longer."""
-MESSAGE_SECTIONS = 65_536
+MESSAGE_SECTIONS = 4_096
 """Most sections of a message: those of a body may be repeated, and take only five octets each."""
+PERFORMATIVE_VALUES = 16_384
+"""Most values in a performative, nested ones included: reading and answering them takes time."""
 VOID_ARRAY_ELEMENTS = 64
 """Most elements of an array whose elements take no octets: an array of arrays may have one in nine
 octets."""

@@ -219,7 +219,9 @@ class Transaction(Generic[Done]):
             result |= party.accept(message, queues, flags)
             if not hurry and len(publishes) % base_limits.TRANSACTION_SLICE == 0:
                 yield
-        for entries, kind in settled:
+        settled.reverse()
+        while settled:
+            entries, kind = settled.pop()
             # Drain after all requeues, so that no message is delivered before an earlier one.
             size = base_limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
             for at in range(0, len(entries), size):

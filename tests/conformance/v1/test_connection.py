@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.kernels.limits import PERFORMATIVE_VALUES
+from harebell.server.limits import WORK_USER_UNITS
 from harebell.wire import HEADER_0_9_1, HEADER_1_0, HEADER_1_0_SASL
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import EMPTY, SASL, encode_frame
-from harebell.wire.v1.values import Symbol
+from harebell.wire.v1.values import Described, Symbol, ULong
 from tests.conformance.sites import MemorySite, Site
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1
@@ -236,6 +238,33 @@ def test_a_performative_that_lacks_a_field(connect1: Connect1) -> None:
     peer = connect1().open()
     peer.send_bytes(encode_frame(b"\0\x53\x11\x45"))
     peer.expect_close("amqp:decode-error", "begin: next-outgoing-id: is mandatory")
+
+
+@pytest.mark.parametrize("value", [None, [], Described(ULong(1), None)])
+def test_a_performative_has_so_many_values_and_no_more(peer1: Peer1, value: object) -> None:
+    few = [None] * (PERFORMATIVE_VALUES // 2)
+    peer1.send(c.Flow(None, 2048, 0, 2048, echo=True, properties={Symbol("few"): few}))
+    peer1.expect(c.Flow, handle=None)
+    many = [value] * PERFORMATIVE_VALUES
+    peer1.send(c.Flow(None, 2048, 0, 2048, properties={Symbol("many"): many}))
+    peer1.expect_close("amqp:decode-error", f"more than {PERFORMATIVE_VALUES} values")
+
+
+def test_long_performatives_are_taken_in_turns(memory: MemorySite, memory1: Connect1) -> None:
+    peer = memory1().open().begin()
+    turns = memory.registry.turns
+    turns.limit(WORK_USER_UNITS, lambda: None)
+    few = [None] * 8_192
+    flow = c.Flow(None, 2048, 0, 2048, echo=True, properties={Symbol("few"): few}).encoded()
+    peer.send_bytes(encode_frame(flow) * 40)
+    count = 0
+    while turns.busy:
+        turns.next_turn()
+        memory.turn()
+        count += 1
+    assert count >= 10
+    for _ in range(40):
+        peer.expect(c.Flow, handle=None)
 
 
 @pytest.mark.rule("1.0#009")

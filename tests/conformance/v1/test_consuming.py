@@ -8,7 +8,7 @@ import pytest
 
 from harebell.front.common.delivery_ack_timeout import DeliveryAckTimeout
 from harebell.front.common.kept import kept_bytes
-from harebell.front.limits import LINK_BYTES, OUTPUT_STOP_BYTES
+from harebell.front.limits import LINK_BYTES, OUTPUT_HIGH_BYTES, OUTPUT_STOP_BYTES
 from harebell.wire.v09.content import BasicProperties
 from harebell.wire.v09.methods import (
     BasicGet,
@@ -528,6 +528,43 @@ def test_a_message_that_the_peer_does_not_take_stays_although_its_link_settles(
     peer1.send(c.Detach(1, True))
     peer1.attach_receiver(f"/queues/{queue}", 2, credit=5)
     expect_bodies(peer1, bytes(200))
+
+
+def test_frames_of_a_large_message_are_made_as_the_peer_takes_them(
+    memory: MemorySite, memory1: Connect1, name: str
+) -> None:
+    body = bytes(range(256)) * 12_000
+    writer = memory1().open().begin()
+    writer.attach_sender(f"/queue/{name}", 0)
+    payload, size = data_section(body), 100_000
+    for at in range(0, len(payload), size):
+        more = at + size < len(payload)
+        writer.transfer_payload(0, payload[at : at + size], settled=True, more=more)
+    peer = memory1().open(max_frame_size=512).begin(window=2)
+    peer.attach_receiver(f"/queue/{name}", 1)
+    peer.send(c.Flow(0, 2, 0, 2048, 1, 0, 1))
+    found = [peer.expect_transfer(more=True).payload for _ in range(2)]
+    assert peer.maybe() is None
+    connection = peer.wire.connection
+    (waiting,) = connection.channels[0].backlog
+    assert waiting.left > len(body) - 1_024
+    assert kept_bytes(connection) > waiting.left
+    peer.wire.stop_reading()
+    peer.send(c.Flow(2, 1 << 20, 0, 2048))
+    assert waiting.left > len(body) - 1_024
+    connection.congested = False
+    peer.wire.reading = True
+    connection.relieved()
+    assert connection.out.size < 2 * OUTPUT_HIGH_BYTES
+    memory.turn()
+    while True:
+        arrived = peer.next("the rest of the message")
+        found.append(arrived.payload)
+        if not arrived.value.more:
+            break
+    assert split(b"".join(found))[1] == body
+    assert max(peer.sizes) == 512
+    assert not connection.channels[0].backlog
 
 
 def test_consumers_of_a_session_are_limited(name: str) -> None:

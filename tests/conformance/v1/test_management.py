@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import Permissions
+from harebell.front.limits import MANAGEMENT_REQUEST_BYTES
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import (
     Sections,
@@ -331,6 +332,24 @@ def test_a_missing_permission_ends_the_session(
     manager.send(method, path, body)
     manager.peer.expect_error(c.End, "amqp:unauthorized-access", "refused for user 'nobody'")
     manager.peer.send(c.End())
+
+
+def test_a_request_is_as_long_as_a_declaration_may_be_and_no_longer(peer1: Peer1) -> None:
+    Manager(peer1)
+    peer1.send(c.Detach(_REQUESTS, True))
+    peer1.expect(c.Detach)
+    fields = {"source": c.Source(_ADDRESS), "snd_settle_mode": 1, "properties": _PAIRED}
+    answer = peer1.attach_sender(_ADDRESS, _REQUESTS, **fields)
+    assert answer.max_message_size == MANAGEMENT_REQUEST_BYTES
+    properties = c.Properties("1", to="/queues/q", subject="PUT", reply_to="$me")
+    body = value_section({"arguments": {"x-own": "v" * MANAGEMENT_REQUEST_BYTES}})
+    message = encode_message(body, None, None, properties)
+    half = len(message) // 2
+    peer1.transfer_payload(_REQUESTS, message[:half], settled=True, more=True)
+    peer1.transfer_payload(_REQUESTS, message[half:], settled=True)
+    words = f"maximum message size ({MANAGEMENT_REQUEST_BYTES} bytes)"
+    peer1.expect_error(c.Detach, "amqp:link:message-size-exceeded", words)
+    peer1.send(c.Detach(_REQUESTS, True))
 
 
 def test_a_client_that_takes_no_answers_is_not_served_for_ever(connect1: Connect1) -> None:

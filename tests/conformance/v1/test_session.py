@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from harebell.front.limits import FINISH_MS, INCOMING_WINDOW, LINK_CREDIT
+from harebell.front.limits import (
+    BLOCKED_INPUT_BYTES,
+    FINISH_MS,
+    INCOMING_WINDOW,
+    LINK_CREDIT,
+)
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import encode_frame
 from harebell.wire.v1.sections import data_section
@@ -275,6 +280,30 @@ def test_messages_that_do_not_come_to_their_end_do_not_block_others_for_ever(nam
     small.expect(c.Disposition, state=c.Accepted())
     small.done()
     publisher.done()
+
+
+def test_a_blocked_peer_that_goes_on_sending_is_not_read_until_there_is_memory(name: str) -> None:
+    site = MemorySite(memory_high=1_000_000)
+    peer = Peer1(site, site.connect()).open()
+    # The windows of all these were open when memory ran short.
+    for channel in range(10):
+        peer.begin(channel)
+        peer.attach_sender(f"/queue/{name}", 0, channel)
+    connection = peer.wire.connection
+    site.gauge.add(2_000_000)
+    part = bytes(100_000)
+    sent = 0
+    while not connection.paused:
+        channel = sent // 100 % 10
+        first = {} if sent % 100 else {"delivery_id": sent // 1_000, "delivery_tag": b""}
+        given = {"delivery_id": None, "delivery_tag": None, "message_format": None} | first
+        peer.transfer_payload(0, part, channel=channel, more=True, **given)
+        sent += 1
+        assert sent < 2 * BLOCKED_INPUT_BYTES // len(part)
+    assert sent > BLOCKED_INPUT_BYTES // len(part)
+    site.gauge.take(2_000_000)
+    peer.drop()
+    assert site.gauge.unread == 0
 
 
 def test_memory_of_a_message_in_parts_is_counted_and_given_back(

@@ -421,6 +421,42 @@ def test_a_session_that_ends_within_a_rollback_gives_everything_back(
     assert (queue.ready_count(), queue.unacked) == (count, 0)
 
 
+@pytest.mark.parametrize("how", ["end", "loss"])
+def test_a_session_that_ends_gives_back_in_slices_what_was_retired(
+    memory: MemorySite, memory1: Connect1, how: str
+) -> None:
+    peer = memory1().open().begin()
+    controller = Controller(peer)
+    peer.attach_sender("q", _SENDER)
+    count = 1_000
+    for _ in range(count):
+        peer.transfer(_SENDER, b"x", settled=True)
+        peer.maybe()
+    peer.attach_receiver("q", _RECEIVER, credit=count)
+    for _ in range(count):
+        peer.expect_transfer(handle=_RECEIVER)
+    state = c.TransactionalState(controller.declare(), c.Accepted())
+    peer.send(c.Disposition(True, 0, count - 1, settled=True, state=state))
+    state.outcome = None
+    peer.transfer(_SENDER, b"y", settled=True, state=state)
+    turns = memory.registry.turns
+    turns.limit(100, lambda: None)
+    if how == "end":
+        peer.send(c.End())
+    else:
+        peer.drop()
+    needed = 0
+    while turns.busy:
+        turns.next_turn()
+        memory.turn()
+        needed += 1
+    assert needed > 5
+    if how == "end":
+        peer.expect(c.End)
+    queue = memory.broker.vhosts["/"].queues["q"]
+    assert (queue.ready_count(), queue.unacked) == (count, 0)
+
+
 def test_a_rollback_requeues_what_a_detached_link_had(
     peer: Peer, queue: str, peer1: Peer1, controller: Controller
 ) -> None:

@@ -37,9 +37,9 @@ def close_session(session: Session) -> None:
     termini.expire_held(session.kept, termini.SESSION_END, session.connection)
     for link in links:
         link.close()
-    if session.transaction is not None:
-        session.transaction.forget()
     units = session.unacked.count + len(session.consumers)
+    if session.transaction is not None:
+        units += session.transaction.work
     _perform(session.connection, _closing(session, links), units)
 
 
@@ -50,6 +50,8 @@ def _closing(session: Session, links: list[SendingLink | ReceivingLink]) -> Slic
     """
     consumers, session.consumers = session.consumers, {}
     queues: dict[Queue, None] = {consumer.queue: None for consumer in consumers.values()}
+    if session.transaction is not None:
+        yield from session.transaction.forgetting()
     unacked = session.unacked
     while unacked.count:
         entry = unacked.take(unacked.first())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.users import Users
 from harebell.base import limits
-from harebell.base.c_types import C, Done, Py
+from harebell.base.c_types import C, Done, Py, i64
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_HEARTBEAT, BY_LOSS
 from harebell.front.amqp_1_0.addresses import Addressing
 from harebell.front.amqp_1_0.connection_states import (
@@ -41,7 +41,12 @@ from harebell.front.common.errors import describe
 from harebell.front.common.login import LoginRefused
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
-from harebell.front.limits import OUTPUT_STOP_BYTES
+from harebell.front.limits import (
+    BLOCKED_INPUT_BYTES,
+    DECODED_AT_ONCE_BYTES,
+    DECODED_BYTES_PER_UNIT,
+    OUTPUT_STOP_BYTES,
+)
 from harebell.kernels.transfers_1_0 import TransferBuffer
 from harebell.model.broker import Broker
 from harebell.wire import VERSION_1_0
@@ -131,6 +136,7 @@ class Connection(BaseConnection):
         self.reporting: list[Any] = []
         self.exchange: Exchange | None = None
         self.open_sent = False
+        self._blocked_at: i64 = 0
         self.beat_after = 0.0
         self.silent_after = 0.0
         # What a peer takes before its open is known (AMQP 1.0 2.4.1).
@@ -172,8 +178,19 @@ class Connection(BaseConnection):
         its dispositions (AMQP 1.0 2.5.6: windows count transfers only).
         """
         self.paused = False
+        self._blocked_at = self.traffic.recv_oct
         for session in self.channels.values():
             session.report_window()
+
+    def count_while_blocked(self) -> None:
+        """Stop reading a blocked peer that goes on as if its windows were open.
+
+        They were, and in many sessions at once they let in more than there is memory.
+        """
+        if self.registry.publishers.finishing is self:
+            return
+        if self.traffic.recv_oct - self._blocked_at > BLOCKED_INPUT_BYTES:
+            self.paused = True
 
     def has_begun(self) -> bool:
         """True if a message is received in part, or a transaction has messages."""
@@ -184,8 +201,7 @@ class Connection(BaseConnection):
 
     def let_finish(self, allowed: bool) -> None:
         """Open the windows of the sessions while blocked, or close them again."""
-        for session in self.channels.values():
-            session.report_window()
+        self.send_blocked(not allowed)
 
     def unread_bytes(self) -> int:
         """Return the bytes of messages that have come in part."""
@@ -230,6 +246,11 @@ class Connection(BaseConnection):
         return 0
 
     # --- the front's side -----------------------------------------------------------------------
+
+    def charge(self, byte_count: int) -> None:
+        """Charge the work of decoding so many bytes, if it is more than that of most frames."""
+        if byte_count > DECODED_AT_ONCE_BYTES:
+            self.registry.work.charge(byte_count // DECODED_BYTES_PER_UNIT)
 
     def send(self, channel: int, performative: DescribedList) -> None:
         """Write a frame.

@@ -13,6 +13,51 @@ if TYPE_CHECKING:
 _SERIALS = 1 << 32
 
 
+class Parts:
+    """The rest of a delivery. Its frames are made when they are sent: there may be very many.
+
+    Args:
+        transfer: the first one.
+        payload: the sections of the message.
+        channel: of the session.
+        room: most octets of a frame.
+
+    Attributes:
+        handle: of the link.
+        left: octets of the payload that are not sent yet.
+        done: whether everything is sent.
+    """
+
+    __slots__ = ("_channel", "_head", "_payload", "_room", "done", "handle", "left")
+
+    def __init__(self, transfer: Transfer, payload: bytes, channel: int, room: int) -> None:
+        self.handle = transfer.handle
+        self.left = len(payload)
+        self.done = False
+        self._payload = payload
+        self._channel = channel
+        self._room = room - HEAD
+        self._head = transfer.encoded()
+        if self._size() < self.left:
+            transfer.more = True
+            self._head = transfer.encoded()
+
+    def _size(self) -> int:
+        return self._room - len(self._head)
+
+    def next_frame(self) -> bytes:
+        """Return the next frame."""
+        at, size = len(self._payload) - self.left, self._size()
+        frame = encode_frame(self._head + self._payload[at : at + size], self._channel)
+        self.left = max(self.left - size, 0)
+        self.done = self.left == 0
+        if not self.done:
+            self._head = Transfer(handle=self.handle, more=True).encoded()
+            if self._size() >= self.left:
+                self._head = Transfer(handle=self.handle).encoded()
+        return frame
+
+
 def send_in_parts(
     session: Session,
     handle: int,
@@ -23,7 +68,7 @@ def send_in_parts(
     settled: bool,
     **fields: Any,
 ) -> None:
-    """Write the transfers of a delivery to its session, which sends as many as it may.
+    """Give the transfers of a delivery to its session, which sends as many as it may.
 
     Args:
         session: of the link.
@@ -34,7 +79,6 @@ def send_in_parts(
         settled: whether the peer need not settle it.
         **fields: further ones of its first transfer.
     """
-    room = session.connection.frame_max
     transfer = Transfer(
         handle=handle,
         delivery_id=number % _SERIALS,
@@ -43,14 +87,4 @@ def send_in_parts(
         settled=settled,
         **fields,
     )
-    head, at = transfer.encoded(), 0
-    if HEAD + len(head) + len(payload) > room:
-        transfer.more = True
-        head, between = transfer.encoded(), Transfer(handle=handle, more=True).encoded()
-        while at + (size := room - HEAD - len(head)) < len(payload):
-            frame = encode_frame(head + payload[at : at + size], session.number)
-            session.send_transfer(handle, frame)
-            at += size
-            head = between
-        head = Transfer(handle=handle).encoded()
-    session.send_transfer(handle, encode_frame(head + payload[at:], session.number))
+    session.send_parts(Parts(transfer, payload, session.number, session.connection.frame_max))

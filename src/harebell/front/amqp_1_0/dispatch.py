@@ -62,6 +62,7 @@ def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
     if connection.state in _ENDING and not body.startswith(_CLOSES):
         # Everything else was sent before the peer knew of the end.
         return
+    connection.charge(len(body))
     performative, end = decode_performative(body)
     payload = body[end:]
     if payload and not isinstance(performative, Transfer):

@@ -160,12 +160,7 @@ class Intake(PerformativeSink):
             link.begin_delivery()
             _check_format(message_format)
             delivery = PartialDelivery(
-                delivery_id,
-                tag or b"",
-                max(message_format, 0),
-                state,
-                connection.registry.gauge,
-                connection.registry.work,
+                session, delivery_id, tag or b"", max(message_format, 0), state
             )
             delivery.resumed = flags & _RESUME != 0
             link.partial = delivery

@@ -10,19 +10,18 @@ from harebell.kernels.bodies import GatheredBody
 
 if TYPE_CHECKING:
     from harebell.base.gauge import Gauge
-    from harebell.base.work import Work
+    from harebell.front.amqp_1_0.session import Session
 
 
 class PartialDelivery:
     """A delivery that is being received.
 
     Args:
+        session: of its link.
         number: its delivery-id.
         tag: its delivery-tag.
         message_format: of its message.
         state: the encoded state of its first transfer; b"" without one.
-        gauge: counts the octets of incomplete messages.
-        work: the broker's counter of work units.
 
     Attributes:
         settled: whether one of its transfers says so.
@@ -32,7 +31,7 @@ class PartialDelivery:
     __slots__ = (
         "_gathered",
         "_gauge",
-        "_work",
+        "_session",
         "counted",
         "message_format",
         "number",
@@ -43,7 +42,7 @@ class PartialDelivery:
     )
 
     def __init__(
-        self, number: int, tag: bytes, message_format: int, state: bytes, gauge: Gauge, work: Work
+        self, session: Session, number: int, tag: bytes, message_format: int, state: bytes
     ) -> None:
         self.number = number
         self.tag = tag
@@ -52,8 +51,8 @@ class PartialDelivery:
         self.settled = False
         self.resumed = False
         self.counted = 0
-        self._gauge = gauge
-        self._work = work
+        self._session = session
+        self._gauge: Gauge = session.connection.registry.gauge
         self._gathered = GatheredBody()
 
     @property
@@ -89,6 +88,7 @@ class PartialDelivery:
         self.counted += len(payload)
         self._gauge.add(len(payload))
         self._gauge.unread += len(payload)
+        self._session.unfinished += len(payload)
 
     def take(self) -> bytes:
         """Return the octets of the whole message."""
@@ -98,9 +98,10 @@ class PartialDelivery:
     def drop(self) -> None:
         """Drop what has come; the memory of a large message is freed in later turns."""
         self._release()
-        free(self._gathered, self._work)
+        free(self._gathered, self._session.connection.registry.work)
 
     def _release(self) -> None:
         self._gauge.take(self.counted)
         self._gauge.unread -= self.counted
+        self._session.unfinished -= self.counted
         self.counted = 0

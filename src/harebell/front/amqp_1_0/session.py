@@ -80,9 +80,10 @@ class Session:
         remote_window: transfers that it still takes.
         incoming_id: the id of the peer's next transfer.
         outgoing_id: the id of the next transfer to it.
-        backlog: the rest of a delivery for which the window was too small: handle and frame.
+        backlog: the rests of deliveries for which the window or the output has no room yet.
         renewing: links that may be due for credit.
         kept: detached links that expire with the session.
+        unfinished: octets of messages that have come in part, and of answers without credit.
         ended: whether it has ended.
         transaction: its local transactions (`Transactions`); None before the first.
         confirms, prefetch, prefetch_global: for listings: 1.0 has links instead.
@@ -109,9 +110,10 @@ class Session:
         self.remote_window = remote_window
         self.incoming_id = incoming_id
         self.outgoing_id: i64 = 0
-        self.backlog: deque[tuple[int, bytes]] = deque()
+        self.backlog: deque[Any] = deque()
         self.renewing: list[Any] = []
         self.kept: Py[dict[Any, None]] = {}
+        self.unfinished: i64 = 0
         self.ended = False
         self._enlisted = False
         self.transaction: Any = None
@@ -157,6 +159,8 @@ class Session:
         """
         self.incoming_id += 1
         self.window -= 1
+        if self.connection.blocked:
+            self.connection.count_while_blocked()
         if self.window < 0:
             raise SessionError(WINDOW_VIOLATION, "a transfer beyond the incoming-window")
         return self.enlist()
@@ -299,17 +303,10 @@ class Session:
             queue.drain()
         return 0
 
-    def send_transfer(self, handle: i32, data: bytes) -> Done:
-        """Write a transfer now, or when the peer has a window for it."""
-        if self.remote_window <= 0 or self.backlog:
-            self.backlog.append((handle, data))
-            return 0
-        self.remote_window -= 1
-        self.outgoing_id += 1
-        self.connection.out.raw(data)
-        if not self.connection.dirty:
-            self.connection.touch()
-        return 0
+    def send_parts(self, parts: Any) -> None:
+        """Write the transfers of a delivery (`Parts`), those without room in later turns."""
+        self.backlog.append(parts)
+        self.send_backlog()
 
     def send_outcome(self, number: int, outcome: bytes) -> None:
         """Write the outcome of a delivery that its sender has to settle."""
@@ -324,15 +321,23 @@ class Session:
                 link.renew()
 
     def send_backlog(self) -> None:
-        """Write waiting transfers as far as the window of the peer reaches."""
+        """Write waiting transfers as far as the window of the peer and the output reach."""
+        connection = self.connection
         while self.backlog and self.remote_window > 0:
+            if connection.congested or connection.out.size >= _OUTPUT_HIGH:
+                connection.starved = True
+                return
             self.remote_window -= 1
             self.outgoing_id += 1
-            self.connection.out.raw(self.backlog.popleft()[1])
-            self.connection.touch()
+            parts = self.backlog[0]
+            connection.out.raw(parts.next_frame())
+            connection.touch()
+            if parts.done:
+                self.backlog.popleft()
 
     def serve(self) -> Done:
         """Serve the consumers; one that gets a message goes last the next time."""
+        self.send_backlog()
         consumers, out = self.consumers, self.connection.out
         for tag, consumer in list(consumers.items()):
             if consumer.queue.deleted:
@@ -405,7 +410,7 @@ class Session:
     def drop_backlog(self, handle: int) -> None:
         """Drop the waiting transfers of a link."""
         if self.backlog:
-            self.backlog = deque([each for each in self.backlog if each[0] != handle])
+            self.backlog = deque([each for each in self.backlog if each.handle != handle])
 
     def overdue(self, entry: Unacked, text: str) -> None:
         """Take back a delivery that is not settled for too long; the peer is told."""

@@ -68,6 +68,7 @@ def take_fields(
     """
     found: Any = None
     if state:
+        session.connection.charge(len(state))
         found = decode_performative(state)[0]
     elif outcome:
         found = _STATES.get(outcome)

@@ -127,6 +127,7 @@ def prepared(
     Raises:
         LinkError: a field is invalid or not allowed.
     """
+    link.connection.charge(len(properties.raw))
     sections = Sections(properties.raw)
     if PROPERTIES in sections:
         _check_user_id(link, sections.properties().user_id)

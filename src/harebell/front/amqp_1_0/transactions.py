@@ -117,6 +117,10 @@ class LocalTransaction(Transaction[Retired]):
             self.failed = f"a settled message reaches no queue: {message.routing_key!r:.100}"
         link.refuse(self._released)
 
+    def pending(self) -> tuple[int, int]:
+        """Return how many publishes and how many settled deliveries are pending."""
+        return len(self.publishes), self.retired
+
     def retire(self, entry: Unacked, outcome: Any, kind: int, *, settled: bool) -> None:
         """Keep the settlement of a delivery for the commit; `kind` is `kind_of` the outcome."""
         self.retired += 1
@@ -261,12 +265,21 @@ class Transactions:
         else:
             session.unacked.put(entry.tag, entry)
 
-    def forget(self) -> None:
+    @property
+    def work(self) -> int:
+        """Return how much there is at most to roll back."""
+        every = (*self._open.values(), *self._ending)
+        return sum([sum(each.pending()) for each in every])
+
+    def forgetting(self) -> Slices[None]:
         """Roll everything back, as the session ends: its deliveries are requeued afterwards."""
+
+        def unsettle(some: Sequence[Retired]) -> None:
+            for each in some:
+                self._unsettle(each, {})
+
         for transaction in (*self._open.values(), *self._ending):
-            for some in transaction.forget():
-                for each in some:
-                    self._unsettle(each, {})
+            yield from transaction.forgetting(unsettle)
         self._open.clear()
         self._ending.clear()
 

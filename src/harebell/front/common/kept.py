@@ -15,6 +15,7 @@ from harebell.front.limits import (
     CHANNELS_PER_TICK,
     CONNECTION_KEPT_BYTES,
     CONSUMER_BYTES,
+    CONSUMERS_PER_UNIT,
     KEPT_CHECK_SECONDS,
     LINK_BYTES,
     UNACKED_BYTES,
@@ -54,13 +55,18 @@ def keep_consumer(channel: Any, consumer: Consumer) -> None:
         return
     # Those that have ended since are counted still.
     connection.kept = consumer.kept + _consumers_of(connection)
+    connection.registry.work.charge(connection.kept // CONSUMER_BYTES // CONSUMERS_PER_UNIT)
     if connection.kept > CONNECTION_KEPT_BYTES:
         raise Refusal(ErrorKind.RESOURCE_ERROR, _text("its consumers take", connection.kept))
 
 
 def kept_bytes(connection: Any) -> int:
     """Return about how much memory a connection (`BaseConnection`) makes the broker keep."""
-    kept_bytes: int = _consumers_of(connection) + connection.out.size
+    return _consumers_of(connection) + _others_of(connection)
+
+
+def _others_of(connection: Any) -> int:
+    kept_bytes: int = connection.out.size
     # Not every version has all of these: 0-10 has assemblies in the place of contents.
     kept_bytes += getattr(connection.scanner, "buffered", 0)
     for channel in connection.channels.values():
@@ -69,11 +75,10 @@ def kept_bytes(connection: Any) -> int:
         content = getattr(channel, "content", None)
         kept_bytes += getattr(content, "received", 0)
         # The links of 1.0, those of consumers included, and messages that have come in part.
-        for link in getattr(channel, "links", {}).values():
-            kept_bytes += LINK_BYTES + getattr(getattr(link, "partial", None), "counted", 0)
-            kept_bytes += sum([len(each) for each in getattr(link, "waiting", ())])
-        # Transfers of 1.0 that wait for the window of their peer.
-        kept_bytes += sum([len(frame) for _, frame in getattr(channel, "backlog", ())])
+        kept_bytes += LINK_BYTES * len(getattr(channel, "links", ()))
+        kept_bytes += getattr(channel, "unfinished", 0)
+        # Deliveries of 1.0 that wait for the window of their peer.
+        kept_bytes += sum([each.left for each in getattr(channel, "backlog", ())])
     assemblies = getattr(getattr(connection, "intake", None), "assemblies", {})
     kept_bytes += sum([each.counted for each in assemblies.values()])
     return kept_bytes
@@ -112,9 +117,13 @@ class KeptChecks:
 
 def _check(connection: BaseConnection, now: float) -> None:
     """Close an open connection that makes the broker keep too much."""
-    byte_count = kept_bytes(connection)
     # A message that is being received or sent may be as large as a message may be.
-    if byte_count > CONNECTION_KEPT_BYTES + 2 * connection.message_max:
+    kept_max = CONNECTION_KEPT_BYTES + 2 * connection.message_max
+    # `kept` is not less than its consumers take, of which there may be very many.
+    if connection.kept + _others_of(connection) <= kept_max:
+        return
+    byte_count = kept_bytes(connection)
+    if byte_count > kept_max:
         text = _text("it makes the broker keep", byte_count)
         connection.log("error", f"{connection.peer}: {text}")
         connection.force_close(text, now)

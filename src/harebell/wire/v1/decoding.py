@@ -97,14 +97,24 @@ class ValueReader:
         offset: where the first one begins.
         end: where they end; not behind the data.
         lenient: whether the last of equal keys in a map counts; without it they are an error.
+        values_max: the most values that may be read, nested ones included.
 
     Attributes:
         offset: where the next value begins.
         end: where the octets end that may belong to it.
     """
 
-    def __init__(self, data: bytes, offset: isize, end: isize, lenient: bool = False) -> None:
+    def __init__(
+        self,
+        data: bytes,
+        offset: isize,
+        end: isize,
+        lenient: bool = False,
+        values_max: isize = COMPOUND_BYTES,
+    ) -> None:
         self.data = data
+        self.values_max = values_max
+        self._left = values_max
         self.offset = offset
         self.end = end
         self.lenient = lenient
@@ -117,6 +127,7 @@ class ValueReader:
         """
         if self.offset >= self.end:
             raise DecodeError("a value without a constructor")
+        self._count(1)
         code: i32 = self.data[self.offset]
         self.offset += 1
         if code != 0:
@@ -125,6 +136,12 @@ class ValueReader:
         _check(depth)
         descriptor = self.value(depth + 1)
         return Described(descriptor, self.value(depth + 1))
+
+    def _count(self, count: isize) -> Done:
+        self._left -= count
+        if self._left < 0:
+            raise DecodeError(f"more than {self.values_max} values")
+        return 0
 
     def _of(self, code: i32, depth: i32) -> C[Any]:
         """Read a value whose constructor, a format code, was read before."""
@@ -238,6 +255,7 @@ class ValueReader:
             )
         if count * (1 if width < 0 else width) > self.end - self.offset:
             raise DecodeError(f"an array of {count} values in {self.end - self.offset} octets")
+        self._count(count)
         items = [self._of(element, depth + 1) for _ in range(count)]
         self._close("an array")
         return Array(element, items, tuple(descriptors))

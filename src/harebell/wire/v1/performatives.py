@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.errors import DecodeError
+from harebell.kernels.limits import PERFORMATIVE_VALUES
 from harebell.wire.v1.decoding import ValueReader
 from harebell.wire.v1.described_list import DescribedList
 from harebell.wire.v1.tables import COMPOSITES
@@ -26,7 +27,7 @@ def decode_performative(body: bytes, start: int = 0) -> tuple[DescribedList, int
     Raises:
         DecodeError: it is malformed or unknown; the text names composite and field.
     """
-    reader = ValueReader(body, start, len(body))
+    reader = ValueReader(body, start, len(body), False, PERFORMATIVE_VALUES)
     composite = composite_of(reader.value())
     if not isinstance(composite, DescribedList):
         raise DecodeError(f"no composite that is known: {composite!r:.100}")

@@ -30,7 +30,11 @@ from harebell.front.amqp_1_0.errors import (
 from harebell.front.amqp_1_0.management.requests import Answer, Reply, Request, serve
 from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.session import near
-from harebell.front.limits import MANAGEMENT_CREDIT, MANAGEMENT_UNTAKEN_BYTES
+from harebell.front.limits import (
+    MANAGEMENT_CREDIT,
+    MANAGEMENT_REQUEST_BYTES,
+    MANAGEMENT_UNTAKEN_BYTES,
+)
 from harebell.kernels.performatives import DRAIN, ECHO
 from harebell.wire.v1 import composites
 from harebell.wire.v1.composites import Attach
@@ -93,6 +97,7 @@ def make(
         node: what answers.
         properties: of the answer.
     """
+    message_max: int = session.connection.message_max
     if asked.role:
         reply_to = getattr(asked.target, "address", None)
         link = AnsweringLink(session, asked.name, asked.handle, node, reply_to)
@@ -101,6 +106,7 @@ def make(
         requests = RequestLink(session, asked.name, asked.handle, None)
         requests.node = node
         requests.mode = asked.snd_settle_mode
+        requests.message_max = message_max = min(message_max, MANAGEMENT_REQUEST_BYTES)
         session.links[asked.handle] = requests
     return Attach(
         asked.name,
@@ -110,7 +116,7 @@ def make(
         source=asked.source,
         target=asked.target,
         initial_delivery_count=0 if asked.role else None,
-        max_message_size=session.connection.message_max,
+        max_message_size=message_max,
         properties=properties,
     )
 
@@ -159,6 +165,7 @@ class RequestLink(ReceivingLink):
         size = len(properties.raw) + len(body)
         if size > self.message_max:
             raise self.too_large(size)
+        self.connection.charge(size)
         fields = Sections(properties.raw).properties()
         answering = self._answering(fields)
         untaken = answering.untaken
@@ -255,11 +262,14 @@ class AnsweringLink:
     def untaken(self) -> int:
         """Return the bytes that wait for credit, or for the window of the session."""
         backlog = self.session.backlog
-        return sum([len(each) for each in self.waiting]) + sum([len(each) for _, each in backlog])
+        untaken: int = sum([each.left for each in backlog])
+        return untaken + sum([len(each) for each in self.waiting])
 
     def send(self, message_id: Any, answer: Answer) -> None:
         """Send an answer, or keep it until the peer gives credit."""
-        self.waiting.append(self.node.encode(message_id, answer))
+        payload = self.node.encode(message_id, answer)
+        self.waiting.append(payload)
+        self.session.unfinished += len(payload)
         self._send_waiting()
 
     def _send_waiting(self) -> None:
@@ -270,6 +280,7 @@ class AnsweringLink:
             self.credit -= 1
             self.delivery_count += 1
             payload = self.waiting.popleft()
+            session.unfinished -= len(payload)
             send_in_parts(session, self.handle, number, b"", payload, settled=True)
 
     # --- what a session asks of a link ----------------------------------------------------------
@@ -306,6 +317,7 @@ class AnsweringLink:
 
     def end(self) -> None:
         """Drop the answers that wait."""
+        self.session.unfinished -= sum([len(each) for each in self.waiting])
         self.waiting.clear()
 
     def close(self) -> None:
