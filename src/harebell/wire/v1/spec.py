@@ -187,7 +187,9 @@ class CompositeSpec:
         self._plain = tuple(field.plain() for field in fields)
         # What stands for null, and how many fields must be given.
         self._absent = tuple(() if field.multiple else field.default for field in fields)
-        self._least = max((n for n, field in enumerate(fields, 1) if field.mandatory), default=0)
+        self._mandatory_count = max(
+            (n for n, field in enumerate(fields, 1) if field.mandatory), default=0
+        )
         self.head = b"\0" + encoding.ulong(code)
         self.type = cast(
             type[DescribedList],
@@ -215,8 +217,8 @@ class CompositeSpec:
                 f"{self.name}: {len(items)} fields, at most {len(self.fields)} may be"
             )
         made: list[Any] = []
-        if len(items) < self._least:
-            items = items + [None] * (self._least - len(items))
+        if len(items) < self._mandatory_count:
+            items = items + [None] * (self._mandatory_count - len(items))
         # Most fields are null or of the one type that they take.
         for field, plain, absent, value in zip(
             self.fields, self._plain, self._absent, items, strict=False
