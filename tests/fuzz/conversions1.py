@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from harebell.base.errors import DecodeError, ProtocolError
-from harebell.base.message import Message
+from harebell.base.message import FAMILY_09, FAMILY_1_0_SECTIONS, Message
+from harebell.front.convert import converted
+from harebell.front.convert.dispatch import MODULES
 from harebell.kernels.sections import parse_properties as parse_sections
 from harebell.kernels.sections import split
 from harebell.wire.convert.amqp_1_0 import (
@@ -77,6 +79,37 @@ def _from_sections(data: bytes) -> None:
     except DecodeError:
         return  # bodies are passed on unread
     assert repr(list(body_sections(back.body, back.family))) == repr(expected)
+
+
+_FAMILIES = (FAMILY_09, *MODULES)
+
+
+def conversions(data: bytes) -> None:
+    """A message of 1.0 or of class basic is converted to every version, and from each to each."""
+    if not data:
+        return
+    body, family, raw = b"body", FAMILY_09, data[1:]
+    try:
+        if data[0] & 1:
+            properties = parse_properties(raw)
+        else:
+            raw, body, family = split(raw)
+            properties = parse_sections(raw, family)
+    except (DecodeError, ProtocolError):
+        return
+    message = Message("x", "k", properties, body)
+    plain = converted(message, FAMILY_09).body
+    for there in (converted(message, each) for each in _FAMILIES):
+        for back in (converted(there, each) for each in _FAMILIES):
+            _check_body(back, plain)
+
+
+def _check_body(message: Message, plain: bytes) -> None:
+    """A message has the body that class basic has of the first one, or the sections of it."""
+    if message.family == FAMILY_1_0_SECTIONS:
+        parse_sections(message.raw, message.family)
+        message = converted(message, FAMILY_09)
+    assert message.body == plain, (message.body, plain)
 
 
 def conversion1_seeds() -> list[bytes]:

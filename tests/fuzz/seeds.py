@@ -103,7 +103,7 @@ def seeds(target: str) -> list[bytes]:
         return row_seeds()
     if target in ("performatives", "values1", "composites1", "messages1"):
         return performative_seeds(target)
-    if target == "conversions1":
+    if target in ("conversions", "conversions1"):
         return conversion1_seeds()
     if target == "connection1":
         return connection1_seeds()
