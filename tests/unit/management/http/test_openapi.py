@@ -19,9 +19,9 @@ from harebell.management.http.application import ManagementApp
 from harebell.management.http.asgi import ClientDisconnect
 from harebell.management.http.connections import Turns
 from harebell.management.http.open_paths import OPENAPI, OpenPaths
-from harebell.management.http.sign_in import SignIn
 from harebell.management.http.openapi import document
 from harebell.management.http.routes import routes_of
+from harebell.management.http.sign_in import SignIn
 from tests.unit.management.http.asking import Api
 
 ROUTES = routes_of(commands())
