@@ -16,8 +16,8 @@ the functions look into them. A comparison with None is unknown. Numbers compare
 with texts, and truth values are equal or not. For every other pair `mixed` decides; without it the
 comparison is false.
 
-Properties are those of class basic; a message of 1.0 has its own values for them, and the rest of
-its properties by their names.
+Properties are those of class basic, and those that only 1.0 has. With `plain` a message of 1.0 has
+its own values for the properties of basic, too.
 
 `kinds` of a pattern says what each of its `octets` is: LITERAL, ANY_CHARACTER or ANY_TEXT.
 """
@@ -48,6 +48,12 @@ _COMPARED: dict[str, Callable[[Any, Any], Any]] = {
 _MILLISECOND = timedelta(milliseconds=1)
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _INT64 = 1 << 63
+_ONLY_1_0 = frozenset(
+    (
+        *("subject", "to", "group_id", "group_sequence", "reply_to_group_id"),
+        "absolute_expiry_time",
+    )
+)
 _NATIVE = (FAMILY_1_0, FAMILY_1_0_SECTIONS)
 
 
@@ -62,7 +68,11 @@ class Decoded(Protocol):
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Its properties by name."""
+        """Its properties of class basic by name."""
+
+    @property
+    def exact(self) -> Mapping[str, Any]:
+        """Its properties by name, those of a message of 1.0 as it has them."""
 
 
 class Looker(Protocol):
@@ -135,6 +145,8 @@ class Condition:
         if name == "header":
             return lambda subject: value(subject.headers.get(of))
         if name == "property":
+            if self._plain or of in _ONLY_1_0:
+                return lambda subject: value(subject.exact.get(of))
             return lambda subject: value(subject.properties.get(of))
         return lambda subject: value(of(subject))
 

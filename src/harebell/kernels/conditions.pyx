@@ -501,11 +501,15 @@ cdef class Condition:
         return 0
 
     cdef int _property(self, int slot, Value* out) except -1:
+        cdef bint exact
         if not self._has_properties:
             self._find_properties()
         if self._properties[slot].kind == SLOW or self._slow_properties:
             name = _PROPERTY_NAMES[slot]
-            self._take(self._whole().properties.get(name), &self._properties[slot])
+            whole = self._whole()
+            exact = self._plain or slot >= PROPERTIES
+            values = whole.exact if exact else whole.properties
+            self._take(values.get(name), &self._properties[slot])
         out[0] = self._properties[slot]
         return 0
 
@@ -840,7 +844,11 @@ cdef class Condition:
         p = <const unsigned char*>PyBytes_AS_STRING(message.raw)
         n = PyBytes_GET_SIZE(message.raw)
         if message.family == ONE or message.family == ONE_SECTIONS:
-            return self._note_fields(p, n)
+            self._note_fields(p, n)
+            if not self._plain:
+                for slot in range(PROPERTIES):
+                    self._properties[slot].kind = SLOW
+            return 0
         if message.family != NINE:
             for slot in range(PROPERTIES):
                 self._properties[slot].kind = SLOW

@@ -33,6 +33,7 @@ class Subject:
     __slots__ = (
         "_body",
         "_editor",
+        "_exact",
         "_headers",
         "_json",
         "_properties",
@@ -69,6 +70,7 @@ class Subject:
 
     def _forget(self) -> None:
         self._properties: Mapping[str, Any] | None = None
+        self._exact: Mapping[str, Any] | None = None
         self._headers: Mapping[str, Any] | None = None
         self._json: Any = _NOT_DECODED
         self._body: bytes | None = None
@@ -77,8 +79,15 @@ class Subject:
     def properties(self) -> Mapping[str, Any]:
         """Its properties by name, without the headers."""
         if self._properties is None:
-            self._properties = self._editor.exact_of(self.message)
+            self._properties = self._editor.properties_of(self.message)
         return self._properties
+
+    @property
+    def exact(self) -> Mapping[str, Any]:
+        """Its properties by name, those of a message of AMQP 1.0 as it has them."""
+        if self._exact is None:
+            self._exact = self._editor.exact_of(self.message)
+        return self._exact
 
     @property
     def headers(self) -> Mapping[str, Any]:

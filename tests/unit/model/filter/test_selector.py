@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.message import FAMILY_010, FAMILY_1_0_SECTIONS, Message
 from harebell.front.convert import EDITOR, composed, converted
-from harebell.model.filter import FilterError, Subject, compile_selector
+from harebell.model.filter import FilterError, Subject, compile_filter, compile_selector
 from harebell.model.limits import FILTER_DEPTH, SELECTOR_CHARACTERS, SELECTOR_TERMS
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import data_section, encode_sections, parse_properties
@@ -181,6 +181,17 @@ def test_properties_of_a_message_of_1_0_are_as_it_has_them(text: str) -> None:
     assert truth(text, _looked(Message("", "key", parse_properties(raw), b"x"))) is True
 
 
+def test_a_filter_sees_the_properties_of_a_message_of_1_0_as_spark_and_browsers_do() -> None:
+    raw = encode_sections(properties=c.Properties(**OF_1_0))
+    looked = _looked(Message("", "key", parse_properties(raw), b"x"))
+    for text in (
+        "message_id LIKE '99%' AND reply_to = 'answers' AND correlation_id LIKE 'urn:uuid:%'",
+        "properties.timestamp = '2011-07-26T18:21:03Z' AND app_id = 'g'",
+        "properties.subject = '\N{CARROT}' AND properties.group_id = 'g'",
+    ):
+        assert compile_filter(text).selects(looked), text
+
+
 def test_a_body_of_sections_is_looked_at_as_basic_has_it() -> None:
     body = data_section(b'{"total":') + data_section(b" 7}")
     properties = parse_properties(encode_sections(), FAMILY_1_0_SECTIONS)
@@ -196,7 +207,7 @@ def test_a_message_is_decoded_once_for_all_that_look_at_it() -> None:
         asked.append(message)
         return EDITOR.exact_of(message)
 
-    looked = Subject(replace(EDITOR, exact_of=exact_of))
+    looked = Subject(msgspec.structs.replace(EDITOR, exact_of=exact_of))
     first, second = (
         converted(subject().message, FAMILY_010),
         converted(subject().message, FAMILY_010),
