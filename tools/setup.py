@@ -139,7 +139,7 @@ def install_packages(purpose: str) -> None:
     with beside(compile_kernels):
         download(
             f"Python packages ({extras or 'the broker alone'})",
-            [*pip, "--no-build-isolation", "--editable", target],
+            [*pip, "--editable", target],
             HAREBELL_IMPL="python",
         )
     stamp.press()
