@@ -1,4 +1,4 @@
-// What the amqplib tests share: where the broker is, and connections that end with their test.
+// What the tests of node clients share: where the broker is, and connections that end with their test.
 
 import { execFileSync } from "node:child_process";
 import { once } from "node:events";
@@ -7,7 +7,7 @@ import amqp from "amqplib";
 
 function variable(name) {
   const value = process.env[name];
-  if (!value) throw new Error(`${name} is not set: these tests are run by test_amqplib.py`);
+  if (!value) throw new Error(`${name} is not set: these tests are run by test_node_clients.py`);
   return value;
 }
 

@@ -1,7 +1,7 @@
-"""node's amqplib: each test of `tests/interop/node/tests` is a test here.
+"""node's amqplib and rhea: each test of `tests/interop/node/tests` is a test here.
 
-The tests are JavaScript, because the client is. All of them run once, in one node process, against
-one broker; what each came to is then told under its own name.
+The tests are JavaScript, because the clients are. All of them run once, in one node process,
+against one broker; what each came to is then told under its own name.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ NAMES = [name for file in FILES for name in _TEST.findall(file.read_text())]
 def _require(tool: str, package: str) -> str:
     path = shutil.which(tool)
     if path is None:
-        pytest.fail(f"the amqplib tests need {tool}: apt-get install -y {package}", pytrace=False)
+        pytest.fail(f"node's clients need {tool}: apt-get install -y {package}", pytrace=False)
     return path
 
 
 def _install() -> None:
-    """Install the locked amqplib, unless the set-up has done so."""
+    """Install the locked clients, unless the set-up has done so."""
     if (NODE / "node_modules" / "amqplib" / "package.json").exists():
         return
     done = subprocess.run(
@@ -86,7 +86,7 @@ def results(shared_broker: RunningBroker) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.parametrize("sentence", NAMES)
-def test_amqplib_says_that(
+def test_a_node_client_says_that(
     broker: RunningBroker, results: dict[str, dict[str, Any]], sentence: str
 ) -> None:
     assert sentence in results, f"node did not report it; it reported {sorted(results)}"
