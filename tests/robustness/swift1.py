@@ -326,6 +326,8 @@ class Link1(Core1):
         self.say(c.Close())
         while self.alive and not any(isinstance(each, c.Close) for each in self.performatives):
             self.read()
+        # The answer is no end that nobody asked for.
+        self.performatives = [each for each in self.performatives if each != c.Close()]
         self.socket.close()
         self.alive = False
 

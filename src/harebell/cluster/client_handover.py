@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import asdict, fields, replace
 from functools import cache, partial
 from typing import cast
 
 import msgspec
+from msgspec.structs import asdict, replace
 
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
 from harebell.cluster.forwarder import Client, Forwarder, NotReached, Unreachable
@@ -257,10 +257,10 @@ def peer_of(header: Header) -> Peer:
     client = header.get("peer")
     if not isinstance(client, dict):
         raise LinkError("sends a header without the client")
-    for each in fields(Peer):
+    for each in Peer.__struct_fields__:
         # A default is for those who make a `Peer`: a client without `tls` would count as plain.
-        if each.name not in client:
-            raise LinkError(f"sends a header without the client's {each.name}")
+        if each not in client:
+            raise LinkError(f"sends a header without the client's {each}")
     try:
         entropy = bytes.fromhex(client["entropy"])
         peer = msgspec.convert({**client, "entropy": entropy}, Peer)
