@@ -76,6 +76,7 @@ DIFFERENCES: dict[str, list[tuple[tuple[str, ...], str, int, int]]] = {
         (TEN, "queue.declare", 403, 530),
     ],
     "an invalid binding is 530": [(OLD, "queue.bind", 406, 530)],
+    "a wrong selector is an illegal argument": [((FINAL,), "queue.bind", 406, 531)],
     IN_ORDER: [
         (TEN, "queue.bind", 404, 404),
         (TEN, "queue.bind", 404, 405),

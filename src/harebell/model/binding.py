@@ -41,9 +41,13 @@ class Binding:
         destination: the queue or exchange.
         routing_key: the binding key.
         arguments: those of the bind, which a headers exchange compares; empty for none.
+
+    Attributes:
+        leads_to: what the type of the exchange returns for it: the destination, or the gate in
+            front of it (`exchange.gate`).
     """
 
-    __slots__ = ("_frozen", "arguments", "destination", "routing_key", "source")
+    __slots__ = ("_frozen", "arguments", "destination", "leads_to", "routing_key", "source")
 
     def __init__(
         self,
@@ -54,6 +58,7 @@ class Binding:
     ) -> None:
         self.source = source
         self.destination = destination
+        self.leads_to: Any = destination
         self.routing_key = routing_key
         self.arguments = arguments or NO_ARGUMENTS
         self._frozen = frozen(arguments) if arguments else None

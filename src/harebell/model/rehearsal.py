@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.base.message import PERSISTENT
 from harebell.model.exchange.delayed import HELD_PREFIX, Held
+from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.limits import REHEARSAL_SHOWN_BINDINGS, REHEARSAL_SLICE_BINDINGS
 from harebell.model.queue.queue import MessageQueue
@@ -159,7 +160,11 @@ def _rehearsed(
     used = headers if exchange.needs_headers else _NO_HEADERS
     examined = messages if exchange.each_key else messages[:1]
     each = [exchange.rehearse(message, used) for message in examined]
-    destinations = [destination for one in each for destination in one.destinations]
+    destinations = [
+        destination
+        for one, message in zip(each, examined, strict=True)
+        for destination in opened(one.destinations, message)
+    ]
     return each[0]._replace(destinations=destinations)
 
 
@@ -182,7 +187,7 @@ def _matching(
         if binding.destination not in destinations:
             continue
         probe = exchange.alone(binding)
-        if any(probe.match(message, used) for message in examined):
+        if any(opened(probe.match(message, used), message) for message in examined):
             if len(bindings) == REHEARSAL_SHOWN_BINDINGS:
                 return bindings, True
             bindings.append(binding)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import C, i64, isize
 from harebell.base.message import Message
 from harebell.base.work import Work
+from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import Exchange
 from harebell.model.limits import ROUTE_CACHE_ENTRIES
 from harebell.model.queue.contract import Queue, unrouted
@@ -137,7 +138,7 @@ class Router:
         while todo:
             exchange = todo.pop()
             # Queues are added to and removed from the default exchange without a new epoch.
-            by_key = by_key and exchange.by_key and not exchange.default and exchange.tap is None
+            by_key = by_key and exchange.by_key and not (exchange.default or exchange.special)
             for destination in self._matches(exchange, messages, last):
                 if isinstance(destination, Queue):
                     queues[destination] = None
@@ -163,14 +164,20 @@ class Router:
         if exchange.default:
             return [queue for each in messages for queue in self.route(exchange, each)]
         message = messages[0]
-        if exchange.tap is not None:
+        special = exchange.special
+        if special and exchange.tap is not None:
             exchange.tap.passed(message)
         headers: Mapping[str, Any] = NO_HEADERS
         if exchange.needs_headers and message.has_headers:
             headers = self._headers_of(message)
         # Types that match more than the routing key see the message once and choose once.
         examined = messages if exchange.each_key else messages[:1]
-        matched = [end for each in examined for end in exchange.match(each, headers)]
+        if special:
+            matched = [
+                end for each in examined for end in opened(exchange.match(each, headers), each)
+            ]
+        else:
+            matched = [end for each in examined for end in exchange.match(each, headers)]
         # As in RabbitMQ: only if nothing matches, and the alternate exchange may have one, too.
         if not matched and exchange.alternate is not None and exchange not in last:
             alternate = self.exchanges.get(exchange.alternate)

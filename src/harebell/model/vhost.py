@@ -7,7 +7,7 @@ only its owner may use an exclusive queue.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
@@ -25,6 +25,7 @@ from harebell.model.editor import Editor
 from harebell.model.events import Events
 from harebell.model.exchange import KINDS, Exchange
 from harebell.model.exchange.direct import DirectExchange
+from harebell.model.exchange.gate import add_gate, check_gate
 from harebell.model.exchange.tap import check_tap, tap_of
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.firehose import TRACE_EXCHANGE, Firehose
@@ -53,6 +54,9 @@ from harebell.model.settings.metadata import Metadata
 from harebell.model.settings.parameters import Parameters
 from harebell.model.settings.policies import Policies
 from harebell.model.settings.vhost_limits import MAX_QUEUES, over
+
+if TYPE_CHECKING:
+    from harebell.model.exchange.gate import Test
 
 PREDECLARED = {
     "amq.direct": "direct",
@@ -265,6 +269,7 @@ class VHost:
         # nothing refers to the exchange.
         exchange.enter(self.context)
         exchange.tap = tap_of(exchange, self.context)
+        exchange.special = exchange.tap is not None
         self.policies.apply_to_exchange(exchange)
         self.exchanges[exchange.name] = exchange
         self.router.changed()
@@ -592,6 +597,7 @@ class VHost:
         # An equal binding is accepted without a change, as the specification demands of queue.bind.
         if binding not in exchange.bindings:
             check_length("binding key", routing_key)
+            check_gate(binding)
             self.recorder.check(f"the binding to {self._named(exchange)}", binding.arguments)
             with self.recorder.whole():
                 self.recorder.bound(binding)
@@ -608,6 +614,7 @@ class VHost:
     def attach(self, binding: Binding) -> bool:
         """Add a binding; False if there is an equal one."""
         source, destination = binding.source, binding.destination
+        add_gate(binding, self._selection)
         if not source.bind(binding):
             return False
         if destination.bound is None:
@@ -615,6 +622,13 @@ class VHost:
         destination.bound[binding] = binding
         self.router.changed()
         return True
+
+    def _selection(self) -> Test:
+        """Return what tests one message for the bindings that have a selector."""
+        # Imported here: most brokers never select.
+        from harebell.model.queue.features.looker import Looker
+
+        return Looker(self.context, None).lets_pass
 
     def unbind(
         self,

@@ -40,3 +40,18 @@ def test_a_browser_of_0_10_is_shown_what_it_selects(talk: Talk) -> None:
 def test_a_wrong_selector_of_0_10_is_an_illegal_argument(talk: Talk) -> None:
     command = c.MessageSubscribe("q", "t", arguments={"x-filter-jms-selector": "a ="})
     talk.fails(command, 531, "the selector is wrong at character 4")
+
+
+def test_a_binding_of_0_10_has_a_selector(talk: Talk) -> None:
+    talk.do(c.ExchangeBind("q", "amq.topic", "k", RED))
+    for number, color in enumerate(("blue", "red", "blue")):
+        properties = MessageProperties(application_headers={"color": color, "weight": 2})
+        talk.publish("amq.topic", b"%d" % number, properties, routing_key="k")
+    talk.subscribe("q")
+    talk.sync()
+    assert talk.bodies() == [b"1"]
+
+
+def test_a_wrong_selector_of_a_binding_of_0_10_is_an_illegal_argument(talk: Talk) -> None:
+    command = c.ExchangeBind("q", "amq.topic", "k", {"x-filter-jms-selector": "a ="})
+    talk.fails(command, 531, "the selector is wrong at character 4")

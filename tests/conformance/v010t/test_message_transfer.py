@@ -242,6 +242,16 @@ def test_headers_route_a_transfer(peer: Peer, name: str) -> None:
     peer.run(m.QueueUnbind(queue=name, exchange="amq.headers", arguments=arguments))
 
 
+def test_the_selector_of_a_binding_routes_a_transfer(peer: Peer, name: str) -> None:
+    peer.queue(name)
+    arguments = {"x-filter-jms-selector": "colour = 'blue'"}
+    peer.run(m.QueueBind(queue=name, exchange="amq.fanout", arguments=arguments))
+    for colour in ("red", "blue"):
+        headers = {"colour": colour}
+        transfer(peer, "", colour.encode(), destination="amq.fanout", application_headers=headers)
+    got(peer, name, b"blue")
+
+
 def test_headers_come_back_in_the_types_that_the_client_has_shown_to_know(
     peer: Peer, name: str
 ) -> None:

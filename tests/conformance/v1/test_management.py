@@ -157,6 +157,16 @@ def test_an_exchange_is_declared_bound_and_deleted(manager: Manager) -> None:
     manager.ask("DELETE", f"/queues/{queue}")
 
 
+def test_a_binding_with_a_wrong_selector_is_refused(manager: Manager) -> None:
+    queue = unique("managed")
+    manager.ask("PUT", f"/queues/{queue}")
+    arguments = {"x-filter-jms-selector": "color ="}
+    binding = {"source": "amq.topic", "destination_queue": queue, "binding_key": "k"}
+    status, text = manager.ask("POST", "/bindings", {**binding, "arguments": arguments})
+    assert (status, "the selector is wrong at character 8" in text) == (400, True)
+    manager.ask("DELETE", f"/queues/{queue}")
+
+
 def test_exchanges_are_bound_to_exchanges(manager: Manager) -> None:
     ends = [unique("x"), unique("x")]
     for name in ends:

@@ -9,7 +9,8 @@ import pytest
 from harebell.auth.permissions import Permissions
 from harebell.model.vhost import VHost
 from harebell.wire.v1 import composites as c
-from harebell.wire.v1.values import Symbol
+from harebell.wire.v1.sections import encode_sections
+from harebell.wire.v1.values import Described, Symbol
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1, unique
@@ -202,6 +203,99 @@ def test_a_durable_subscription_to_another_topic_begins_again(
     assert bodies_of(peer1, 1) == [b"new"]
     detach(peer1, closed=True)
     assert "qpidsub_/c5_/sub_/durable" not in vhost.queues
+
+
+def selecting(text: str, address: str = "news", *more: Symbol, durable: bool = True) -> c.Source:
+    """A source with a selector, as JMS clients ask for it."""
+    source = topic(address, *more, durable=durable)
+    name = Symbol("apache.org:selector-filter:string")
+    source.filter = {Symbol("jms-selector"): Described(name, text)}
+    return source
+
+
+def publish_priorities(connect: Connect1, *priorities: int) -> None:
+    """Publish a message of each of these priorities, which is its body, on a topic."""
+    peer = connect().open().begin()
+    peer.attach_sender(None, target=c.Target("news", capabilities=(TOPIC,)))
+    for each in priorities:
+        sections = encode_sections(header=c.Header(priority=each))
+        peer.transfer(0, b"%d" % each, sections=sections, settled=True)
+    peer.close()
+
+
+@pytest.mark.parametrize(
+    ("more", "durable"), [((), True), ((SHARED,), True), ((SHARED,), False), ((), False)]
+)
+def test_what_no_selector_of_a_subscription_selects_does_not_come_into_its_queue(
+    memory1: Connect1, vhost: VHost, more: tuple[Symbol, ...], *, durable: bool
+) -> None:
+    before = set(vhost.queues)
+    peer1 = memory1().open(container=unique("selecting")).begin()
+    source = selecting("JMSPriority > 5", "news", *more, durable=durable)
+    answer = peer1.attach_receiver(None, name="sub", source=source)
+    assert answer.source.filter == source.filter
+    (name,) = set(vhost.queues) - before
+    publish_priorities(memory1, 1, 9, 3, 7)
+    assert vhost.queues[name].ready_count() == 2
+    peer1.give(1, 5)
+    assert bodies_of(peer1, 2) == [b"9", b"7"]
+    detach(peer1, closed=True)
+    assert name not in vhost.queues
+
+
+def test_a_durable_subscription_with_its_selector_is_attached_again_with_its_messages(
+    memory1: Connect1, vhost: VHost
+) -> None:
+    peer1 = memory1().open(container="c8").begin()
+    peer1.attach_receiver(None, name="sub", source=selecting("JMSPriority > 5"))
+    detach(peer1)
+    publish_priorities(memory1, 9, 1)
+    peer1.attach_receiver(None, name="sub", source=selecting("JMSPriority > 5"), credit=5)
+    assert bodies_of(peer1, 1) == [b"9"]
+    detach(peer1, closed=True)
+    assert "qpidsub_/c8_/sub_/durable" not in vhost.queues
+
+
+def test_a_durable_subscription_with_another_selector_begins_again(
+    memory1: Connect1, vhost: VHost
+) -> None:
+    peer1 = memory1().open(container="c9").begin()
+    peer1.attach_receiver(None, name="sub", source=selecting("JMSPriority > 5", "news", SHARED))
+    asked = c.Attach("sub|2", 2, True, source=topic("news", SHARED, durable=True))
+    asked.target = c.Target()
+    peer1.expect_refused(asked, "amqp:illegal-state", "with another selector")
+    detach(peer1)
+    publish_priorities(memory1, 9)
+    source = selecting("JMSPriority < 5", "news", SHARED)
+    peer1.attach_receiver(None, name="sub", source=source, credit=5)
+    publish_priorities(memory1, 9, 2)
+    assert bodies_of(peer1, 1) == [b"2"]
+    (binding,) = vhost.queues["qpidsub_/c9_/sub_/durable"].bound or {}
+    assert binding.arguments == {"x-filter-jms-selector": "JMSPriority < 5"}
+    detach(peer1, closed=True)
+
+
+def test_a_selector_on_what_only_a_queue_knows_is_that_of_the_consumer_alone(
+    memory1: Connect1, vhost: VHost
+) -> None:
+    peer1 = memory1().open(container="c10").begin()
+    source = selecting("NOT JMSRedelivered")
+    peer1.attach_receiver(None, name="sub", source=source, credit=5)
+    (binding,) = vhost.queues["qpidsub_/c10_/sub_/durable"].bound or {}
+    assert binding.arguments == {}
+    publish_priorities(memory1, 9)
+    assert bodies_of(peer1, 1) == [b"9"]
+    detach(peer1, closed=True)
+
+
+def test_a_wrong_selector_of_a_subscription_leaves_no_queue(
+    memory1: Connect1, vhost: VHost
+) -> None:
+    peer1 = memory1().open(container="c11").begin()
+    before = set(vhost.queues)
+    asked = c.Attach("sub", 1, True, source=selecting("color = "), target=c.Target())
+    peer1.expect_refused(asked, "amqp:invalid-field", "character 9")
+    assert set(vhost.queues) == before
 
 
 def test_names_of_containers_and_links_do_not_mix(memory1: Connect1, vhost: VHost) -> None:

@@ -139,6 +139,14 @@ def _binding_cases() -> Iterator[Case]:
             yield Case(
                 m.QueueUnbind(name, source, key), "bindings.unbind", {**between, "props": key}
             )
+    for source, selector in product(("mine-x", "mine-h", "mine-c"), ("n =", 5, "n = 5")):
+        table = {"x-filter-jms-selector": selector}
+        between = {"vhost": "/", "source": source, "kind": "q", "destination": "mine-q"}
+        yield Case(
+            m.QueueBind("mine-q", source, "1", arguments=table),
+            "bindings.bind",
+            {**between, "routing_key": "1", "arguments": table},
+        )
     for source, name in product(sources, ("mine-x", "other-x", "nothing", "")):
         between = {"vhost": "/", "source": source, "kind": "e", "destination": name}
         yield Case(

@@ -56,27 +56,34 @@ def arguments_of(
         filters: by key; None for none.
     """
     arguments: dict[str, Any] = {}
-    selectors: list[str] = []
     in_force: dict[Any, Any] = {}
     for key, given in (filters or {}).items():
-        value = given.value if type(given) is Described else given
-        name = str(given.descriptor) if type(given) is Described else str(key)
+        name, value = _named(key, given)
         argument = _argument(name, value)
         if argument is None:
             continue
-        if argument[0] == SELECTOR:
-            # A blank one selects everything.
-            selectors += [argument[1]] if argument[1].strip() else []
         # An offset is harmless for any other kind of queue, and is echoed, as by RabbitMQ.
-        elif isinstance(queue, StreamQueue):
-            arguments[argument[0]] = argument[1]
-        elif name != _OFFSET:
-            continue
+        if argument[0] != SELECTOR:
+            if isinstance(queue, StreamQueue):
+                arguments[argument[0]] = argument[1]
+            elif name != _OFFSET:
+                continue
         in_force[Symbol(key)] = given
-    if selectors:
-        alone = len(selectors) == 1
-        arguments[SELECTOR] = selectors[0] if alone else " AND ".join(map("({})".format, selectors))
-    return arguments, in_force
+    return arguments | selector_in(filters), in_force
+
+
+def selector_in(filters: dict[Any, Any] | None) -> dict[str, str]:
+    """Return the selector of a source as an argument of a consumer or binding; empty for none."""
+    selectors = []
+    for key, given in (filters or {}).items():
+        argument = _argument(*_named(key, given))
+        # A blank one selects everything.
+        if argument is not None and argument[0] == SELECTOR and argument[1].strip():
+            selectors.append(argument[1])
+    if not selectors:
+        return {}
+    alone = len(selectors) == 1
+    return {SELECTOR: selectors[0] if alone else " AND ".join(map("({})".format, selectors))}
 
 
 def binding_of(filters: dict[Any, Any] | None) -> tuple[str | None, dict[Any, Any]]:
@@ -87,6 +94,13 @@ def binding_of(filters: dict[Any, Any] | None) -> tuple[str | None, dict[Any, An
         if str(given.descriptor) in _BINDINGS:
             return str(given.value), {Symbol(key): given}
     return None, {}
+
+
+def _named(key: Any, given: Any) -> tuple[str, Any]:
+    """Return the name and the value of a filter."""
+    if type(given) is Described:
+        return str(given.descriptor), given.value
+    return str(key), given
 
 
 def _argument(name: str, value: Any) -> tuple[str, Any] | None:

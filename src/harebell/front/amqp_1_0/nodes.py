@@ -122,8 +122,8 @@ def dynamic_answer(address: str) -> dict[str, Any]:
     }
 
 
-def make_subscription(session: Session, address: Address) -> Queue:
-    """Make the queue of a source that names an exchange, and bind it.
+def make_subscription(session: Session, address: Address, arguments: dict[str, str]) -> Queue:
+    """Make the queue of a source that names an exchange, and bind it with these arguments.
 
     Raises:
         Refusal: the user may not, the exchange does not exist, or a limit is reached.
@@ -136,7 +136,7 @@ def make_subscription(session: Session, address: Address) -> Queue:
     session.vhost.exchange(address.exchange)
     queue = _exclusive(caller, name)
     try:
-        bind(caller, BindingRequest(QUEUE, name, address.exchange, key))
+        bind(caller, BindingRequest(QUEUE, name, address.exchange, key, arguments))
     except Refusal:
         session.vhost.retire(queue)
         raise

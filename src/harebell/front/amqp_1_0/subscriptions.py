@@ -35,6 +35,7 @@ from harebell.front.amqp_1_0.errors import (
     AmqpError,
     LinkError,
 )
+from harebell.front.amqp_1_0.filters import selector_in
 from harebell.front.amqp_1_0.nodes import TEMPORARY_TOPIC, make_subscription
 from harebell.front.amqp_1_0.termini import NEVER, POLICIES
 from harebell.front.common.permission import EXCHANGE, QUEUE, check
@@ -43,12 +44,14 @@ from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, declare_queue
 from harebell.front.operations.delete import deletable_queue, queue_deletion
 from harebell.kernels.performatives import DRAIN, ECHO
+from harebell.model.queue.arguments import SELECTOR, selector_of
 from harebell.wire.v1.composites import Attach, Source
 from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
     from harebell.front.amqp_1_0.connection import Connection
     from harebell.front.amqp_1_0.session import Session
+    from harebell.model.exchange import Exchange
     from harebell.model.queue.contract import Queue
     from harebell.wire.v1.composites import Target
 
@@ -107,19 +110,36 @@ def subscribe(session: Session, asked: Attach, where: Address) -> tuple[Queue, b
     check(session, READ, EXCHANGE, where.exchange)
     exchange = session.vhost.exchange(where.exchange)
     key = where.key or ("#" if exchange.KIND == "topic" else "")
+    arguments = _selection(terminus, exchange)
     lasts = POLICIES[terminus.expiry_policy] == NEVER
     if not lasts and SHARED not in terminus.capabilities:
-        return make_subscription(session, Address(exchange=exchange.name, key=key)), True
+        address = Address(exchange=exchange.name, key=key)
+        return make_subscription(session, address, arguments), True
     name = name_of(session, asked, terminus.capabilities, lasts=lasts)
     caller = caller_of(session)
     # All checks come before the queue: a refused link leaves nothing behind.
     check(session, READ, QUEUE, name)
     check(session, CONFIGURE, QUEUE, name)
     check_binding(caller, QUEUE, name, exchange.name, key)
-    _leave_other_topic(session, name, exchange.name, key)
+    _leave_other_topic(session, name, exchange.name, key, arguments)
     queue = declare_queue(caller, name, QueueOptions(durable=lasts, auto_delete=not lasts))
-    bind(caller, BindingRequest(QUEUE, name, exchange.name, key))
+    bind(caller, BindingRequest(QUEUE, name, exchange.name, key, arguments))
     return queue, False
+
+
+def _selection(terminus: Source, exchange: Exchange) -> dict[str, str]:
+    """Return the arguments of the binding of a subscription: its selector, if there is one.
+
+    The consumer has it, too. What no consumer would get does not come into the queue.
+
+    Raises:
+        Refusal: the selector is wrong.
+    """
+    arguments = selector_in(terminus.filter)
+    selector = selector_of(arguments, "the consumer")
+    if selector is None or exchange.chooses or not selector.is_settled:
+        return {}
+    return arguments
 
 
 def name_of(session: Session, asked: Attach, capabilities: Any, *, lasts: bool) -> str:
@@ -145,8 +165,10 @@ def _mangled(name: str) -> str:
     return name.replace("_", "__")
 
 
-def _leave_other_topic(session: Session, name: str, exchange: str, key: str) -> None:
-    """Empty a subscription that was one to another topic, as JMS has it.
+def _leave_other_topic(
+    session: Session, name: str, exchange: str, key: str, arguments: dict[str, str]
+) -> None:
+    """Empty a subscription that was one to another topic, or with another selector, as JMS has it.
 
     Raises:
         LinkError: illegal-state, it is in use.
@@ -155,10 +177,15 @@ def _leave_other_topic(session: Session, name: str, exchange: str, key: str) -> 
     if queue is None:
         return
     bindings = list((queue.bound or {}).values())
-    if any(each.source.name == exchange and each.routing_key == key for each in bindings):
+    if any(
+        each.source.name == exchange
+        and each.routing_key == key
+        and each.arguments.get(SELECTOR) == arguments.get(SELECTOR)
+        for each in bindings
+    ):
         return
     if queue.consumers:
-        text = f"the subscription '{name}' is in use for another topic"
+        text = f"the subscription '{name}' is in use for another topic or with another selector"
         raise LinkError(ILLEGAL_STATE, text)
     caller = caller_of(session)
     for each in bindings:

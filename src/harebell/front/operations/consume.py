@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, cast
 
 from msgspec import Struct, field
 
-from harebell.base.errors import ErrorKind, Refusal
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.channel_like import ChannelLike
 from harebell.front.common.event_exchange import consumer_created, consumer_deleted
 from harebell.front.common.kept import keep_consumer
 from harebell.model.consumer import Consumer
-from harebell.model.queue.arguments import SELECTOR, STREAM, check_consumer_arguments
+from harebell.model.queue.arguments import STREAM, check_consumer_arguments, selector_of
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.offsets import OFFSET
 from harebell.model.resource import rendered
 from harebell.model.vhost import VHost
 
 if TYPE_CHECKING:
-    from harebell.model.filter import Filter
     from harebell.model.queue.stream import StreamQueue
+
+_OWNER = "the consumer"
 
 
 class ConsumerOptions(Struct, frozen=True):
@@ -45,26 +45,7 @@ def check_browser_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions
     """Refuse a consumer or browser with invalid arguments."""
     resource = rendered("queue", queue.name, vhost.name)
     check_consumer_arguments(resource, queue.arguments, options.arguments)
-    selector_of(options.arguments)
-
-
-def selector_of(arguments: Mapping[str, Any]) -> Filter | None:
-    """Return the selector of checked arguments; None without one, or if it is blank.
-
-    Raises:
-        Refusal: INVALID_ARGUMENT, the selector is wrong; the text says at which character.
-    """
-    text = arguments.get(SELECTOR, "")
-    if not text.strip():
-        return None
-    from harebell.model.filter import FilterError, compile_selector
-
-    try:
-        return compile_selector(text)
-    except FilterError as error:
-        raise Refusal(
-            ErrorKind.INVALID_ARGUMENT, f"invalid arg '{SELECTOR}' of the consumer: {error}"
-        ) from None
+    selector_of(options.arguments, _OWNER)
 
 
 def check_arguments(vhost: VHost, queue: Queue, options: ConsumerOptions) -> bool:
@@ -120,7 +101,7 @@ def start(
     if consumer.excluded:
         # From now on publishes of this vhost note their connection; before, none needed to.
         channel.router.origins = True
-    consumer.selector = selector_of(consumer.arguments)
+    consumer.selector = selector_of(consumer.arguments, _OWNER)
     consumers[consumer.tag] = consumer
     consumer.counters = channel.counters
     consumer.details = details_of(channel).queue(consumer.queue.name)

@@ -39,6 +39,7 @@ class ConsistentHashExchange(Exchange):
     """The destinations with the seeds of their scores and their weights."""
 
     KIND = "x-consistent-hash"
+    CHOOSES = True
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)

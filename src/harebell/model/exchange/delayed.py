@@ -113,6 +113,11 @@ class DelayedExchange(Exchange):
         return self._inner.each_key
 
     @property
+    def chooses(self) -> bool:
+        """Whether the type that routes does."""
+        return self._inner.chooses
+
+    @property
     def delayed(self) -> int:
         """Return how many messages are delayed."""
         return self.held.ready_count() if self.held is not None else 0

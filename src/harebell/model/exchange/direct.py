@@ -41,4 +41,4 @@ class DirectExchange(Exchange):
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
         """Return the destinations bound with the routing key of the message."""
-        return [binding.destination for binding in self.keys.get(message.routing_key, ())]
+        return [binding.leads_to for binding in self.keys.get(message.routing_key, ())]

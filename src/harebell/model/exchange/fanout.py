@@ -26,4 +26,4 @@ class FanoutExchange(Exchange):
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Return all destinations."""
-        return [binding.destination for binding in self.bindings.values()]
+        return [binding.leads_to for binding in self.bindings.values()]

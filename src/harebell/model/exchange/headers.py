@@ -1,8 +1,8 @@
 """Headers exchange: the headers match the binding arguments (AMQP 0-9-1 3.1.3.4).
 
 `x-match` is the mode: `all` and `any` ignore arguments that begin with "x-", `all-with-x` and
-`any-with-x` ignore only `x-match` itself. An argument without a value matches if the header is
-present.
+`any-with-x` ignore only `x-match` itself, and the selector of a binding. An argument without a
+value matches if the header is present.
 
 As in RabbitMQ values are compared without their types: 1, 1.0 and the timestamp 1 are equal, and so
 are a string and its bytes. In arrays and tables the types are compared too.
@@ -20,6 +20,7 @@ from harebell.model.equivalence import shown, type_name
 from harebell.model.exchange.kind import Exchange
 from harebell.model.exchange.pairs import Pair, PairIndex
 from harebell.model.exchange.slots import Slots
+from harebell.model.queue.arguments import SELECTOR
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def _pairs(arguments: Mapping[str, Any], with_x: bool) -> list[Pair]:
     return [
         (name,) if wanted is None else (name, _compared(wanted))
         for name, wanted in arguments.items()
-        if name != "x-match" and (with_x or not name.startswith("x-"))
+        if name not in ("x-match", SELECTOR) and (with_x or not name.startswith("x-"))
     ]
 
 
@@ -95,7 +96,7 @@ class HeadersExchange(Exchange):
             self._names[pair[0]] = self._names.get(pair[0], 0) + 1
         # Values in the form in which they are compared, so that equal ones have one number in the
         # index.
-        self._index.add(pairs, every, self._slots.use(binding.destination))
+        self._index.add(pairs, every, self._slots.use(binding.leads_to))
 
     def removed(self, binding: Binding) -> None:
         """Remove the arguments of the binding from the index."""
@@ -105,7 +106,7 @@ class HeadersExchange(Exchange):
             self._names[pair[0]] -= 1
             if not self._names[pair[0]]:
                 del self._names[pair[0]]
-        self._index.remove(pairs, every, self._slots.leave(binding.destination))
+        self._index.remove(pairs, every, self._slots.leave(binding.leads_to))
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> Iterable[Exchange | Queue]:
         """Return the destinations whose arguments match the headers."""

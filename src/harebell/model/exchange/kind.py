@@ -67,9 +67,13 @@ class Exchange:
         seen: the sum of both at the last call of `moved`.
         examined: cost of the last match, if known: bindings and nodes examined.
         tap: what sees the messages that come to it, see `tap`; None for most.
+        gates: how many of its bindings have a selector, see `gate`.
+        special: whether it has a tap or gates.
     """
 
     KIND = ""
+    CHOOSES = False
+    """Whether `chooses` is true of the type."""
     KEEPS = False
     """Whether the type has a log with an identity of its own."""
 
@@ -104,6 +108,8 @@ class Exchange:
         self.examined: i64 = 0
         # Its type is in a module that imports this one.
         self.tap: Py[Any] = None
+        self.gates: i64 = 0
+        self.special = False
 
     @property
     def keeps_values(self) -> bool:
@@ -132,6 +138,11 @@ class Exchange:
     def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
         """Refuse arguments that this type cannot use; `resource` names the exchange."""
 
+    @property
+    def chooses(self) -> bool:
+        """Whether it chooses one of its bindings for a message, instead of using all that match."""
+        return self.CHOOSES
+
     def enter(self, context: Any) -> None:
         """Add the exchange to a vhost, and use the parts of the vhost that it needs."""
 
@@ -148,6 +159,9 @@ class Exchange:
         self.check(binding)
         self.bindings[binding] = binding
         self.added(binding)
+        if binding.leads_to is not binding.destination:
+            self.gates += 1
+            self.special = True
         return True
 
     def unbind(self, equal: Binding) -> Binding | None:
@@ -155,6 +169,9 @@ class Exchange:
         binding = self.bindings.pop(equal, None)
         if binding is not None:
             self.removed(binding)
+            if binding.leads_to is not binding.destination:
+                self.gates -= 1
+                self.special = self.gates > 0 or self.tap is not None
         return binding
 
     def check(self, binding: Binding) -> None:
@@ -169,7 +186,7 @@ class Exchange:
         raise NotImplementedError
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
-        """Return the destinations of a message; a destination may occur twice.
+        """Return what the bindings that match lead to; a destination may occur twice.
 
         Args:
             message: what is routed.

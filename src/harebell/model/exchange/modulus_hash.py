@@ -23,6 +23,7 @@ class ModulusHashExchange(Exchange):
     """The sorted destinations, each once."""
 
     KIND = "x-modulus-hash"
+    CHOOSES = True
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)

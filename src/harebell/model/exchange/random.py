@@ -22,6 +22,7 @@ class RandomExchange(Exchange):
     """A random exchange: the destinations of its bindings in a list."""
 
     KIND = "x-random"
+    CHOOSES = True
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)

@@ -21,6 +21,7 @@ from harebell.model.bcc import BCC, hidden
 from harebell.model.binding import Binding
 from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange
+from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.feedback import HistoryFeedback, add_feedback, number_of
 from harebell.model.limits import RECENT_HISTORY_MESSAGES
@@ -146,6 +147,8 @@ class RecentHistoryExchange(FanoutExchange):
             if kept is None:
                 continue  # damaged; the store has reported it
             message = copy_message(kept, kept.exchange, kept.routing_key)
+            if not opened([binding.leads_to], message):
+                continue
             if isinstance(destination, Exchange):
                 self._context.router.send(destination, message)
             else:

@@ -25,6 +25,7 @@ from harebell.base.message import (
 from harebell.base.ports import Commit, Log
 from harebell.model.bcc import BCC, revealed
 from harebell.model.binding import Binding
+from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import KEEPS_VALUES, SEQUENCE, Exchange, flag
 from harebell.model.feedback import HistoryFeedback, add_feedback, number_of
 from harebell.model.limits import (
@@ -194,7 +195,7 @@ class InitialValues:
                 continue  # damaged; the store has reported it
             needed = probe.needs_headers and kept.has_headers
             headers = self._context.editor.headers_of(kept) if needed else {}
-            if not list(probe.match(kept, headers)):
+            if not opened(probe.match(kept, headers), kept):
                 continue
             message = copy_message(kept, kept.exchange, kept.routing_key)
             destination = binding.destination

@@ -38,11 +38,11 @@ class TopicExchange(Exchange):
 
     def added(self, binding: Binding) -> None:
         """Add the pattern."""
-        self.index.add(binding.routing_key, self.slots.use(binding.destination))
+        self.index.add(binding.routing_key, self.slots.use(binding.leads_to))
 
     def removed(self, binding: Binding) -> None:
         """Remove the pattern."""
-        self.index.remove(binding.routing_key, self.slots.leave(binding.destination))
+        self.index.remove(binding.routing_key, self.slots.leave(binding.leads_to))
 
     def match(self, message: Message, headers: Mapping[str, Any]) -> C[Iterable[Exchange | Queue]]:
         """Return the destinations whose pattern matches the routing key."""

@@ -104,6 +104,11 @@ _SHORT = {"p": "properties", "a": "application_properties", "h": "header", "amqp
 """Short names, in selectors only: a bare `p` of a filter would be a column."""
 _CHANGING = ("age", "state")
 """Columns whose values change while a message stays where it is."""
+_OF_QUEUE = (
+    *(*_CHANGING, "offset", "timestamp", "redelivered", "delivery_count"),
+    *("JMSRedelivered", "JMSXDeliveryCount", "UTC()"),
+)
+"""Columns that a message has in a queue, and before with another value or none."""
 _Q = "'"
 
 
@@ -183,6 +188,11 @@ def column_of(path: list[Step], dialect: Dialect) -> Column:
 def changes(columns: frozenset[str]) -> str:
     """Return the name of a column that changes while a message waits; "" if there is none."""
     return next((name for name in (*_CHANGING, "UTC()") if name in columns), "")
+
+
+def is_settled(columns: frozenset[str]) -> bool:
+    """Whether columns have the value that they have in a queue before the message is in one."""
+    return columns.isdisjoint(_OF_QUEUE)
 
 
 def _check_alone(name: str, rest: list[Step]) -> None:

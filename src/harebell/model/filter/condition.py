@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from harebell.base.message import Message
 from harebell.kernels.conditions import Condition
+from harebell.model.filter.columns import is_settled
 from harebell.model.filter.dialect import FILTER, SELECTOR, Dialect
 from harebell.model.filter.indexing import Equality, equality_of
 from harebell.model.filter.parser import Parser
@@ -58,6 +59,11 @@ class Filter:
             FilterError: the test of this message takes too long.
         """
         return self.condition.test(subject.message, subject) == 1
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether it has the same result before a message is in a queue as there."""
+        return is_settled(self.columns)
 
     def units(self, message: Message) -> int:
         """Return the work units of testing a message."""

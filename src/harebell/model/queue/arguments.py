@@ -9,14 +9,18 @@ terms included.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeGuard
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from harebell.base.eras import is_eras
+from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.limits import NAME_BYTES
 from harebell.model.equivalence import check_arguments, shown, type_name
 from harebell.model.limits import RETRY_DELAYS, STREAM_SEGMENT_MAX_BYTES, TIER_CHARACTERS
 from harebell.model.queue.offsets import ERAS, FILTER, MATCH_UNFILTERED, OFFSET, TRACKING, span_ms
 from harebell.model.resource import precondition
+
+if TYPE_CHECKING:
+    from harebell.model.filter import Filter
 
 QUEUE_TYPE = "x-queue-type"
 MAX_PRIORITY = "x-max-priority"
@@ -30,7 +34,7 @@ GROUP_KEY = "x-group-key"
 LAST_VALUE_KEY = "x-last-value-key"
 DEDUPLICATION = "x-message-deduplication"
 SELECTOR = "x-filter-jms-selector"
-"""The argument of a consumer with its selector, by the name that it has in Apache Qpid."""
+"""The argument of a consumer or binding with its selector, by its name in Apache Qpid."""
 STREAM_EXPIRES = "x-stream-expires"
 CLASSIC, QUORUM, STREAM = "classic", "quorum", "stream"
 TYPES = (CLASSIC, QUORUM, STREAM)
@@ -294,6 +298,30 @@ def last_value_key(arguments: Mapping[str, Any]) -> str:
         if arguments.get(name) not in (None, False, 0, "0", "false"):
             return header
     return ""
+
+
+def selector_of(arguments: Mapping[str, Any], owner: str) -> Filter | None:
+    """Return the selector among arguments; None without one, or if it is blank.
+
+    Args:
+        arguments: of a consumer or binding.
+        owner: which of both, for the error text.
+
+    Raises:
+        Refusal: INVALID_ARGUMENT, the selector is wrong; the text says at which character.
+    """
+    text = arguments.get(SELECTOR, "")
+    problem = f"the selector is no text, but of type {type_name(text)}"
+    if isinstance(text, str):
+        if not text.strip():
+            return None
+        from harebell.model.filter import FilterError, compile_selector
+
+        try:
+            return compile_selector(text)
+        except FilterError as error:
+            problem = str(error)
+    raise Refusal(ErrorKind.INVALID_ARGUMENT, f"invalid arg '{SELECTOR}' of {owner}: {problem}")
 
 
 def shares_of(arguments: Mapping[str, Any], levels: int) -> list[int] | None:

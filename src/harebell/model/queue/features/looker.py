@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.order.contract import MessageOrder
     from harebell.model.queue_context import QueueContext
 
+_NO_POSITION = -1
 _NOTHING = Editor(lambda message: {})
 
 
@@ -54,6 +55,16 @@ class Looker:
         except FilterError:
             # The test takes too long: whether it is wanted is unknown.
             return False
+
+    def lets_pass(self, selector: Filter, message: Message) -> bool:
+        """True if a message that no queue has yet is to be routed by a binding with a selector."""
+        self._work.spent += selector.units(message)
+        self._position = _NO_POSITION
+        try:
+            return selector.condition.test(message, self) == 1
+        except FilterError:
+            # The test takes too long: a message that may be wanted is not dropped.
+            return True
 
     def value_of(self, read: Condition, message: Message, position: i64) -> C[object]:
         """Return the value of a header or property, as the key of an index."""
