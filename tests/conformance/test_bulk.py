@@ -373,6 +373,28 @@ def letters_of(peer: Peer, queue: str) -> list[str]:
     return b.decode_names(peer.ask(m.BulkLetters(queue=queue)).names)
 
 
+def test_a_queue_that_selects_dead_letters_is_told(connect_memory: Connect) -> None:
+    peer = connect_memory().open()
+    peer.queue("dead")
+    peer.ask(m.ExchangeDeclare("dlx", "topic"))
+    peer.ask(m.QueueBind("dead", "dlx", "#", arguments={"x-filter-jms-selector": "n = 1"}))
+    arguments = {"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}
+    peer.queue("one", arguments=arguments)
+    assert letters_of(peer, "one") == ["dead"]
+
+
+def test_asking_for_the_queues_of_dead_letters_takes_no_number(connect_memory: Connect) -> None:
+    peer = connect_memory().open()
+    peer.queue("dead")
+    peer.ask(m.ExchangeDeclare("dlx", "topic", arguments={"qpid.msg_sequence": 1}))
+    peer.ask(m.QueueBind("dead", "dlx", "#"))
+    arguments = {"x-dead-letter-exchange": "dlx", "x-dead-letter-routing-key": "k"}
+    peer.queue("one", arguments=arguments)
+    assert letters_of(peer, "one") == ["dead"]
+    peer.publish("dlx", "k", b"")
+    assert peer.get("dead").properties.headers == {"qpid.msg_sequence": 1}
+
+
 def test_the_queues_of_dead_letters_are_told(connect_memory: Connect, memory: MemorySite) -> None:
     peer = connect_memory().open()
     for name in ("dead", "late", "other"):

@@ -23,6 +23,7 @@ from tests.model.disk_driver import DiskDriver
 from tests.model.driver import Driver
 from tests.model.peer import call, publish
 from tests.model.things import Exchange, Message
+from tests.model.topology import SELECTOR
 
 # Uncompiled it is the same code, and takes longer.
 _USUAL = "200" if impl.chosen() == impl.NATIVE else "60"
@@ -37,7 +38,13 @@ QUEUES = st.sampled_from(("q0", "q1", "q2"))
 KEYS = st.sampled_from(("q0", "q1", "a", "a.b", "a.b.c", "", "a."))
 PATTERNS = st.sampled_from(("q0", "a", "a.b", "a.*", "*.b", "#", "a.#", "#.c", "*", "#.b.#", ""))
 ARGUMENTS = st.sampled_from(
-    ({}, {"h": 1}, {"x-match": "any", "h": 1, "i": "s"}, {"x-match": "all", "h": None, "x-y": 1})
+    (
+        {},
+        {"h": 1},
+        {"x-match": "any", "h": 1, "i": "s"},
+        {"x-match": "all", "h": None, "x-y": 1},
+        SELECTOR,
+    )
 )
 HEADERS = st.sampled_from(({}, {}, {"h": 1}, {"h": True}, {"i": "s"}, {"h": 1, "i": "s"}))
 TAGS = st.sampled_from(("c0", "c1", "c2"))

@@ -15,6 +15,9 @@ PREDECLARED = {
     "amq.match": "headers",
 }
 
+SELECTOR = {"x-filter-jms-selector": "h = 1"}
+"""The arguments of a binding with the one selector that there is."""
+
 
 def topic_words(key: str) -> list[str]:
     """Zero or more words delimited by dots (AMQP 0-9-1 3.1.3.3)."""
@@ -225,6 +228,8 @@ class Topology:
 
     @staticmethod
     def matches(exchange: Exchange, binding: tuple[Any, ...], message: Message) -> bool:
+        if SELECTOR.items() <= binding[4].items() and not same(message.headers.get("h"), 1):
+            return False
         if exchange.kind == "direct":
             return bool(binding[3] == message.key)
         if exchange.kind == "topic":

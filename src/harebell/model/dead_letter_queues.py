@@ -45,8 +45,10 @@ def dead_letter_queues(vhost: VHost, queue: Queue) -> list[Queue]:
             f"dead letters of {resource} go to the queues that their own routing keys name: it has "
             "the default exchange as dead-letter exchange, and no dead-letter routing key"
         )
-    # These types look at the routing key only, so a message without anything else will do.
-    if key is not None and (exchange.default or exchange.KIND in _BY_KEY):
+    # These types look at the routing key only, so a message without anything else will do; not for
+    # one that numbers messages, or has bindings with a selector.
+    by_key = exchange.KIND in _BY_KEY and not exchange.special
+    if key is not None and (exchange.default or by_key):
         letter_queues = list(
             vhost.router.route(exchange, Message(exchange.name, key, _NO_PROPERTIES, b""))
         )

@@ -10,7 +10,14 @@ from typing import Any
 
 import pytest
 from proton import Condition, Data, Delivery, Link, Message, Timeout, symbol, ulong
-from proton.reactor import AtLeastOnce, AtMostOnce, DurableSubscription, Filter, LinkOption
+from proton.reactor import (
+    AtLeastOnce,
+    AtMostOnce,
+    DurableSubscription,
+    Filter,
+    LinkOption,
+    Selector,
+)
 from proton.reactor import Container as ReactorContainer
 from proton.utils import (
     BlockingConnection,
@@ -394,6 +401,27 @@ def test_a_durable_subscription_gets_what_came_while_its_link_was_detached(
     # A closed detach has ended it: no queue is left.
     with _container(broker, container) as connection, pytest.raises(SendException):
         connection.create_sender(topic).send(Message("for none"))
+
+
+def test_a_durable_subscription_with_a_selector_keeps_only_what_it_selects(
+    broker: RunningBroker, name: Names
+) -> None:
+    container, topic = name("container"), f"/topic/{name('news')}"
+    for each in range(2):
+        with _container(broker, container) as connection:
+            options = [DurableSubscription(), Selector("colour = 'red'")]
+            receiver = connection.create_receiver(topic, name="sub", options=options)
+            if each:
+                assert receiver.receive(_PATIENCE_SECONDS).body == "red"
+                receiver.accept()
+                receiver.close()
+            else:
+                receiver.detach()
+                sender = connection.create_sender(topic)
+                sender.send(Message("red", properties={"colour": "red"}))
+                # It matches no binding.
+                with pytest.raises(SendException):
+                    sender.send(Message("blue", properties={"colour": "blue"}))
 
 
 def test_a_shared_subscription_gives_each_message_to_one_of_its_links(
