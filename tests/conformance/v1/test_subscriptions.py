@@ -205,6 +205,36 @@ def test_a_durable_subscription_to_another_topic_begins_again(
     assert "qpidsub_/c5_/sub_/durable" not in vhost.queues
 
 
+TARGETS = [
+    c.Target("news", capabilities=(TOPIC,)),
+    c.Target("/exchanges/amq.topic/news", capabilities=(TOPIC,)),
+    c.Target("/exchanges/amq.direct/news", capabilities=(Symbol("DISCARD_UNROUTABLE"),)),
+    c.Target(dynamic=True, capabilities=(Symbol("temporary-topic"),)),
+]
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_a_topic_accepts_what_nobody_listens_to(memory1: Connect1, target: c.Target) -> None:
+    peer1 = memory1().open().begin()
+    answer = peer1.attach_sender(None, target=target)
+    assert answer.target.capabilities == target.capabilities
+    number = peer1.transfer(0, b"m")
+    peer1.expect(c.Disposition, first=number, settled=True, state=c.Accepted())
+    peer1.transfer(0, b"m", settled=True)
+    peer1.quiet()
+
+
+def test_a_queue_that_is_gone_is_no_topic(memory1: Connect1, vhost: VHost) -> None:
+    peer1 = memory1().open().begin()
+    queue = vhost.declare_queue(unique("gone"))
+    target = c.Target(f"/queues/{queue.name}", capabilities=(Symbol("DISCARD_UNROUTABLE"),))
+    peer1.attach_sender(None, target=target)
+    vhost.delete_queue(queue.name)
+    peer1.transfer(0, b"m")
+    peer1.expect(c.Disposition, settled=True, state=c.Released())
+    peer1.expect_error(c.Detach, "amqp:resource-deleted")
+
+
 def selecting(text: str, address: str = "news", *more: Symbol, durable: bool = True) -> c.Source:
     """A source with a selector, as JMS clients ask for it."""
     source = topic(address, *more, durable=durable)

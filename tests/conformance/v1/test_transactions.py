@@ -260,6 +260,17 @@ def test_an_unsettled_posting_without_a_queue_is_released(
     assert controller.discharge(txn) == c.Accepted()
 
 
+def test_a_topic_takes_postings_that_nobody_listens_to(
+    peer1: Peer1, controller: Controller
+) -> None:
+    txn = controller.declare()
+    target = c.Target("nowhere", capabilities=(Symbol("topic"),))
+    peer1.attach_sender(None, _SENDER, target=target)
+    _posted(peer1, txn, _post(peer1, txn))
+    _post(peer1, txn, settled=True)
+    assert controller.discharge(txn) == c.Accepted()
+
+
 def test_a_full_queue_fails_the_commit_as_a_whole(
     peer: Peer, name: str, peer1: Peer1, controller: Controller
 ) -> None:

@@ -222,6 +222,8 @@ def _receive(session: Session, asked: Attach) -> Attach:
     link = ReceivingLink(session, asked.name, asked.handle, where)
     link.owned = owned
     link.mode = asked.snd_settle_mode
+    if where is None or not where.queue:
+        link.discards = not _DISCARDING.isdisjoint(terminus.capabilities)
     if asked.rcv_settle_mode == SECOND and link.mode != SETTLED:
         link.unsettled = Unsettled()
     session.links[asked.handle] = link
@@ -457,9 +459,12 @@ def _kept(terminus: Source | Target) -> tuple[Symbol, ...]:
     return tuple(Symbol(name) for name in terminus.capabilities if name in _KNOWN_CAPABILITIES)
 
 
+_DISCARD = "DISCARD_UNROUTABLE"
+_DISCARDING = frozenset((subscriptions.TOPIC, nodes.TEMPORARY_TOPIC, _DISCARD))
+"""Capabilities of a target that takes messages without a queue; the last is Broker-J's."""
 _KNOWN_CAPABILITIES = (
     *("queue", nodes.TEMPORARY, nodes.TEMPORARY_TOPIC),
-    *(subscriptions.TOPIC, subscriptions.SHARED, subscriptions.GLOBAL),
+    *(subscriptions.TOPIC, subscriptions.SHARED, subscriptions.GLOBAL, _DISCARD),
 )
 
 

@@ -88,6 +88,7 @@ class ReceivingLink(PublishingChannel):
         owned: the name of the queue that was made for the link; "" for none.
         terminus: what is known of it by its name; None for a link without one.
         unsettled: with rcv-settle-mode second, what its sender has not settled; else None.
+        discards: whether a message that no queue gets is accepted, as on a topic.
         resumes_only: whether it takes resumed deliveries and no new ones.
         due: whether the session looks at its credit at the end of the turn.
     """
@@ -124,6 +125,7 @@ class ReceivingLink(PublishingChannel):
         self.owned = ""
         self.terminus: Any = None
         self.unsettled: Any = None
+        self.discards = False
         self.resumes_only = False
         self._current: i64 = _NO_DELIVERY
         self.due = False
@@ -310,7 +312,10 @@ class ReceivingLink(PublishingChannel):
     def _unrouted(self, message: Message) -> i32:
         """Note the outcome of a message without queues: released, and dropped if it is settled."""
         result: i32 = unrouted(message)
-        if is_duplicate(message):
+        duplicate: bool = is_duplicate(message)
+        if self.discards and not duplicate:
+            self._count_dropped()
+        if duplicate or self.discards:
             # Its sender has succeeded, when the message that it repeats is on disk.
             if self._current != _NO_DELIVERY:
                 self.unconfirmed += 1
@@ -318,14 +323,18 @@ class ReceivingLink(PublishingChannel):
                 self.session.outcomes.accepted(self, self._current, pending)
             return result
         if self._current == _NO_DELIVERY:
-            self.counters.drop_unroutable += 1
-            self.at_exchange.drop_unroutable += 1
+            self._count_dropped()
         else:
             self.counters.return_unroutable += 1
             self.at_exchange.return_unroutable += 1
             self.refuse(RELEASED)
         self._check_target()
         return result
+
+    def _count_dropped(self) -> Done:
+        self.counters.drop_unroutable += 1
+        self.at_exchange.drop_unroutable += 1
+        return 0
 
     def _check_target(self) -> None:
         """Detach the link if the queue that is its target was deleted.

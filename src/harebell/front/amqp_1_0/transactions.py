@@ -49,7 +49,13 @@ _RELEASED = Released()
 
 
 class Poster(Protocol):
-    """A link by which messages arrive (`ReceivingLink`)."""
+    """A link by which messages arrive (`ReceivingLink`).
+
+    Attributes:
+        discards: whether a message that no queue gets is accepted.
+    """
+
+    discards: bool
 
     def answers(self) -> bool:
         """True if an outcome of the current delivery is expected."""
@@ -109,7 +115,7 @@ class LocalTransaction(Transaction[Retired]):
         if queues or message.once is not None:
             # Without queues for those that keep it all the same, such as a history.
             self.publish(message, queues, 0)
-        if queues or is_duplicate(message):
+        if queues or is_duplicate(message) or link.discards:
             link.refuse(self._accepted)
             return
         # What its sender does not learn as an outcome, the commit has to say.
