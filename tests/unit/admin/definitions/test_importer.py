@@ -267,6 +267,10 @@ def test_guest_from_definitions_comes_from_this_machine_only() -> None:
         ({**RABBIT, "queues": {}}, "queues is no list"),
         ({**RABBIT, "queues": [7]}, "queues[0] 7: Expected `object`, got `int`"),
         ({**RABBIT, "bindings": [{}]}, "bindings[0]: Object missing required field"),
+        (
+            changed("bindings", 0, arguments={"x-filter-jms-selector": "n ="}),
+            "the selector is wrong at character 4",
+        ),
     ],
 )
 def test_one_wrong_entry_is_named_and_nothing_is_taken(
@@ -294,6 +298,16 @@ def test_a_binding_that_has_lost_an_end_is_left_out_and_named(
     (sentence,) = taken.left_out
     assert sentence.endswith(f"routing_key 'a.#' in vhost 'v': there is no {missing}")
     assert taken.counts["bindings"] == 2
+
+
+def test_the_selector_of_a_binding_is_taken_and_written() -> None:
+    there = target()
+    selector = {"x-filter-jms-selector": "n = 1"}
+    import_definitions(there, changed("bindings", 0, arguments=selector))
+    vhost = there.broker.vhosts["v"]
+    assert vhost.exchanges["x"].gates == 1
+    rows = [row for row in document(there)["bindings"] if row["routing_key"] == "a.#"]
+    assert [row["arguments"] for row in rows] == [selector]
 
 
 def test_a_queue_without_a_type_follows_the_default_and_one_with_a_type_does_not() -> None:
