@@ -177,13 +177,17 @@ class CompositeSpec:
         code: of its descriptor.
         fields: in order.
         purpose: the docstring of its type.
+        whole: whether nulls at its end are written.
     """
 
-    def __init__(self, name: str, code: int, fields: tuple[Field, ...], purpose: str) -> None:
+    def __init__(
+        self, name: str, code: int, fields: tuple[Field, ...], purpose: str, whole: bool = False
+    ) -> None:
         self.name = name
         self.code = code
         self.symbol = f"amqp:{name}:list"
         self.fields = fields
+        self._least = len(fields) if whole else 0
         self._plain = tuple(field.plain() for field in fields)
         # What stands for null, and how many fields must be given.
         self._absent = tuple(() if field.multiple else field.default for field in fields)
@@ -248,7 +252,8 @@ class CompositeSpec:
             TypeError, ValueError: a value does not fit; the text names the field.
         """
         items: list[bytes] = []
-        count = 0
+        # Nulls at the end may be left out (AMQP 1.0 1.4).
+        count = self._least
         for field, absent, item in zip(
             self.fields, self._absent, msgspec.structs.astuple(value), strict=True
         ):
@@ -261,9 +266,8 @@ class CompositeSpec:
             except (TypeError, ValueError) as error:
                 raise type(error)(f"{self.name}: {field.name}: {error}") from None
             items.append(octets)
-            # Nulls at the end are left out (AMQP 1.0 1.4).
             if octets != _NULL:
-                count = len(items)
+                count = max(count, len(items))
         return self.head + encoding.encode_list(items[:count], count)
 
 
@@ -283,8 +287,8 @@ def read_table(table: str) -> dict[int, CompositeSpec]:
     specs = {}
     for _, _, line, purpose in table_lines(table):
         head, _, tail = line.partition(" : ")
-        name, code = head.split()
-        spec = CompositeSpec(name, int(code, 16), tuple(_fields(tail)), purpose)
+        name, code, *flags = head.split()
+        spec = CompositeSpec(name, int(code, 16), tuple(_fields(tail)), purpose, "whole" in flags)
         specs[spec.code] = spec
     return specs
 

@@ -8,7 +8,8 @@ is for. The number after a group has no meaning.
     name |    type   field       ! is mandatory                 = its default      [] is multiple
          the code of its descriptor, hexadecimal                <= its largest value, or most octets
 
-The symbol of its descriptor is `amqp:NAME:list`.
+The symbol of its descriptor is `amqp:NAME:list`. Nulls at the end of those with the word `whole`
+are written: there are clients that read every field by its place.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ from harebell.wire.v1.spec import CompositeSpec, read_table
 
 TABLE = """
 transport 0
-  open 10 : string container-id! hostname, uint max-frame-size=4294967295, ushort channel-max=65535,
-      uint idle-time-out, symbol[] outgoing-locales incoming-locales offered-capabilities
-      desired-capabilities, fields properties
+  open 10 whole : string container-id! hostname, uint max-frame-size=4294967295,
+      ushort channel-max=65535, uint idle-time-out, symbol[] outgoing-locales incoming-locales
+      offered-capabilities desired-capabilities, fields properties
     "Begin a connection; times are in milliseconds."
-  begin 11 : ushort remote-channel, uint next-outgoing-id! incoming-window! outgoing-window!
+  begin 11 whole : ushort remote-channel, uint next-outgoing-id! incoming-window! outgoing-window!
       handle-max=4294967295, symbol[] offered-capabilities desired-capabilities, fields properties
     "Begin a session on a channel."
-  attach 12 : string name!, uint handle!, boolean role!, ubyte snd-settle-mode=2<=2
+  attach 12 whole : string name!, uint handle!, boolean role!, ubyte snd-settle-mode=2<=2
       rcv-settle-mode=0<=1, any source target, map unsettled, boolean incomplete-unsettled=false,
       uint initial-delivery-count, ulong max-message-size,
       symbol[] offered-capabilities desired-capabilities, fields properties
@@ -39,13 +40,13 @@ transport 0
   disposition 15 : boolean role!, uint first! last, boolean settled=false, any state,
       boolean batchable=false
     "The state of deliveries from first to last, which is first if it is None."
-  detach 16 : uint handle!, boolean closed=false, any error
+  detach 16 whole : uint handle!, boolean closed=false, any error
     "Detach a link."
-  end 17 : any error
+  end 17 whole : any error
     "End a session."
-  close 18 : any error
+  close 18 whole : any error
     "Close a connection."
-  error 1d : symbol condition!, string description, fields info
+  error 1d whole : symbol condition!, string description, fields info
     "Why a link, session or connection ends, or a delivery is rejected."
 
 security 0

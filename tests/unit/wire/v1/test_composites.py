@@ -17,6 +17,7 @@ from harebell.wire.v1.composites import (
     DeleteOnClose,
     Detach,
     Disposition,
+    End,
     Error,
     Flow,
     Header,
@@ -53,10 +54,10 @@ CONVERSATION: list[tuple[str, Any]] = [
         SaslInit("PLAIN", b"\0guest\0guest"),
     ),
     ("005344c003015000", SaslOutcome(0)),
-    ("005310c00d02a10163a10776686f73743a2f", Open("c", "vhost:/")),
-    ("005311c00d0440437000000190" + "7000000190", Begin(None, 0, 400, 400)),
+    ("005310c0150aa10163a10776686f73743a2f4040404040404040", Open("c", "vhost:/")),
+    ("005311c011084043700000019070000001" + "9040404040", Begin(None, 0, 400, 400)),
     (
-        "005312c0200aa1016c4342404000532845005329c00c01a1092f7175657565732f71404043",
+        "005312c0240ea1016c4342404000532845005329c00c01a1092f7175657565732f7140404340404040",
         Attach(
             "l", 0, False, source=Source(), target=Target("/queues/q"), initial_delivery_count=0
         ),
@@ -67,8 +68,8 @@ CONVERSATION: list[tuple[str, Any]] = [
     ),
     ("005314c008054343a001014342", Transfer(0, 0, b"\1", 0, False)),
     ("005315c009054143404100532445", Disposition(True, 0, settled=True, state=Accepted())),
-    ("005316c003024341", Detach(0, True)),
-    ("00531845", Close()),
+    ("005316c00403434140", Detach(0, True)),
+    ("005318c0020140", Close()),
 ]
 """Frames' bodies of a conversation, hexadecimal, and what they are."""
 
@@ -79,6 +80,32 @@ def test_a_conversation_is_read_and_written(octets: str, composite: Any) -> None
     data = bytes.fromhex(octets)
     assert decode_performative(data + b"payload") == (composite, len(data))
     assert encode_composite(composite) == data
+
+
+@pytest.mark.rule("1.0#005")
+@pytest.mark.parametrize(
+    ("octets", "composite"),
+    [
+        ("005310c00d02a10163a10776686f73743a2f", Open("c", "vhost:/")),
+        ("005311c00d04404370000001907000000190", Begin(None, 0, 400, 400)),
+        ("005316c003024341", Detach(0, True)),
+        ("00531845", Close()),
+    ],
+)
+def test_nulls_at_the_end_may_be_left_out(octets: str, composite: Any) -> None:
+    data = bytes.fromhex(octets)
+    assert decode_performative(data + b"payload") == (composite, len(data))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [Open("c"), Begin(None, 0, 1, 1), Attach("l", 0, True), Detach(0), End(), Close(), Error("x")],
+    ids=lambda value: value.NAME,
+)
+def test_clients_that_read_fields_by_their_place_find_them_all(value: Any) -> None:
+    octets = encode_composite(value)
+    assert octets[3] == 0xC0
+    assert octets[5] == len(value.SPEC.fields)
 
 
 @pytest.mark.parametrize("spec", COMPOSITES.values(), ids=lambda spec: spec.name)
