@@ -26,6 +26,13 @@ from tests.conformance.v1.test_links import receiver, sender
 _ADDRESS = "/management"
 _PAIRED = {Symbol("paired"): True}
 _REQUESTS, _ANSWERS = 0, 1
+_STREAM = {"x-queue-type": "stream"}
+_STREAM_DEAD = {"arguments": {**_STREAM, "x-dead-letter-exchange": "x"}}
+_STREAM_TEMPORARY = {"arguments": _STREAM, "auto_delete": True}
+
+
+def _reserved(resource: str) -> str:
+    return f"{resource} in vhost '/' starts with reserved prefix 'amq.'"
 
 
 class Manager:
@@ -92,7 +99,7 @@ def test_a_queue_is_declared_looked_at_and_deleted(manager: Manager) -> None:
     assert manager.ask("GET", path) == (200, queue)
     assert manager.ask("DELETE", path) == (200, {"message_count": 0})
     assert manager.ask("DELETE", path) == (200, {"message_count": 0})
-    assert manager.ask("GET", path) == (404, f"no queue '{name}' in vhost '/'")
+    assert manager.ask("GET", path) == (404, f"queue '{name}' in vhost '/' not found")
 
 
 def test_a_queue_that_is_different_is_a_conflict(manager: Manager) -> None:
@@ -193,25 +200,47 @@ def test_a_queue_is_purged(manager: Manager) -> None:
 @pytest.mark.parametrize(
     ("method", "path", "body", "status", "words"),
     [
-        ("PUT", "/queues/amq.mine", {}, 403, "contains reserved prefix 'amq.*'"),
-        ("PUT", "/exchanges/amq.mine", {}, 403, "contains reserved prefix 'amq.*'"),
+        ("PUT", "/queues/amq.mine", {}, 403, _reserved("queue 'amq.mine'")),
+        ("PUT", "/exchanges/amq.mine", {}, 403, _reserved("exchange 'amq.mine'")),
         ("PUT", "/exchanges/", {}, 403, "operation not permitted on the default exchange"),
-        ("DELETE", "/exchanges/amq.direct", None, 403, "deletion of system exchange"),
+        ("DELETE", "/exchanges/", None, 403, "operation not permitted on the default exchange"),
+        ("DELETE", "/exchanges/amq.direct", None, 403, _reserved("exchange 'amq.direct'")),
+        ("PUT", "/queues/", {}, 400, "declare queue with empty name not allowed"),
         ("PUT", "/queues/q", "text", 400, "the body must be map, not str"),
         ("PUT", "/queues/q", {"durable": "yes"}, 400, "durable must be boolean"),
-        ("PUT", "/queues/q", {"durabel": True}, 400, "unknown field 'durabel'"),
+        ("PUT", "/queues/q", {"durabel": True}, 400, "bad queue property 'durabel'"),
         ("PUT", "/queues/q", {"arguments": [1]}, 400, "arguments must be map, not list"),
         ("PUT", "/queues/q", {"arguments": {1: 2}}, 400, "a key of arguments must be string"),
-        ("PUT", "/queues/q", {"arguments": {"x-max-length": "a"}}, 400, "x-max-length"),
+        ("PUT", "/exchanges/x", {"durabel": True}, 400, "bad exchange property 'durabel'"),
+        ("PUT", "/queues/q", {"arguments": {"x-max-length": "a"}}, 409, "x-max-length"),
+        ("PUT", "/queues/q", _STREAM_DEAD, 409, "invalid arg 'x-dead-letter-exchange' for queue"),
+        ("PUT", "/queues/q", _STREAM_TEMPORARY, 400, "invalid property 'auto-delete' for queue"),
+        ("GET", "queues", None, 400, "failed to normalize URI 'queues'"),
         ("PUT", "/queues/%zz", {}, 400, "not percent-encoded correctly"),
         ("PUT", "/exchanges/x", {"type": "none"}, 400, "unknown exchange type 'none'"),
         ("PUT", "/exchanges/x", {"type": 5}, 400, "type must be string"),
-        ("GET", "/queues/none", None, 404, "no queue 'none' in vhost '/'"),
+        ("GET", "/queues/none", None, 404, "queue 'none' in vhost '/' not found"),
         ("DELETE", "/queues/none/messages", None, 404, "no queue 'none' in vhost '/'"),
         ("POST", "/bindings", {"source": "amq.topic"}, 400, "a binding has one of"),
         (
             *("POST", "/bindings", {"source": "none", "destination_queue": "none"}),
-            *(404, "no exchange 'none' in vhost '/'"),
+            *(400, "no exchange 'none' in vhost '/'"),
+        ),
+        (
+            *("POST", "/bindings", {"source": "amq.topic", "destination_queue": "none"}),
+            *(400, "no queue 'none' in vhost '/'"),
+        ),
+        (
+            *("POST", "/bindings", {"source": "", "destination_queue": "none"}),
+            *(403, "operation not permitted on the default exchange"),
+        ),
+        (
+            *("POST", "/bindings", {"source": "amq.topic", "destination_exchange": ""}),
+            *(403, "operation not permitted on the default exchange"),
+        ),
+        (
+            *("DELETE", "/bindings/src=x;dstq=q;other=k;args=", None, 400),
+            "bad binding path segment 'src=x;dstq=q;other=k;args='",
         ),
         ("GET", "/bindings", None, 400, "a binding has one of"),
         ("GET", "/bindings?src=none&dstq=none", None, 404, "no exchange 'none'"),
@@ -229,11 +258,37 @@ def test_what_is_wrong_with_a_request_is_said(
     assert manager.ask("GET", "/queues/none")[0] == 404
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/queues/a%0Ab", {}),
+        ("DELETE", "/queues/a%0Ab", None),
+        ("PUT", "/exchanges/a%0Ab", {}),
+        ("DELETE", "/exchanges/a%0Ab", None),
+        ("POST", "/bindings", {"source": "a\nb", "destination_queue": "q"}),
+        ("POST", "/bindings", {"source": "amq.topic", "destination_queue": "a\nb"}),
+    ],
+)
+def test_names_have_no_line_ends(manager: Manager, method: str, path: str, body: Any) -> None:
+    text = "Bad name 'a\nb': line feed and carriage return characters not allowed"
+    assert manager.ask(method, path, body) == (400, text)
+
+
+def test_an_exclusive_queue_is_not_declared_otherwise(manager: Manager) -> None:
+    name = unique("managed")
+    assert manager.ask("PUT", f"/queues/{name}", {"exclusive": True})[0] == 201
+    status, text = manager.ask("PUT", f"/queues/{name}", {"exclusive": False})
+    assert status == 400
+    assert f"cannot obtain exclusive access to locked queue '{name}' in vhost '/'" in text
+    manager.ask("DELETE", f"/queues/{name}")
+
+
 def test_a_stream_is_not_purged(manager: Manager) -> None:
-    path = f"/queues/{unique('managed')}"
+    name = unique("managed")
+    path = f"/queues/{name}"
     manager.ask("PUT", path, {"arguments": {"x-queue-type": "stream"}})
-    status, text = manager.ask("DELETE", f"{path}/messages")
-    assert (status, "not supported by stream" in text) == (400, True)
+    text = f"purge not supported by queue '{name}' in vhost '/'"
+    assert manager.ask("DELETE", f"{path}/messages") == (400, text)
     manager.ask("DELETE", path)
 
 

@@ -51,11 +51,7 @@ from harebell.front.operations.delete import (
 from harebell.front.operations.purge import purge_queue
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
-from harebell.model.reserved import (
-    check_exchange_deletion,
-    check_exchange_name,
-    check_queue_name,
-)
+from harebell.model.resource import RESERVED_PREFIX, refused, rendered
 from harebell.wire.v1.values import Array, UInt, ULong
 
 if TYPE_CHECKING:
@@ -65,6 +61,7 @@ if TYPE_CHECKING:
     from harebell.model.exchange import Exchange
 
 _STRING = 0xA1
+_CONFLICTS = ("inequivalent arg", "invalid arg")
 
 
 class Request(Struct, frozen=True):
@@ -110,6 +107,8 @@ def serve(session: Session, request: Request, reply: Reply) -> None:
     """
     try:
         path, _, query = request.path.partition("?")
+        if not path.startswith("/"):
+            raise BadRequest(f"failed to normalize URI '{path:.200}': it does not begin with '/'")
         names = [unquoted(part, request.path) for part in path.split("/")[1:]]
         _serve(_Call(session, request, names, query, reply))
     except BadRequest as error:
@@ -143,21 +142,20 @@ class _Call(Struct, frozen=True):
 
 def _serve(call: _Call) -> None:
     match (call.request.method, *call.names):
-        case ("PUT", "queues", name) if name:
+        case ("PUT", "queues", name):
             _put_queue(call, name)
         case ("GET", "queues", name) if name:
-            call.reply(Answer(200, _queue(call, find_queue(call.caller, name))))
+            _get_queue(call, name)
         case ("DELETE", "queues", name) if name:
             _delete_queue(call, name)
         case ("DELETE", "queues", name, "messages") if name:
-            call.reply(Answer(200, _count(purge_queue(call.caller, name).count)))
+            _purge_queue(call, name)
         case ("PUT", "exchanges", name):
             _put_exchange(call, name)
         case ("DELETE", "exchanges", name):
             _delete_exchange(call, name)
         case ("POST", "bindings"):
-            bind(call.caller, _asked_binding(call))
-            call.reply(Answer(204))
+            _post_binding(call)
         case ("GET", "bindings"):
             _get_bindings(call)
         case ("DELETE", "bindings", location):
@@ -178,7 +176,7 @@ def _refused(request: Request, error: Exception) -> Answer:
         return Answer(404, text)
     if kind is ErrorKind.RESOURCE_ERROR:
         return Answer(403, text)
-    if kind is ErrorKind.PRECONDITION_FAILED and "inequivalent arg" in text:
+    if kind is ErrorKind.PRECONDITION_FAILED and text.startswith(_CONFLICTS):
         return Answer(409, text)
     return Answer(400, text)
 
@@ -193,8 +191,19 @@ def _forbidden(check: Callable[[], object], reply: Reply) -> bool:
     return False
 
 
+def _check_reserved(kind: str, name: str, vhost: str) -> None:
+    """Refuse a name of the broker's own.
+
+    Raises:
+        Refusal: it is one.
+    """
+    if name.startswith(RESERVED_PREFIX):
+        resource = rendered(kind, name, vhost)
+        raise refused(f"{resource} starts with reserved prefix '{RESERVED_PREFIX}'")
+
+
 def _check_line_ends(name: str) -> None:
-    """Refuse a name for something new that has line ends, as RabbitMQ.
+    """Refuse a name with line ends, as RabbitMQ.
 
     Raises:
         BadRequest: it has.
@@ -207,8 +216,13 @@ def _check_line_ends(name: str) -> None:
 # --- bodies -------------------------------------------------------------------------------------
 
 
-def _fields(call: _Call, known: tuple[str, ...]) -> dict[str, Any]:
+def _fields(call: _Call, what: str, known: tuple[str, ...]) -> dict[str, Any]:
     """Return the body as a map of known fields.
+
+    Args:
+        call: the request.
+        what: they are, for the error.
+        known: their names.
 
     Raises:
         BadRequest: it is no map, or has others.
@@ -220,7 +234,7 @@ def _fields(call: _Call, known: tuple[str, ...]) -> dict[str, Any]:
         raise BadRequest(f"the body must be map, not {type(body).__name__.lower()}")
     for key in body:
         if key not in known:
-            raise BadRequest(f"unknown field {key!r:.100}: the body may have {', '.join(known)}")
+            raise BadRequest(f"bad {what} {key!r:.100}: the body may have {', '.join(known)}")
     return {str(key): value for key, value in body.items()}
 
 
@@ -246,19 +260,46 @@ def _text(fields: Mapping[str, Any], name: str, default: str | None = None) -> s
 
 
 def _put_queue(call: _Call, name: str) -> None:
-    fields = _fields(call, ("durable", "exclusive", "auto_delete", "arguments"))
+    fields = _fields(call, "queue property", ("durable", "exclusive", "auto_delete", "arguments"))
     options = QueueOptions(
         durable=_flag(fields, "durable", default=True),
         exclusive=_flag(fields, "exclusive"),
         auto_delete=_flag(fields, "auto_delete"),
         arguments=table(fields.get("arguments"), "arguments"),
     )
+    if not name:
+        raise BadRequest("declare queue with empty name not allowed")
+    vhost = call.session.vhost
     _check_line_ends(name)
-    if _forbidden(lambda: check_queue_name(name), call.reply):
+    if _forbidden(lambda: _check_reserved(QUEUE, name, vhost.name), call.reply):
         return
-    exists = name in call.session.vhost.queues
+    exists = name in vhost.queues
     queue = declare_queue(call.caller, name, options)
     call.reply(Answer(200 if exists else 201, _queue(call, queue)))
+
+
+def _get_queue(call: _Call, name: str) -> None:
+    try:
+        queue = find_queue(call.caller, name)
+    except Refusal as refusal:
+        if refusal.kind is not ErrorKind.NOT_FOUND:
+            raise
+        text = f"{rendered('queue', name, call.session.vhost.name)} not found"
+        call.reply(Answer(404, text))
+    else:
+        call.reply(Answer(200, _queue(call, queue)))
+
+
+def _purge_queue(call: _Call, name: str) -> None:
+    try:
+        count = purge_queue(call.caller, name).count
+    except Refusal as refusal:
+        if refusal.kind is not ErrorKind.NOT_IMPLEMENTED:
+            raise
+        text = f"purge not supported by {rendered('queue', name, call.session.vhost.name)}"
+        call.reply(Answer(400, text))
+    else:
+        call.reply(Answer(200, _count(count)))
 
 
 def _queue(call: _Call, queue: Queue) -> dict[str, Any]:
@@ -283,6 +324,7 @@ def _count(count: int) -> dict[str, Any]:
 
 
 def _delete_queue(call: _Call, name: str) -> None:
+    _check_line_ends(name)
     queue = deletable_queue(call.caller, name, if_unused=False, if_empty=False)
 
     def answer(count: int) -> None:
@@ -295,7 +337,8 @@ def _delete_queue(call: _Call, name: str) -> None:
 
 
 def _put_exchange(call: _Call, name: str) -> None:
-    fields = _fields(call, ("type", "durable", "auto_delete", "internal", "arguments"))
+    known = ("type", "durable", "auto_delete", "internal", "arguments")
+    fields = _fields(call, "exchange property", known)
     kind = _text(fields, "type", "direct")
     options = ExchangeOptions(
         durable=_flag(fields, "durable", default=True),
@@ -308,7 +351,7 @@ def _put_exchange(call: _Call, name: str) -> None:
         return
     if name not in vhost.exchanges:
         _check_line_ends(name)
-        if _forbidden(lambda: check_exchange_name(name), call.reply):
+        if _forbidden(lambda: _check_reserved(EXCHANGE, name, vhost.name), call.reply):
             return
     declare_exchange(call.caller, name, kind, options)
     call.reply(Answer(204))
@@ -319,8 +362,9 @@ def _delete_exchange(call: _Call, name: str) -> None:
 
     def check() -> None:
         vhost.check_not_default(name)
-        check_exchange_deletion(name, vhost.name)
+        _check_reserved(EXCHANGE, name, vhost.name)
 
+    _check_line_ends(name)
     if _forbidden(check, call.reply):
         return
     exchange = deletable_exchange(call.caller, name)
@@ -331,6 +375,7 @@ def _delete_exchange(call: _Call, name: str) -> None:
 
 _ENDS = {"destination_queue": QUEUE, "destination_exchange": EXCHANGE}
 _SHORT = {"dstq": QUEUE, "dste": EXCHANGE}
+_LOCATIONS = tuple(("src", end, "key", "args") for end in _SHORT)
 
 
 def _destination(fields: Mapping[str, Any], ends: Mapping[str, str]) -> tuple[str, str]:
@@ -341,8 +386,37 @@ def _destination(fields: Mapping[str, Any], ends: Mapping[str, str]) -> tuple[st
     return ends[named[0]], _text(fields, named[0])
 
 
+def _checked(call: _Call, source: str, kind: str, destination: str) -> bool:
+    """Return whether the ends of a binding may have it; answer otherwise."""
+    vhost = call.session.vhost
+    exchanges = [source] if kind == QUEUE else [source, destination]
+
+    def check() -> None:
+        for name in exchanges:
+            vhost.check_not_default(name)
+
+    for name in (source, destination):
+        _check_line_ends(name)
+    return not _forbidden(check, call.reply)
+
+
+def _post_binding(call: _Call) -> None:
+    asked = _asked_binding(call)
+    if not _checked(call, asked.source, asked.kind, asked.destination):
+        return
+    try:
+        bind(call.caller, asked)
+    except Refusal as refusal:
+        if refusal.kind is not ErrorKind.NOT_FOUND:
+            raise
+        # RabbitMQ's status; 404 is for the path.
+        call.reply(Answer(400, refusal.text))
+    else:
+        call.reply(Answer(204))
+
+
 def _asked_binding(call: _Call) -> BindingRequest:
-    fields = _fields(call, ("source", *_ENDS, "binding_key", "arguments"))
+    fields = _fields(call, "binding field", ("source", *_ENDS, "binding_key", "arguments"))
     kind, destination = _destination(fields, _ENDS)
     return BindingRequest(
         kind,
@@ -432,11 +506,15 @@ def _delete_binding(call: _Call, location: str) -> None:
     # The names in it are encoded: the path is split before they are decoded.
     location = call.request.path.partition("?")[0].removeprefix("/bindings/")
     parts = _parts(location, ";", call.request.path)
+    if tuple(parts) not in _LOCATIONS:
+        raise BadRequest(f"bad binding path segment '{location:.400}'")
     kind, destination = _destination(parts, _SHORT)
-    source, key = _text(parts, "src"), parts.get("key", "")
+    source, key = parts["src"], parts["key"]
+    if not _checked(call, source, kind, destination):
+        return
     # First, so that a user without the permissions does not learn which bindings exist.
     check_binding(call.caller, kind, destination, source, key)
-    arguments = _arguments(call, kind, destination, source, key, parts.get("args", ""))
+    arguments = _arguments(call, kind, destination, source, key, parts["args"])
     if arguments is not None:
         unbind(call.caller, BindingRequest(kind, destination, source, key, arguments))
     call.reply(Answer(204))
