@@ -18,7 +18,7 @@ from harebell.wire.v09.methods import (
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.sections import data_section, encode_sections, value_section
-from harebell.wire.v1.values import Symbol, ULong
+from harebell.wire.v1.values import Array, Symbol, ULong
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
@@ -300,7 +300,18 @@ def test_further_routing_keys(peer: Peer, queue: str, peer1: Peer1, name: str) -
     for handle, each in ((1, queue), (2, other)):
         peer1.attach_receiver(f"/queues/{each}", handle, credit=2)
         peer1.expect_transfer(handle=handle)
-    peer1.transfer(0, b"x", sections=encode_sections(message_annotations={"x-cc": "q"}))
+
+
+@pytest.mark.parametrize("keys", ["q", ["q", Symbol("q")], Array(0xA1, ["q"])])
+@pytest.mark.parametrize("settled", [True, False])
+def test_further_routing_keys_are_a_list_of_strings(
+    queue: str, peer1: Peer1, keys: object, settled: bool
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    sections = encode_sections(message_annotations={"x-cc": keys})
+    number = peer1.transfer(0, b"x", sections=sections, settled=settled)
+    if not settled:
+        peer1.expect(c.Disposition, first=number, settled=True, state=RELEASED)
     words = "bad value for 'x-cc' message-annotation"
     peer1.expect_error(c.Detach, "amqp:invalid-field", words)
     peer1.send(c.Detach(0, True))
@@ -424,7 +435,9 @@ def test_a_settled_flag_against_the_mode_of_the_link(
 ) -> None:
     peer1.attach_sender(f"/queues/{queue}", snd_settle_mode=mode)
     peer1.transfer(0, b"x", settled=settled)
-    peer1.expect_error(c.Detach, "amqp:invalid-field", "settled transfer on a link")
+    words = ("'unsettled'", "'true'") if settled else ("'settled'", "'false'")
+    text = "sender settle mode is {} but transfer settled flag is interpreted as being {}"
+    peer1.expect_error(c.Detach, "amqp:invalid-field", text.format(*words))
     peer1.send(c.Detach(0, True))
 
 

@@ -158,11 +158,10 @@ class ReceivingLink(PublishingChannel):
         Raises:
             LinkError: invalid-field.
         """
-        if settled:
-            if self.mode == _MODE_UNSETTLED:
-                raise LinkError(INVALID_FIELD, "a settled transfer on a link that settles none")
-        elif self.mode == _MODE_SETTLED:
-            raise LinkError(INVALID_FIELD, "an unsettled transfer on a link that settles all")
+        if self.mode == (_MODE_UNSETTLED if settled else _MODE_SETTLED):
+            mode, flag = ("unsettled", "true") if settled else ("settled", "false")
+            text = f"sender settle mode is '{mode}' but transfer settled flag is interpreted as"
+            raise LinkError(INVALID_FIELD, f"{text} being '{flag}'")
         return 0
 
     def parsed(self, data: bytes) -> tuple[Properties, bytes]:
@@ -222,6 +221,11 @@ class ReceivingLink(PublishingChannel):
         except Refusal as refusal:
             if refusal.kind is ErrorKind.NOT_FOUND:
                 # The exchange was deleted: the message may be sent elsewhere.
+                self.refuse(RELEASED)
+            raise
+        except LinkError as error:
+            # A wrong x-cc names no queue, as an exchange that was deleted.
+            if error.condition == INVALID_FIELD:
                 self.refuse(RELEASED)
             raise
         return 0

@@ -168,7 +168,7 @@ def _further_keys(annotations: dict[Any, Any]) -> list[str]:
     value = annotations.get(COPIES)
     if value is None:
         return []
-    if not isinstance(value, list) or not all(type(key) is str for key in value):
+    if type(value) is not list or not all(type(key) is str for key in value):
         raise LinkError(INVALID_FIELD, f"bad value for 'x-cc' message-annotation: {value!r:.100}")
     return value
 
