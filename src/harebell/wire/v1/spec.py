@@ -187,7 +187,7 @@ class CompositeSpec:
         self.code = code
         self.symbol = f"amqp:{name}:list"
         self.fields = fields
-        self._least = len(fields) if whole else 0
+        self._min_written = len(fields) if whole else 0
         self._plain = tuple(field.plain() for field in fields)
         # What stands for null, and how many fields must be given.
         self._absent = tuple(() if field.multiple else field.default for field in fields)
@@ -253,7 +253,7 @@ class CompositeSpec:
         """
         items: list[bytes] = []
         # Nulls at the end may be left out (AMQP 1.0 1.4).
-        count = self._least
+        count = self._min_written
         for field, absent, item in zip(
             self.fields, self._absent, msgspec.structs.astuple(value), strict=True
         ):
