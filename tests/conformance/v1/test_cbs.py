@@ -113,6 +113,31 @@ def test_a_new_token_ends_what_the_user_may_not_do_any_more(
     peer1.expect_transfer(handle=_ANSWERS)
 
 
+@pytest.mark.parametrize(
+    "address", ["/exchanges/amq.fanout", "/exchanges/amq.fanout/k", "/queues/written-by-token"]
+)
+def test_a_new_token_ends_publishing_where_the_user_may_not_write_any_more(
+    memory: MemorySite, memory1: Connect1, address: str
+) -> None:
+    owner = memory1().open().begin()
+    owner.attach_sender("written-by-token")
+    user = memory.users.add("writer", "secret", vhosts=("/",))
+    user.permissions["/"] = Permissions("", ".*", "")
+    peer1 = memory1().open(user="writer", password="secret").begin().begin(1).begin(2)
+    attach(peer1)
+    peer1.attach_sender(address, 0, channel=1)
+    peer1.attach_sender(address, 1, channel=1)
+    peer1.attach_sender(None, 0, channel=2)
+    user.permissions["/"] = Permissions("", "", "")
+    message = encode_message(
+        value_section("t"), None, None, c.Properties("m", reply_to="replies"), _PUT
+    )
+    peer1.transfer_payload(_REQUESTS, message, settled=True)
+    peer1.expect_error(c.End, "amqp:unauthorized-access", "write access to exchange", channel=1)
+    peer1.send(c.End(), channel=1)
+    peer1.expect_transfer(handle=_ANSWERS)
+
+
 def test_connections_of_one_container_have_their_own_links(memory1: Connect1) -> None:
     peers = [memory1().open(container="one").begin() for _ in range(2)]
     for each in peers:

@@ -12,10 +12,11 @@ import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import WRITE
 from harebell.base.errors import Refusal
 from harebell.front.amqp_1_0.addresses import Address
-from harebell.front.amqp_1_0.errors import NOT_IMPLEMENTED, LinkError
+from harebell.front.amqp_1_0.errors import NOT_IMPLEMENTED, LinkError, SessionError, of_link
 from harebell.front.common.names import generated
 from harebell.front.common.permission import EXCHANGE, QUEUE, check
 from harebell.front.operations.bind import BindingRequest, bind, check_binding
@@ -94,6 +95,18 @@ def make_temporary_topic(session: Session, internal: Callable[[str], Exception])
     declare_exchange(caller_of(session), name, "fanout", ExchangeOptions())
     writable_exchange(session, name, internal)
     return name
+
+
+def check_again(session: Session, action: str, kind: str, name: str) -> None:
+    """End the session of a link whose user may not use its node any more."""
+    try:
+        check(session, action, kind, name)
+    except Undecided:
+        # The backend is asked when the user does something next.
+        return
+    except Refusal as refusal:
+        error = of_link(refusal)
+        session.fail(error if error is not None else SessionError("", ""))
 
 
 def drop_owned(link: Any) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.permissions import WRITE
 from harebell.base.c_types import Done, Py, i32, i64, isize
 from harebell.base.errors import DecodeError, ErrorKind, Refusal
 from harebell.base.message import Message, Properties
@@ -28,12 +29,13 @@ from harebell.front.amqp_1_0.errors import (
     composite,
     of_link,
 )
-from harebell.front.amqp_1_0.nodes import drop_owned
+from harebell.front.amqp_1_0.nodes import check_again, drop_owned
 from harebell.front.amqp_1_0.session import near
 from harebell.front.amqp_1_0.special import destination_of, prepared, trace_publish
 from harebell.front.amqp_1_0.transactions import transaction_of
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.interceptors import intercepted
+from harebell.front.common.permission import EXCHANGE
 from harebell.front.limits import LINK_CREDIT
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.performatives import ECHO
@@ -442,8 +444,11 @@ class ReceivingLink(PublishingChannel):
         self.end()
 
     def check_again(self) -> None:
-        """Check the permission again with the next publish."""
+        """End the session if the user may not publish where the link does any more."""
+        # The next publish looks its exchange up again.
         self._exchange_epoch = -1
+        if self.destination != _BY_MESSAGE:
+            check_again(self.session, WRITE, EXCHANGE, self.exchange)
 
     def end(self) -> None:
         """Drop what has come in part, and the queue that was made for the link.

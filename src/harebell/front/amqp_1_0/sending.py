@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
 from harebell.base.c_types import C, Done, Py, i32, i64, isize
-from harebell.base.errors import Refusal
 from harebell.base.limits import MESSAGE_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message
 from harebell.front.amqp_1_0.delivery import send_in_parts
@@ -23,14 +21,13 @@ from harebell.front.amqp_1_0.errors import (
     RESOURCE_DELETED,
     AmqpError,
     LinkError,
-    SessionError,
-    of_link,
 )
+from harebell.front.amqp_1_0.nodes import check_again
 from harebell.front.amqp_1_0.session import SERIALS, near
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
-from harebell.front.common.permission import QUEUE, check
+from harebell.front.common.permission import QUEUE
 from harebell.front.convert import converted
 from harebell.front.convert.amqp_1_0 import Milliseconds
 from harebell.front.limits import REPLIES_UNSENT_BYTES
@@ -370,16 +367,8 @@ class SendingLink(Consumer):
         self.ended = True
 
     def check_again(self) -> None:
-        """Detach the link if the user may not read its queue any more."""
-        session = self.session
-        try:
-            check(session, READ, QUEUE, self.queue.name)
-        except Undecided:
-            # The backend is asked when the user does something next.
-            return
-        except Refusal as refusal:
-            error = of_link(refusal)
-            session.fail(error if error is not None else SessionError("", ""))
+        """End the session if the user may not read the link's queue any more."""
+        check_again(self.session, READ, QUEUE, self.queue.name)
 
 
 class ReplyLink(SendingLink):
