@@ -22,6 +22,15 @@ def precondition(text: str) -> Refusal:
     return Refusal(ErrorKind.PRECONDITION_FAILED, text)
 
 
+class LimitReached(Refusal):
+    """A refusal because there may be no more of something: versions have other errors for that."""
+
+
+def limit_reached(text: str) -> LimitReached:
+    """Return a refusal because there may be no more."""
+    return LimitReached(ErrorKind.PRECONDITION_FAILED, text)
+
+
 def refused(text: str) -> Refusal:
     """Return a refusal because the user may not do this."""
     return Refusal(ErrorKind.ACCESS_REFUSED, text)

@@ -47,7 +47,14 @@ from harebell.model.reserved import (
     check_length,
     check_queue_name,
 )
-from harebell.model.resource import RESERVED_PREFIX, missing, precondition, refused, rendered
+from harebell.model.resource import (
+    RESERVED_PREFIX,
+    limit_reached,
+    missing,
+    precondition,
+    refused,
+    rendered,
+)
 from harebell.model.router import Router
 from harebell.model.settings.ceilings import Ceilings
 from harebell.model.settings.metadata import Metadata
@@ -198,7 +205,7 @@ class VHost:
         """Refuse a new queue that exceeds a limit."""
         limit = self.queue_limit()
         if limit is not None:
-            raise precondition(
+            raise limit_reached(
                 f"cannot declare queue '{queue}': queue limit in vhost '{self.name}' ({limit}) is "
                 "reached"
             )

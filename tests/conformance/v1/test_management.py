@@ -283,6 +283,19 @@ def test_an_exclusive_queue_is_not_declared_otherwise(manager: Manager) -> None:
     manager.ask("DELETE", f"/queues/{name}")
 
 
+def test_no_more_queues_than_the_vhost_may_have_are_declared(
+    memory: MemorySite, memory1: Connect1
+) -> None:
+    memory.broker.add_vhost("few").parameters.put("vhost-limits", "limits", {"max-queues": 0})
+    memory.users.add("few", "few", vhosts=("few",))
+    peer = memory1().open("few", user="few", password="few").begin()
+    text = "cannot declare queue 'q': queue limit in vhost 'few' (0) is reached"
+    assert Manager(peer).ask("PUT", "/queues/q") == (403, text)
+    peer.expect_refused(
+        c.Attach("s", 5, False, target=c.Target("/queue/q")), "amqp:resource-limit-exceeded", text
+    )
+
+
 def test_a_stream_is_not_purged(manager: Manager) -> None:
     name = unique("managed")
     path = f"/queues/{name}"

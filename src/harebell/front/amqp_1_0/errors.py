@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from harebell.base.errors import ConditionError, ErrorKind, ProtocolError, Refusal
+from harebell.model.resource import LimitReached
 from harebell.wire.v1.composites import Error
 
 INTERNAL_ERROR = "amqp:internal-error"
@@ -119,6 +120,8 @@ def condition_of(error: Exception) -> str | None:
     """Return the condition of an error that the peer may know; None for an internal one."""
     if isinstance(error, ConditionError):
         return error.condition
+    if isinstance(error, LimitReached):
+        return RESOURCE_LIMIT_EXCEEDED
     if isinstance(error, Refusal):
         return _KINDS.get(error.kind, PRECONDITION_FAILED)
     if isinstance(error, ProtocolError):

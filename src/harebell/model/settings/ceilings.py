@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from harebell.model.resource import precondition
+from harebell.model.resource import limit_reached
 
 if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
@@ -71,13 +71,13 @@ class Ceilings:
         """Refuse a new vhost that exceeds the limit."""
         limit = self._vhosts
         if limit is not None and len(self.every) + self.elsewhere().vhosts >= limit:
-            raise precondition(f"cannot create vhost '{name}': vhost limit of {limit} is reached")
+            raise limit_reached(f"cannot create vhost '{name}': vhost limit of {limit} is reached")
 
     def check_queue(self, name: str) -> None:
         """Refuse a new queue that exceeds the limit."""
         limit = self._queues
         if limit is not None and self.counted().queues + self.elsewhere().queues >= limit:
-            raise precondition(
+            raise limit_reached(
                 f"cannot declare queue '{name}': queue limit in cluster ({limit}) is reached"
             )
 
@@ -85,7 +85,7 @@ class Ceilings:
         """Refuse a new exchange that exceeds the limit."""
         limit = self._exchanges
         if limit is not None and self.counted().exchanges + self.elsewhere().exchanges >= limit:
-            raise precondition(
+            raise limit_reached(
                 f"cannot declare exchange '{name}' in vhost '{vhost}': exchange limit of {limit} "
                 "is reached"
             )

@@ -51,7 +51,7 @@ from harebell.front.operations.delete import (
 from harebell.front.operations.purge import purge_queue
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
-from harebell.model.resource import RESERVED_PREFIX, refused, rendered
+from harebell.model.resource import RESERVED_PREFIX, LimitReached, refused, rendered
 from harebell.wire.v1.values import Array, UInt, ULong
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _refused(request: Request, error: Exception) -> Answer:
         raise error
     if kind in (ErrorKind.NOT_FOUND, ErrorKind.NO_QUEUE_NAMED):
         return Answer(404, text)
-    if kind is ErrorKind.RESOURCE_ERROR:
+    if kind is ErrorKind.RESOURCE_ERROR or isinstance(error, LimitReached):
         return Answer(403, text)
     if kind is ErrorKind.PRECONDITION_FAILED and text.startswith(_CONFLICTS):
         return Answer(409, text)
