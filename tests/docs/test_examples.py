@@ -56,7 +56,8 @@ def test_the_examples_of_a_document_work_in_their_order(
         if block.language == "python" and document.name not in UNRUN_FILES:
             text = block.text.replace(":5672", f":{broker.port}")
             # Empty lines in front make the traceback's line the document's.
-            code = compile("\n" * (block.line - 1) + text, str(document.path), "exec")
+            lines = "\n" * (block.line - 1) + text
+            code = compile(lines, str(document.path), "exec", dont_inherit=True)
             exec(code, namespace)
         elif block.language in ("console", "sh"):
             for step in shell.steps(block):

@@ -10,6 +10,14 @@ FUNNELS: dict[str, str] = {
         (f"src/harebell/client/{api}/driver.py" for api in ("aio", "blocking")),
         "an error of a wait is raised in the method that waits, which raises it again",
     ),
+    **dict.fromkeys(
+        (f"src/harebell/client/{name}.py" for name in ("aio/worker", "blocking/worker")),
+        "whatever a handler raises is logged, and its message goes where the policy says",
+    ),
+    "src/harebell/client/protocol/shared_worker.py": "an error of the policy is raised by `run`, "
+    "when the handlers have ended",
+    "src/harebell/client/protocol/shared_connection.py": "an error of a function of `on_state` is "
+    "logged, and recovery goes on",
     "src/harebell/spark/runtime/jvm_end.py": "whatever a call raises when its JVM has ended; other "
     "errors are raised again",
     "src/harebell/pipeline/sinks/iceberg_catalog.py": "errors of every catalog and file system",

@@ -27,6 +27,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import HarebellError
+from harebell.client.codecs import Undecodable as Undecodable
 from harebell.client.url import shown
 
 if TYPE_CHECKING:
@@ -127,6 +128,24 @@ class RecoveryFailed(AMQPError):
 
 class ConcurrentUse(RuntimeError):
     """Two threads use a connection at once, or a thread other than its event loop's does."""
+
+
+class AlreadySettled(RuntimeError):
+    """A message of `process()` was settled already, or has no_ack.
+
+    Args:
+        tag: its delivery tag.
+    """
+
+    def __init__(self, tag: int) -> None:
+        super().__init__(
+            f"message {tag} is settled already, or has no_ack: process() settles a message itself, "
+            "unless it has ignore_processed=True"
+        )
+        self.tag = tag
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.tag,)
 
 
 class ClientClosed(AMQPError):

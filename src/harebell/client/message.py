@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Generic, TypedDict, TypeVar, overload
+from typing import Any, Generic, Self, TypedDict, TypeVar, overload
 
 from harebell.base.message import Message as WireMessage
 from harebell.base.message import Properties
+from harebell.client.codecs import JSON, Codec, json_of
 from harebell.wire.v09.content import BasicProperties, decode_properties, encode_properties
 
 T = TypeVar("T")
+Kind = type[T]
+"""A class, where `type` is a property."""
 Body = bytes | bytearray | memoryview
 
 _CACHE_ENTRIES = 256
@@ -115,6 +118,29 @@ class Content:
         """The header table, empty if the message has none."""
         return self.properties.headers or {}
 
+    @overload
+    def json(self) -> Any: ...
+    @overload
+    def json(self, kind: Kind[T]) -> T: ...
+    def json(self, kind: Any = Any) -> Any:
+        """Return the value of a JSON body.
+
+        Args:
+            kind: its type; without it the value is as from the module `json`.
+
+        Raises:
+            Undecodable: the body is no JSON, or of another type.
+        """
+        return json_of(kind).decode(self.body)
+
+    def decode(self, codec: Codec[T]) -> T:
+        """Return the value of the body.
+
+        Raises:
+            Undecodable: the body is not what the codec expects.
+        """
+        return codec.decode(self.body)
+
     def __repr__(self) -> str:
         return (
             f"<{type(self).__name__} exchange={self.exchange!r} "
@@ -151,6 +177,31 @@ class Message(Content):
         )
         self.has_exchange = exchange is not None
         self.has_routing_key = routing_key is not None
+
+    @classmethod
+    def of(
+        cls,
+        value: Any,
+        codec: Codec[Any] = JSON,
+        *,
+        exchange: str | None = None,
+        routing_key: str | None = None,
+        **properties: Any,
+    ) -> Self:
+        """Return a message whose body is an encoded value.
+
+        Args:
+            value: what the codec takes.
+            codec: JSON, MESSAGE_PACK, TEXT or another one (`harebell.client.codecs`).
+            exchange: None uses that of the call of `publish`.
+            routing_key: None uses that of the call of `publish`.
+            properties: persistent, headers and so on; `content_type` is that of the codec.
+
+        Raises:
+            TypeError: the value has no form in this codec.
+        """
+        given = {"content_type": codec.content_type, **properties}
+        return cls(codec.encode(value), exchange=exchange, routing_key=routing_key, **given)
 
 
 class ReturnedMessage(Content):

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from harebell.client import aio, blocking
+from harebell.client.errors import PublishReturned
 from tests.running import running_broker
 
 ASYNCIO_ONLY = {
@@ -23,7 +24,7 @@ ASYNCIO_ONLY = {
 BLOCKING_ONLY = {
     # It reads and writes inside calls, and hands deliveries to sinks.
     "Channel": {"arrow_batches", "consume_into", "drop_sink"},
-    "Connection": {"abort", "pump"},
+    "Connection": {"abort", "listening", "pump"},
     # Under asyncio these objects and calls are awaited.
     "PendingConfirm": {"wait"},
     "Requester": {"send"},
@@ -37,7 +38,7 @@ OWN_WORDS = {
     *(("Channel", "consume"), ("Channel", "publish_nowait"), ("Connection", "check_thread")),
     *(("Connection", "finish"), ("Connection", "finish_end"), ("Connection", "flush")),
     *(("Connection", "later"), ("Connection", "requester"), ("Connection", "touch")),
-    *(("Connection", "usable"), ("Connection", "written")),
+    *(("Connection", "usable"), ("Connection", "written"), ("Worker", "run")),
 }
 """Methods whose descriptions name the ways to wait."""
 
@@ -48,12 +49,14 @@ DRIVERS = {
         *("__init__", "_end", "_recover", "_until", "_use", "answer", "check_thread", "close"),
         *("finish", "finish_end", "flush", "is_open", "later", "touch", "usable", "written"),
     },
+    # How handlers run, and how a worker is woken.
+    "Worker": {"run", "_wake"},
     # The shared one knows no entropy.
     "Requester": {"__init__"},
 }
 """Methods that are written in both."""
 
-CLASSES = ("Channel", "Connection", "Consumer", "Delivery", "PendingConfirm", "Requester")
+CLASSES = ("Channel", "Connection", "Consumer", "Delivery", "PendingConfirm", "Requester", "Worker")
 
 
 def public(kind: type) -> set[str]:
@@ -119,6 +122,18 @@ def test_connect_takes_the_same_arguments_in_both() -> None:
 
 
 @pytest.mark.parametrize("api", [aio, blocking])
+def test_help_names_the_types_of_the_api(api: Any) -> None:
+    assert str(inspect.signature(api.Channel.handle)).endswith("-> 'Worker'")
+    handler = inspect.signature(api.Channel.handle).parameters["handler"]
+    assert handler.annotation == "Callable[[Delivery], Any]"
+    block = "AsyncIterator" if api is aio else "Iterator"
+    assert inspect.signature(api.Delivery.process).return_annotation == f"{block}[Delivery]"
+    assert list(inspect.signature(api.Delivery.process).parameters) == [
+        *("self", "requeue", "reject_on_redelivered", "ignore_processed"),
+    ]
+
+
+@pytest.mark.parametrize("api", [aio, blocking])
 def test_help_says_what_a_method_takes_and_returns(api: Any) -> None:
     found = inspect.signature(api.Channel.declare_queue)
     assert list(found.parameters)[:3] == ["self", "name", "durable"]
@@ -146,11 +161,29 @@ def test_completion_and_repr_show_what_programs_use() -> None:
             queue = channel.declare_queue("q", durable=True)
             assert repr(queue) == "QueueInfo(name='q', message_count=0, consumer_count=0)"
             channel.publish(b"one", routing_key="q", persistent=True)
+            with connection.requester() as requester:
+                assert repr(requester) == f"<Requester on {where}, 0 requests wait>"
+                assert {"call", "send", "close"} <= set(dir(requester))
+                assert "requests" not in dir(requester)
+            confirm = channel.publish_nowait(b"x", routing_key="none", mandatory=True)
+            assert repr(confirm) == "<PendingConfirm pending>"
+            with pytest.raises(PublishReturned):
+                confirm.wait()
+            assert repr(confirm).startswith("<PendingConfirm failed: 312 NO_ROUTE")
             message = channel.get("q")
             assert message is not None
             assert (message.delivery_mode, message.persistent) == (2, True)
             assert repr(message) == (
                 "<Delivery exchange='' routing_key='q' 3 bytes delivery_tag=1>"
+            )
+            assert {"ack", "process", "json", "headers"} <= set(dir(message))
+            assert not {"encoded", "give_up"} & set(dir(message))
+            message.ack()
+            with channel.consume("q", tag="mine", timeout=0) as consumer:
+                assert repr(consumer) == "<Consumer 'mine' of queue 'q', 0 messages wait>"
+            assert repr(consumer) == "<Consumer 'mine' of queue 'q', ended>"
+            assert repr(channel.handle("q", print)) == (
+                "<Worker of queue 'q', 0 running, 0 handled, 0 failed>"
             )
         assert repr(connection).endswith("closed>")
         assert "closed" in repr(channel)

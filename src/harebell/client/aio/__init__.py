@@ -17,6 +17,7 @@ from harebell.client.aio.connecting import connect
 from harebell.client.aio.connection import Connection
 from harebell.client.aio.consumer import Consumer, Delivery
 from harebell.client.aio.requests import Requester
+from harebell.client.aio.worker import Worker
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import Recovery
 
@@ -29,5 +30,6 @@ __all__ = [
     "PendingConfirm",
     "Recovery",
     "Requester",
+    "Worker",
     "connect",
 ]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.client.aio.consumer import Consumer, Delivery
 from harebell.client.aio.driver import AsyncClosing, AsyncShell
+from harebell.client.aio.worker import Worker
 from harebell.client.message import Item
 from harebell.client.protocol.shared_channel import SharedChannel, SharedPendingConfirm
 
@@ -32,7 +33,7 @@ class PendingConfirm(SharedPendingConfirm, AsyncShell):
 
 
 class Channel(
-    SharedChannel[Delivery, PendingConfirm, Consumer, Iterable[Item] | AsyncIterable[Item]],
+    SharedChannel[Delivery, PendingConfirm, Consumer, Worker, Iterable[Item] | AsyncIterable[Item]],
     AsyncClosing,
     AsyncShell,
 ):
@@ -47,3 +48,4 @@ class Channel(
     _delivery_type = Delivery
     _pending_confirm_type = PendingConfirm
     _consumer_type = Consumer
+    _worker_type = Worker

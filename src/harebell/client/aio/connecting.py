@@ -40,6 +40,7 @@ def connect(
     rng: Random | None = None,
     properties: dict[str, Any] | None = None,
     ssl_context: ssl.SSLContext | None = None,
+    wait: float | None = None,
 ) -> _Connecting:
     """Open a connection, to be awaited or entered with `async with`.
 
@@ -51,10 +52,12 @@ def connect(
         rng: randomness for the jitter of the delays between attempts.
         properties: added to the client properties.
         ssl_context: TLS settings, instead of the parameters of an amqps:// address.
+        wait: seconds to go on trying while the broker cannot be reached, because it starts. A
+            refused login is not tried again.
 
     Raises:
         URLError: the address is invalid.
         ConnectionFailed: no connection could be opened (when awaited or entered).
     """
-    given = options(url, version, recover, rng, properties, ssl_context)
+    given = options(url, version, recover, rng, properties, ssl_context, wait)
     return _Connecting(lambda: Connection(*given))

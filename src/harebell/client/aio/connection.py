@@ -102,6 +102,8 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
             case waits.TURN:
                 await self.flush()
                 await asyncio.sleep(0)
+            case waits.NOW:
+                return self._loop.time()
             case Sleep():
                 await asyncio.sleep(wait.seconds)
             case Restored():
@@ -232,6 +234,7 @@ class Connection(SharedConnection[Channel, Requester], AsyncShell):
     # --- the end and recovery -------------------------------------------------------------------
 
     def _on_blocked(self, reason: str | None) -> None:
+        self._blocked(reason)
         if reason is None:
             self.blocked.clear()
             self.unblocked.set()

@@ -42,8 +42,8 @@ def _steps(function: Callable[..., Steps[Any]]) -> Callable[..., Any]:
 
 def _scope(function: Callable[..., Steps[None]]) -> Callable[..., Any]:
     @asynccontextmanager
-    async def method(self: Any) -> AsyncIterator[Any]:
-        steps = function(self)
+    async def method(self: Any, **kwargs: Any) -> AsyncIterator[Any]:
+        steps = function(self, **kwargs)
         await run(self._connection, steps)
         try:
             yield self

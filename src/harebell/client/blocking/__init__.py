@@ -19,6 +19,7 @@ from harebell.client.blocking.connecting import connect
 from harebell.client.blocking.connection import Connection
 from harebell.client.blocking.consumer import Consumer, Delivery
 from harebell.client.blocking.requests import Requester
+from harebell.client.blocking.worker import Worker
 from harebell.client.message import Message
 from harebell.client.protocol.recovery import Recovery
 
@@ -32,5 +33,6 @@ __all__ = [
     "Recovery",
     "Requester",
     "Subscription",
+    "Worker",
     "connect",
 ]

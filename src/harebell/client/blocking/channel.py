@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.client.blocking.bulk import arrow_batches
 from harebell.client.blocking.consumer import Consumer, Delivery
 from harebell.client.blocking.driver import BlockingClosing, BlockingShell
+from harebell.client.blocking.worker import Worker
 from harebell.client.limits import CLIENT_PREFETCH
 from harebell.client.message import Item
 from harebell.client.protocol.channel_parts import ChannelPhase
@@ -37,7 +38,7 @@ class PendingConfirm(SharedPendingConfirm, BlockingShell):
 
 
 class Channel(
-    SharedChannel[Delivery, PendingConfirm, Consumer, Iterable[Item]],
+    SharedChannel[Delivery, PendingConfirm, Consumer, Worker, Iterable[Item]],
     BlockingClosing,
     BlockingShell,
 ):
@@ -52,6 +53,7 @@ class Channel(
     _delivery_type = Delivery
     _pending_confirm_type = PendingConfirm
     _consumer_type = Consumer
+    _worker_type = Worker
 
     def __init__(self, connection: Connection, core: CoreChannel) -> None:
         # The inboxes of the subscriptions whose deliveries the sink gets.

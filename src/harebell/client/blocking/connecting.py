@@ -22,6 +22,7 @@ def connect(
     call_timeout: float | None = None,
     background_heartbeats: bool = False,
     ssl_context: ssl.SSLContext | None = None,
+    wait: float | None = None,
 ) -> Connection:
     """Connect to a broker; the connection is a context manager that closes itself.
 
@@ -35,12 +36,14 @@ def connect(
         call_timeout: seconds after which a call without an answer raises `CallTimeout`.
         background_heartbeats: send heartbeats in a thread between calls.
         ssl_context: TLS settings, instead of the parameters of an amqps:// address.
+        wait: seconds to go on trying while the broker cannot be reached, because it starts. A
+            refused login is not tried again.
 
     Raises:
         URLError: the address is invalid.
         ConnectionFailed: no connection could be opened.
     """
-    given = options(url, version, recover, rng, properties, ssl_context)
+    given = options(url, version, recover, rng, properties, ssl_context, wait)
     return Connection(
         *given, call_timeout=call_timeout, background_heartbeats=background_heartbeats
     )

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from harebell.client.blocking.channel import Channel
 from harebell.client.blocking.driver import BlockingClosing, BlockingShell, run
 from harebell.client.blocking.requests import Requester
-from harebell.client.blocking.transport import Beater, BlockingTransport, dial
+from harebell.client.blocking.transport import Alarm, Beater, BlockingTransport, dial
 from harebell.client.errors import AMQPError, CallTimeout, ClientClosed, ConnectionLost
 from harebell.client.limits import CLIENT_WRITE_BYTES
 from harebell.client.options import Options
@@ -31,6 +32,7 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing, Blocking
         self, *given: *Options, call_timeout: float | None, background_heartbeats: bool
     ) -> None:
         super().__init__("blocking", *given)
+        self._alarm: Alarm | None = None
         self._abandoned: list[Callable[[], None]] = []
         self._call_timeout = call_timeout
         self._beats = background_heartbeats
@@ -40,6 +42,9 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing, Blocking
     def _use(self, link: BlockingTransport) -> None:
         self._link = link
         self._core = link.core
+        link.core.on_blocked = self._blocked
+        link.listen(self._alarm)
+        self._blocked(link.core.blocked)
         if self._beater is not None:
             self._beater.stop()
         if self._beats and self._core.beat_seconds:
@@ -80,6 +85,8 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing, Blocking
                 self.pump(0)
             case waits.ROOM:
                 pass  # A call that writes waits for the socket.
+            case waits.NOW:
+                return time.monotonic()
             case Sleep():
                 time.sleep(wait.seconds)
             case Restored():
@@ -123,6 +130,17 @@ class Connection(SharedConnection[Channel, Requester], BlockingClosing, Blocking
             self._over()
         self._sinks_go_on()
         return came
+
+    @contextmanager
+    def listening(self, number: int, action: Callable[[], None]) -> Iterator[None]:
+        """Wake from waits also when a file descriptor can be read, and call a function then."""
+        before, self._alarm = self._alarm, (number, action)
+        self._link.listen(self._alarm)
+        try:
+            yield
+        finally:
+            self._alarm = before
+            self._link.listen(before)
 
     def _sinks_go_on(self) -> None:
         """Raise the error that ended the subscription of a sink."""

@@ -49,8 +49,8 @@ def _steps(function: Callable[..., Steps[Any]]) -> Callable[..., Any]:
 
 def _scope(function: Callable[..., Steps[None]]) -> Callable[..., Any]:
     @contextmanager
-    def method(self: Any) -> Iterator[Any]:
-        steps = function(self)
+    def method(self: Any, **kwargs: Any) -> Iterator[Any]:
+        steps = function(self, **kwargs)
         run(self._connection, steps)
         try:
             yield self

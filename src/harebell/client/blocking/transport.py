@@ -12,6 +12,7 @@ import socket
 import ssl
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from harebell.base.limits import READ_BUFFER_BYTES
@@ -21,6 +22,8 @@ from harebell.client.errors import ConcurrentUse
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.url import URL
+
+Alarm = tuple[int, Callable[[], None]]
 
 _BEATS = 3
 _STOP_SECONDS = 2.0
@@ -63,6 +66,7 @@ class BlockingTransport:
         self._open = True
         self._poll = select.poll()
         self._interest = 0
+        self._alarm: Alarm | None = None
 
     # --- for the API ----------------------------------------------------------------------------
 
@@ -94,7 +98,7 @@ class BlockingTransport:
             timeout: maximum seconds to wait; None waits without limit.
 
         Returns:
-            True if there was input or the connection ended.
+            True if there was input, the connection ended, or the alarm has rung.
         """
         until = None if timeout is None else time.monotonic() + timeout
         if not self._entrance.acquire(blocking=False):
@@ -113,6 +117,18 @@ class BlockingTransport:
             return True
         finally:
             self._entrance.release()
+
+    def listen(self, alarm: Alarm | None) -> None:
+        """Wake from waits for the socket also when a file descriptor can be read.
+
+        Args:
+            alarm: its number, and what to call then; None for no file descriptor.
+        """
+        if self._alarm is not None:
+            self._poll.unregister(self._alarm[0])
+        self._alarm = alarm
+        if alarm is not None:
+            self._poll.register(alarm[0], select.POLLIN)
 
     def answer(self, call: Call[Any]) -> None:
         """Read until a call is done, on a connection that no channel uses now."""
@@ -152,7 +168,7 @@ class BlockingTransport:
             return False
 
     def _wait(self, until: float | None, *, writing: bool) -> bool:
-        """Wait for the socket or the core's next tick; True if there was input."""
+        """Wait for the socket, the alarm or the core's next tick; False after a tick."""
         events = select.POLLIN | (select.POLLOUT if writing else 0)
         if events != self._interest:
             self._poll.register(self._socket.number, events)
@@ -166,12 +182,18 @@ class BlockingTransport:
         if until is not None and until <= now:
             limit = 0
         ready = self._poll.poll(limit)
+        rung = False
+        if self._alarm is not None:
+            rung = any(number == self._alarm[0] for number, _ in ready)
+            ready = [each for each in ready if each[0] != self._alarm[0]]
         read = False
         if pending or any(event & ~select.POLLOUT for _, event in ready):
             read = self._read()
         # Read before checking the time: the process may have been suspended.
         self.core.tick(time.monotonic())
-        return read
+        if rung and self._alarm is not None:
+            self._alarm[1]()
+        return read or rung
 
     def _read(self) -> bool:
         """Read once, up to the size of the buffer; True if there was input or its end."""

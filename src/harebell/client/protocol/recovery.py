@@ -77,13 +77,33 @@ def recovery_of(recover: bool | Recovery) -> Recovery | None:
     return Recovery() if recover else None
 
 
-def connects_again(error: AMQPError, recovery: Recovery | None, tried: int) -> bool:
+def connects_again(
+    error: AMQPError,
+    recovery: Recovery | None,
+    tried: int,
+    waited: float = 0.0,
+    patience: float | None = None,
+) -> bool:
     """True if `connect` should try once more after so many attempts.
 
+    Args:
+        error: of the last attempt.
+        recovery: how the connection recovers; None if it does not.
+        tried: number of attempts.
+        waited: seconds since the first attempt began.
+        patience: seconds to go on trying; None for `connect_attempts` of the recovery.
+
     Raises:
-        ConnectionFailed: it has tried often enough; the text has the reason and the number.
+        ConnectionFailed: it has tried often or long enough; the text has the reason and the number.
     """
-    if recovery is None or refused(error):
+    if refused(error):
+        return False
+    if patience is not None:
+        if waited < patience:
+            return True
+        text = f"{error}; gave up after {tried} attempts in {waited:.1f} s"
+        raise ConnectionFailed(text) from error
+    if recovery is None:
         return False
     if tried < recovery.connect_attempts:
         return True

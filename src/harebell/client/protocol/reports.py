@@ -9,7 +9,14 @@ from __future__ import annotations
 import logging
 
 from harebell.client.errors import AMQPError, ClientClosed, RecoveryFailed
+from harebell.client.message import Delivered
 from harebell.client.url import URL
+
+_OUTCOMES = {
+    "ack": "its message is acknowledged",
+    "reject": "its message is rejected",
+    "requeue": "its message is requeued",
+}
 
 
 class Reports:
@@ -35,6 +42,27 @@ class Reports:
     def regained(self, attempts: int) -> None:
         """Log that the connection and its topology were recovered."""
         self._log.info("connected to %s again after %d attempts", self._address, attempts)
+
+    def callback_failed(self, state: str) -> None:
+        """Log the error of a function of `on_state`."""
+        self._log.exception("a function of on_state failed (%s, %s)", self._address, state)
+
+    def handler_failed(
+        self, queue: str, message: Delivered, outcome: str, error: Exception
+    ) -> None:
+        """Log that a handler has failed, and what becomes of its message."""
+        self._log.error(
+            "the handler of queue %r failed, %s: %s (%s)",
+            *(queue, _OUTCOMES[outcome], message, self._address),
+            exc_info=error,
+        )
+
+    def not_settled(self, queue: str, message: Delivered, error: AMQPError) -> None:
+        """Log that a handled message could not be acknowledged: its channel has ended."""
+        self._log.warning(
+            "a message of queue %r was handled and not acknowledged, it will come again: %s (%s)",
+            *(queue, error, self._address),
+        )
 
     def ended(self, error: AMQPError) -> None:
         """Log that the connection ended and will not be recovered."""

@@ -74,7 +74,7 @@ class Requests:
         return len(self._waiting)
 
     def receive_on(
-        self, channel: SharedChannel[Any, Any, Any, Any], reply_to: str
+        self, channel: SharedChannel[Any, Any, Any, Any, Any], reply_to: str
     ) -> Call[CoreConsumer]:
         """Begin to receive replies on a channel that is used for nothing else.
 

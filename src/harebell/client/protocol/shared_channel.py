@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import AsyncIterable, Callable, Iterable, Mapping
-from typing import Any, Generic, Protocol, TypeVar, Unpack
+from typing import Any, Generic, Literal, Protocol, TypeVar, Unpack
 
 from harebell.base.message import Message as WireMessage
 from harebell.client.errors import AMQPError, BulkPublishFailed, PublishReturned
@@ -52,7 +52,12 @@ from harebell.client.protocol.waits import (
 DeliveryT = TypeVar("DeliveryT")
 PendingConfirmT = TypeVar("PendingConfirmT")
 ConsumerT = TypeVar("ConsumerT")
+WorkerT = TypeVar("WorkerT")
 ItemsT = TypeVar("ItemsT", bound=Iterable[Item] | AsyncIterable[Item])
+
+Outcome = Literal["reject", "requeue", "requeue_once", "ack"]
+"""What becomes of a message whose handler has failed."""
+OnError = Outcome | Callable[[Any, Exception], Outcome]
 
 _PUBLISHES_PER_TURN = 256
 
@@ -70,7 +75,7 @@ class Owner(Protocol):
         """Remove a channel that the program has closed, possibly while disconnected."""
 
 
-class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
+class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, WorkerT, ItemsT]):
     """A channel of either API.
 
     Args:
@@ -86,6 +91,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
     _delivery_type: Callable[..., DeliveryT]
     _pending_confirm_type: Callable[..., PendingConfirmT]
     _consumer_type: Callable[..., ConsumerT]
+    _worker_type: Callable[..., WorkerT]
 
     def __init__(self, connection: Owner, core: CoreChannel) -> None:
         self.connection = self._connection = connection
@@ -180,6 +186,34 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
             PublishReturned: it was mandatory and unroutable.
         """
         return self._sent(body, exchange, routing_key, mandatory, properties)
+
+    @steps
+    def publish_json(
+        self,
+        value: Any,
+        *,
+        exchange: str = "",
+        routing_key: str = "",
+        mandatory: bool = False,
+        **properties: Unpack[PropertyArguments],
+    ) -> Steps[None]:
+        """Publish a value as JSON, as `publish` does: `content_type` is application/json.
+
+        Args:
+            value: built-in types, dataclasses, `msgspec.Struct`, models of pydantic.
+            exchange: the exchange; "" is the default exchange, whose routing keys are queue names.
+            routing_key: what the exchange compares with its bindings.
+            mandatory: fail if it is unroutable.
+            properties: persistent=True (kept over a restart), headers and so on.
+
+        Raises:
+            TypeError: the value has no form in JSON.
+            PublishNacked: the broker refused it.
+            PublishReturned: it was mandatory and unroutable.
+        """
+        message = Message.of(value, **properties)
+        yield from self._ready()
+        yield self._sent(message, exchange, routing_key, mandatory, {})
 
     def _sent(
         self,
@@ -355,6 +389,45 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
         return self._consumer_type(self, queue, options, prefetch, timeout)
 
+    @own
+    def handle(
+        self,
+        queue: str,
+        handler: Callable[[DeliveryT], Any],
+        *,
+        concurrency: int = 1,
+        on_error: OnError = "reject",
+        prefetch: int | None = None,
+        no_ack: bool = False,
+        exclusive: bool = False,
+        tag: str = "",
+        arguments: Mapping[str, Any] | None = None,
+        timeout: float | None = None,
+    ) -> WorkerT:
+        """Return a worker that calls a function with each message of a queue: `run()` it.
+
+        A message is acknowledged when the function has returned, unless it has settled it.
+
+        Args:
+            queue: the name of the queue, which has to exist.
+            handler: takes a message.
+            concurrency: maximum number of handlers that run at a time.
+            on_error: what becomes of a message whose handler has raised: "reject" (dead-lettered,
+                or dropped without a dead-letter exchange), "requeue" (at once and without end),
+                "requeue_once" (rejected when it is redelivered), "ack", or a function that takes
+                the message and the error and returns one of these. The error is logged.
+            prefetch: maximum number of unacknowledged messages; None stands for `concurrency`.
+            no_ack: messages count as acknowledged when the broker has sent them.
+            exclusive: fail if the queue has another consumer.
+            tag: the consumer tag; "" generates one.
+            arguments: for example {"x-priority": 10}.
+            timeout: end after this many seconds without a message.
+        """
+        options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
+        return self._worker_type(
+            self, queue, handler, options, prefetch, concurrency, on_error, timeout
+        )
+
     @steps
     def get(self, queue: str, *, no_ack: bool = False) -> Steps[DeliveryT | None]:
         """Get one message from a queue; None when it is empty."""
@@ -372,7 +445,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, ItemsT]):
         method = got.method
         tag, exchange, routing_key = method.delivery_tag, method.exchange, method.routing_key
         delivery = (tag, method.redelivered, exchange, routing_key, got.properties, got.body)
-        return self._delivery_type(self, core, "", delivery, method.message_count)
+        return self._delivery_type(self, core, "", delivery, no_ack, method.message_count)
 
     @written
     def ack(self, tag: int, *, multiple: bool = False) -> Written:
@@ -479,7 +552,7 @@ def _requeue(core: CoreChannel, no_ack: bool, call: Call[Got | None]) -> None:
 
 
 def subscribe(
-    channel: SharedChannel[Any, Any, Any, Any],
+    channel: SharedChannel[Any, Any, Any, Any, Any],
     queue: str,
     inbox: Inbox,
     options: Mapping[str, Any],
@@ -515,6 +588,12 @@ class SharedPendingConfirm:
     def __init__(self, connection: Any, confirm: Confirm) -> None:
         self._connection = connection
         self._confirm = confirm
+
+    def __repr__(self) -> str:
+        """Return the outcome, for people."""
+        error = self._confirm.error
+        outcome = "confirmed" if self.done else "pending"
+        return f"<{type(self).__name__} {outcome if error is None else f'failed: {error}'}>"
 
     @property
     def done(self) -> bool:

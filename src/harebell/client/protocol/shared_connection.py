@@ -6,8 +6,9 @@ answer them, and say when a connection is lost and how it ends.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 from harebell.client.errors import AMQPError, ConnectionLost
 from harebell.client.protocol.recovery import (
@@ -28,6 +29,7 @@ from harebell.client.protocol.v09.core import CoreConnection as Core
 from harebell.client.protocol.v09.core import Random, new_core
 from harebell.client.protocol.waits import (
     DIAL,
+    NOW,
     USABLE,
     BrokerLink,
     Restored,
@@ -39,8 +41,13 @@ from harebell.client.protocol.waits import (
 from harebell.client.url import URL, shown
 from harebell.wire.v09 import extensions
 
-ChannelT = TypeVar("ChannelT", bound=SharedChannel[Any, Any, Any, Any])
+ChannelT = TypeVar("ChannelT", bound=SharedChannel[Any, Any, Any, Any, Any])
 RequesterT = TypeVar("RequesterT")
+ConnectionState = Literal["open", "blocked", "recovering", "closed"]
+OnState = Callable[[ConnectionState, AMQPError | str | None], object]
+
+_WAITING = Recovery(first_seconds=0.2, most_seconds=2.0)
+"""The delays of `connect(..., wait=seconds)` without recovery."""
 
 
 class SharedConnection(Generic[ChannelT, RequesterT]):
@@ -53,6 +60,7 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
         rng: randomness for the delays.
         properties: added to the client properties.
         ssl_context: an `ssl.SSLContext` instead of the TLS settings of the address, or None.
+        patience: seconds to go on trying to connect; None tries as `recovery` says.
 
     Attributes:
         channels: the open channels, by number.
@@ -74,6 +82,7 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
         rng: Random,
         properties: dict[str, Any],
         ssl_context: Any,
+        patience: float | None,
     ) -> None:
         self.url = url
         self.channels: dict[int, ChannelT] = {}
@@ -84,7 +93,10 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
         self._rng = rng
         self._properties = properties
         self._ssl_context = ssl_context
-        self._reports = Reports(api, url)
+        self._patience = patience
+        self._reported: ConnectionState = "open"
+        self._watchers: list[OnState] = []
+        self.reports = Reports(api, url)
         self._topology = Topology() if recovery is not None else None
         self._error: AMQPError | None = None
         self._closing = False
@@ -92,13 +104,59 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
     def __repr__(self) -> str:
         """Return the user, the broker, the version and the state; never the password."""
         url = self.url
-        state = "recovering" if self.recovering else "open" if self.is_open else "closed"
         who = f"{url.username}@{url.address}, vhost {url.vhost!r}, AMQP {shown(url.version)}"
-        return f"<{type(self).__name__} {who}, {state}>"
+        return f"<{type(self).__name__} {who}, {self.state}>"
 
     def __dir__(self) -> list[str]:
         """Return the names for completion, without parts that only the client itself uses."""
         return without(CONNECTION_PARTS, super().__dir__())
+
+    @property
+    def state(self) -> ConnectionState:
+        """Whether it is open, blocked (the broker blocks publishers), recovering or closed."""
+        if self.recovering:
+            return "recovering"
+        if self._error is not None or not self.is_open:
+            return "closed"
+        return "open" if self._core.blocked is None else "blocked"
+
+    def on_state(self, callback: OnState) -> Callable[[], None]:
+        """Call a function with each new state of the connection.
+
+        The blocking API notices changes inside its calls, a loss with the call after the one that
+        has failed, and calls the function there. The function must not use the connection; an
+        error in it is logged.
+
+        Args:
+            callback: takes the state (see `state`) and its reason: the error of a lost or closed
+                connection, the broker's text of a blocked one, or None.
+
+        Returns:
+            A function that ends this.
+        """
+        self._watchers.append(callback)
+        return functools.partial(self._unwatch, callback)
+
+    def _unwatch(self, callback: OnState) -> None:
+        if callback in self._watchers:
+            self._watchers.remove(callback)
+
+    def _changed(self, state: ConnectionState, reason: AMQPError | str | None) -> None:
+        """Call the functions of `on_state`, unless they know the state."""
+        if state == self._reported:
+            return
+        self._reported = state
+        for callback in tuple(self._watchers):
+            try:
+                callback(state, reason)
+            except Exception:
+                self.reports.callback_failed(state)
+
+    def _blocked(self, reason: str | None) -> None:
+        """Handle that the broker blocks publishers, or does not any more."""
+        # One that recovers is open when its channels are restored.
+        if self._reported != "recovering":
+            self._changed("open" if reason is None else "blocked", reason)
 
     @property
     def is_open(self) -> bool:
@@ -181,21 +239,26 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
 
     def _opened(self) -> Steps[None]:
         """Connect for the first time; try again as `recover` says."""
-        backoff = Backoff(self._recovery or Recovery(), self._rng)
+        backoff = Backoff(self._recovery or _WAITING, self._rng)
+        begun = yield NOW
         tried = 0
         while True:
             try:
                 link = yield DIAL
             except AMQPError as error:
                 tried += 1
-                if not connects_again(error, self._recovery, tried):
+                waited = (yield NOW) - begun
+                if not connects_again(error, self._recovery, tried, waited, self._patience):
                     raise
-                self._reports.failed(tried, error)
+                self.reports.failed(tried, error)
             else:
                 link.core.recorder = self._topology
                 self._use(link)
                 return
-            yield Sleep(backoff.delay())
+            delay = backoff.delay()
+            if self._patience is not None:
+                delay = min(delay, max(0.0, begun + self._patience - (yield NOW)))
+            yield Sleep(delay)
 
     def _lost(self, error: AMQPError) -> Backoff:
         """Begin to recover; the result is for `_reopened`."""
@@ -203,7 +266,8 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
         backoff = Backoff(self._recovery, self._rng)
         backoff.error = error
         self.recovering = True
-        self._reports.lost(error)
+        self.reports.lost(error)
+        self._changed("recovering", error)
         return backoff
 
     def _reopened(self, backoff: Backoff) -> Steps[bool]:
@@ -214,12 +278,13 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
                 yield from self._restored()
             except AMQPError as failure:
                 backoff.error = failure
-                self._reports.failed(backoff.tried, failure)
+                self.reports.failed(backoff.tried, failure)
                 if not backoff.failed(refused=refused(failure)):
                     return False
             else:
                 self.recovering = False
-                self._reports.regained(backoff.tried)
+                self.reports.regained(backoff.tried)
+                self._changed(self.state, self.blocked_reason)
                 if self.on_recovered is not None:
                     self.on_recovered()
                 return True
@@ -282,10 +347,11 @@ class SharedConnection(Generic[ChannelT, RequesterT]):
     def _end(self, error: AMQPError) -> None:
         """End the connection for good."""
         self._error = error
-        self._reports.ended(error)
+        self.reports.ended(error)
         self.recovering = False
         for channel in list(self.channels.values()):
             channel.ended(error)
+        self._changed("closed", error)
 
     def remove_channel(self, number: int) -> None:
         """Remove a channel that the broker has closed."""

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Generic
 
+from harebell.client.errors import AlreadySettled, AMQPError
 from harebell.client.message import Delivered
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import OPEN, CoreConsumer
 from harebell.client.protocol.inbox import Inbox, Item
 from harebell.client.protocol.shared_channel import DeliveryT, SharedChannel, subscribe
+from harebell.client.protocol.shown import DELIVERY_PARTS, without
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.waits import (
+    BLOCK,
+    FLUSH,
     USABLE,
     WRITE,
     Ending,
+    Scope,
     Steps,
     Until,
     Written,
@@ -23,13 +29,17 @@ from harebell.client.protocol.waits import (
     written,
 )
 
-Channel = SharedChannel[Any, Any, Any, Any]
+Channel = SharedChannel[Any, Any, Any, Any, Any]
 
 
 class SharedDelivery(Delivered):
-    """A delivery of either API: a message, and the channel state that it is settled on."""
+    """A delivery of either API: a message, and the channel state that it is settled on.
 
-    __slots__ = ("_channel", "_core")
+    Attributes:
+        settled: whether a method of this object has settled it; True if it has `no_ack`.
+    """
+
+    __slots__ = ("_channel", "_core", "settled")
 
     def __init__(
         self,
@@ -37,6 +47,7 @@ class SharedDelivery(Delivered):
         core: CoreChannel,
         consumer_tag: str,
         delivery: Item,
+        no_ack: bool,
         message_count: int | None = None,
     ) -> None:
         # Without `super().__init__`, which takes a third of the time of taking a delivery.
@@ -52,11 +63,22 @@ class SharedDelivery(Delivered):
         self._properties = None
         self._channel = channel
         self._core = core
+        self.settled = no_ack
+
+    def __dir__(self) -> list[str]:
+        """Return the names for completion, without parts that only the client itself uses."""
+        return without(DELIVERY_PARTS, super().__dir__())
+
+    @property
+    def _connection(self) -> Any:
+        """The connection whose waits its methods yield."""
+        return self._channel.connection
 
     @written
     def ack(self, *, multiple: bool = False) -> Written:
         """Acknowledge; with `multiple` also everything delivered before it."""
         core = self._core
+        self.settled = True
         if core.state is not OPEN and not self._channel.speaks_for(core):
             return None
         core.ack(self.delivery_tag, multiple)
@@ -65,6 +87,7 @@ class SharedDelivery(Delivered):
     @written
     def nack(self, *, multiple: bool = False, requeue: bool = True) -> Written:
         """Reject: requeue, or drop (or dead-letter)."""
+        self.settled = True
         if not self._channel.speaks_for(self._core):
             return None
         self._core.nack(self.delivery_tag, multiple=multiple, requeue=requeue)
@@ -73,10 +96,55 @@ class SharedDelivery(Delivered):
     @written
     def reject(self, *, requeue: bool = False) -> Written:
         """Reject: drop (or dead-letter), or requeue."""
+        self.settled = True
         if not self._channel.speaks_for(self._core):
             return None
         self._core.reject(self.delivery_tag, requeue=requeue)
         return self._channel.connection.written()
+
+    @Scope
+    def process(
+        self,
+        *,
+        requeue: bool = False,
+        reject_on_redelivered: bool = False,
+        ignore_processed: bool = False,
+    ) -> Steps[None]:
+        """Acknowledge at the end of a `with` block, and reject if the block raises.
+
+        The error is raised again. A block that is interrupted, by a cancelled task or a
+        KeyboardInterrupt, requeues the message.
+
+        Args:
+            requeue: whether an error requeues the message; without it the message is dead-lettered,
+                or dropped if its queue has no dead-letter exchange.
+            reject_on_redelivered: do not requeue a message that was delivered before.
+            ignore_processed: the block may settle the message itself.
+
+        Raises:
+            AlreadySettled: it was settled before or in the block, without `ignore_processed`.
+        """
+        if self.settled and not ignore_processed:
+            raise AlreadySettled(self.delivery_tag)
+        try:
+            yield BLOCK
+        except BaseException as error:
+            failed = isinstance(error, Exception)
+            again = requeue and not (reject_on_redelivered and self.redelivered)
+            self.give_up(requeue=again or not failed)
+            raise
+        if not self.settled:
+            SharedDelivery.ack.function(self)
+            yield FLUSH
+        elif not ignore_processed:
+            raise AlreadySettled(self.delivery_tag)
+
+    def give_up(self, *, requeue: bool) -> None:
+        """Reject without waiting, unless it is settled or the channel is closed."""
+        if not self.settled:
+            # Of a closed channel the broker delivers it again.
+            with contextlib.suppress(AMQPError):
+                SharedDelivery.reject.function(self, requeue=requeue)
 
 
 class SharedConsumer(Generic[DeliveryT]):
@@ -110,6 +178,14 @@ class SharedConsumer(Generic[DeliveryT]):
         self._inbox = Inbox(channel.connection, options["no_ack"])
         self._starting = False
 
+    def __repr__(self) -> str:
+        """Return the tag, the queue and the state, for people."""
+        inbox = self._inbox
+        state = f"{len(inbox.items)} messages wait" if self.tag else "not subscribed"
+        if inbox.ended:
+            state = "ended" if inbox.error is None else f"ended: {inbox.error}"
+        return f"<{type(self).__name__} {self.tag!r} of queue {self._queue!r}, {state}>"
+
     def _started(self) -> Steps[None]:
         """Subscribe, the first time."""
         if not self._starting:
@@ -141,7 +217,8 @@ class SharedConsumer(Generic[DeliveryT]):
     def _taken(self) -> DeliveryT:
         """Take the next delivery."""
         channel = self._channel
-        return self._delivery_type(channel, channel.core, self.tag, self._inbox.take())
+        inbox = self._inbox
+        return self._delivery_type(channel, channel.core, self.tag, inbox.take(), inbox.no_ack)
 
     @steps
     def cancel(self) -> Steps[None]:

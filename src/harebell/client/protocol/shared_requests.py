@@ -10,6 +10,7 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.requests import DIRECT, Reply, Request, Requests
 from harebell.client.protocol.shared_channel import SharedChannel
 from harebell.client.protocol.shared_connection import SharedConnection
+from harebell.client.protocol.shown import REQUESTER_PARTS, without
 from harebell.client.protocol.waits import USABLE, Steps, Until, steps
 
 
@@ -27,6 +28,15 @@ class SharedRequester:
         self._channel: Any = None
         self._reply_to = DIRECT
         self._opening: Call[None] | None = None
+
+    def __repr__(self) -> str:
+        """Return the connection and the number of requests without a reply, for people."""
+        where = self.connection.url.address
+        return f"<{type(self).__name__} on {where}, {len(self.requests)} requests wait>"
+
+    def __dir__(self) -> list[str]:
+        """Return the names for completion, without parts that only the client itself uses."""
+        return without(REQUESTER_PARTS, super().__dir__())
 
     @steps
     def call(

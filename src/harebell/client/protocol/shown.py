@@ -20,10 +20,14 @@ CHANNEL_PARTS = frozenset(_CHANNEL.split())
 """Parts of a channel that its connection, and Spark, use: completion leaves them out."""
 _CONNECTION = """
 answer buffered channels check_thread congested drain finish finish_end flush forget_channel
-forget_consumer later open remove_channel survives taken touch usable written
+forget_consumer later listening open remove_channel reports survives taken touch usable written
 """
 CONNECTION_PARTS = frozenset(_CONNECTION.split())
 """Parts of a connection that its channels use."""
+DELIVERY_PARTS = frozenset(("encoded", "give_up"))
+"""Parts of a message that its channel and workers use."""
+REQUESTER_PARTS = frozenset(("requests",))
+"""Parts of a requester that its connection uses."""
 
 
 def without(parts: frozenset[str], names: Iterable[str]) -> list[str]:

@@ -60,6 +60,7 @@ RECOVERED = Wait("a lost connection has recovered, or the channel says that it i
 FLUSH = Wait("the output is written")
 WRITE = Wait("the output is passed to a socket that may be full")
 ROOM = Wait("the socket has room")
+NOW = Wait("nothing; the answer is the time of a clock that only goes forward, in seconds")
 TURN = Wait("the output is written, and confirms that have arrived are read")
 DIAL = Wait("a socket is open and the handshake is done; the answer is the `BrokerLink`")
 BLOCK = Wait("the block of a `with` statement has run; its error is raised (`Scope`)")
@@ -163,19 +164,19 @@ class Marked(Generic[P, T]):
         return self
 
 
-class Scope:
+class Scope(Generic[P]):
     """A method whose result is entered with `with`, and gives the object of the method."""
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[Concatenate[Any, P], Steps[None]]) -> None:
         self.kind = "scope"
         self.function = function
 
     @overload
     def __get__(
         self, shell: A, owner: Any = ...
-    ) -> Callable[[], AbstractAsyncContextManager[A]]: ...
+    ) -> Callable[P, AbstractAsyncContextManager[A]]: ...
     @overload
-    def __get__(self, shell: B, owner: Any = ...) -> Callable[[], AbstractContextManager[B]]: ...
+    def __get__(self, shell: B, owner: Any = ...) -> Callable[P, AbstractContextManager[B]]: ...
     def __get__(self, shell: Any, owner: Any = None) -> Any:
         """Return itself, as `Marked`."""
         return self
