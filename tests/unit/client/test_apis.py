@@ -20,6 +20,8 @@ ASYNCIO_ONLY = {
     },
     # A subscription of the blocking API is made at once.
     "Consumer": {"start"},
+    # A worker that runs beside a block.
+    "Worker": {"on_end"},
 }
 BLOCKING_ONLY = {
     # It reads and writes inside calls, and hands deliveries to sinks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from typing import Any, Self
 
 from harebell.client.aio.consumer import Delivery
@@ -17,8 +18,12 @@ class Worker(SharedWorker[Delivery]):
 
     Either `await worker.run()`, or enter it with `async with`: it runs beside the block, and ends
     with it.
+
+    Attributes:
+        on_end: called when a worker beside a block has ended by itself, or with it.
     """
 
+    on_end: Callable[[], None] | None = None
     _task: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -82,7 +87,12 @@ class Worker(SharedWorker[Delivery]):
     async def __aenter__(self) -> Self:
         await self._consumer.start()
         self._task = asyncio.create_task(self.run())
+        self._task.add_done_callback(self._over)
         return self
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        if self.on_end is not None:
+            self.on_end()
 
     async def __aexit__(self, kind: object, *error: object) -> None:
         assert self._task is not None, "left before it was entered"
