@@ -137,7 +137,7 @@ OTHERS = (
 
 def test_a_broker_that_is_up_has_loaded_only_what_everybody_needs(tmp_path: Path) -> None:
     modules = loaded(RUN_AND_STOP.format(port=free_port(), directory=tmp_path / "data"))
-    assert "harebell.front.amqp_0_9_1.profile_0_9_1" in modules
+    assert "harebell.front.arrival" in modules
     unwanted = (
         *(f"harebell.front.{name}" for name in OTHERS),
         *("harebell.wire.v010", "harebell.wire.arrow", "harebell.wire.v09.typed_fields"),
