@@ -328,6 +328,10 @@ class Link1(Core1):
             self.read()
         # The answer is no end that nobody asked for.
         self.performatives = [each for each in self.performatives if each != c.Close()]
+        self.close()
+
+    def close(self) -> None:
+        """Go without a word."""
         self.socket.close()
         self.alive = False
 
