@@ -54,7 +54,7 @@ IN_ORDER = "other checks come first"
 LINE_ENDS = "0-10 keeps line ends in names, and 1.0 refuses them, as RabbitMQ does"
 MISSING = "what is deleted or unbound must exist"
 NO_CHANGE = "a second declaration does not change what there is, and compares less"
-STATUSES = "the management node of 1.0 has statuses, as RabbitMQ's"
+STATUSES = "the management node of 1.0 has statuses and texts of its own, as RabbitMQ's"
 TYPES = "the field tables of these versions have no such type"
 UNKNOWN_ARGUMENT = "0-10 refuses arguments that it does not know"
 UNKNOWN_TYPE = "503 in older versions, 404 in 0-10"
@@ -113,7 +113,10 @@ DIFFERENCES: dict[str, list[tuple[tuple[str, ...], str, int, int]]] = {
             (405, 400, ("queue.declare", "queue.delete", "queue.purge", "queue.bind")),
             (405, 400, ("queue.unbind",)),
             (406, 400, ("queue.declare", "exchange.declare", "queue.bind", "exchange.bind")),
-            (406, 409, ("queue.declare", "exchange.declare")),
+            (406, 409, ("queue.declare", "exchange.declare", "queue.bind")),
+            (404, 400, ("queue.bind", "exchange.bind")),
+            (403, 403, ("queue.declare", "queue.bind", "queue.unbind", "exchange.delete")),
+            (403, 403, ("exchange.bind", "exchange.unbind")),
         )
         for name in names
     ],
