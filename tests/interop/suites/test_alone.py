@@ -8,7 +8,7 @@ from tests.interop.suites.__main__ import measure
 from tests.interop.suites.catalogue import ALONE, Suite
 from tests.interop.suites.fetch import fetch
 
-_TESTS = {"libqpid-proton11-dev-examples": 17}
+_TESTS = {"libqpid-proton11-dev-examples": 15}
 
 
 @pytest.mark.timeout(600)
