@@ -47,5 +47,5 @@ class Channel(
     connection: Connection
     _delivery_type = Delivery
     _pending_confirm_type = PendingConfirm
-    _consumer_type = Consumer
+    consumer_type = Consumer
     _worker_type = Worker

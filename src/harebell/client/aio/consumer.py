@@ -41,10 +41,10 @@ class Consumer(SharedConsumer[Delivery], AsyncShell, AsyncIterator[Delivery]):
 
     async def __anext__(self) -> Delivery:
         connection = self._connection
-        if (not self._inbox.items or connection.recovering) and not await run(
+        if (not self.inbox.items or connection.recovering) and not await run(
             connection, self._arrived()
         ):
             raise StopAsyncIteration
-        delivery = self._taken()
+        delivery = self.take()
         connection.taken()
         return delivery

@@ -52,7 +52,7 @@ class Channel(
     connection: Connection
     _delivery_type = Delivery
     _pending_confirm_type = PendingConfirm
-    _consumer_type = Consumer
+    consumer_type = Consumer
     _worker_type = Worker
 
     def __init__(self, connection: Connection, core: CoreChannel) -> None:

@@ -46,6 +46,6 @@ class Consumer(SharedConsumer[Delivery], BlockingShell, Iterator[Delivery]):
         return self
 
     def __next__(self) -> Delivery:
-        if not self._inbox.items and not run(self._connection, self._arrived()):
+        if not self.inbox.items and not run(self._connection, self._arrived()):
             raise StopIteration
-        return self._taken()
+        return self.take()

@@ -90,7 +90,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, WorkerT, Item
     connection: Any
     _delivery_type: Callable[..., DeliveryT]
     _pending_confirm_type: Callable[..., PendingConfirmT]
-    _consumer_type: Callable[..., ConsumerT]
+    consumer_type: Callable[..., ConsumerT]
     _worker_type: Callable[..., WorkerT]
 
     def __init__(self, connection: Owner, core: CoreChannel) -> None:
@@ -387,7 +387,7 @@ class SharedChannel(Generic[DeliveryT, PendingConfirmT, ConsumerT, WorkerT, Item
             timeout: end the iteration after this many seconds without a message.
         """
         options = {"tag": tag, "no_ack": no_ack, "exclusive": exclusive, "arguments": arguments}
-        return self._consumer_type(self, queue, options, prefetch, timeout)
+        return self.consumer_type(self, queue, options, prefetch, timeout)
 
     @own
     def handle(

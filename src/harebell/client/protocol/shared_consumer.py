@@ -13,7 +13,7 @@ from harebell.client.protocol.call import Call
 from harebell.client.protocol.channel_parts import OPEN, CoreConsumer
 from harebell.client.protocol.inbox import Inbox, Item
 from harebell.client.protocol.shared_channel import DeliveryT, SharedChannel, subscribe
-from harebell.client.protocol.shown import DELIVERY_PARTS, without
+from harebell.client.protocol.shown import CONSUMER_PARTS, DELIVERY_PARTS, without
 from harebell.client.protocol.v09.channel import CoreChannel
 from harebell.client.protocol.waits import (
     BLOCK,
@@ -175,16 +175,20 @@ class SharedConsumer(Generic[DeliveryT]):
         self._options = options
         self._prefetch = prefetch
         self._idle_seconds = idle_seconds
-        self._inbox = Inbox(channel.connection, options["no_ack"])
+        self.inbox = Inbox(channel.connection, options["no_ack"])
         self._starting = False
 
     def __repr__(self) -> str:
         """Return the tag, the queue and the state, for people."""
-        inbox = self._inbox
+        inbox = self.inbox
         state = f"{len(inbox.items)} messages wait" if self.tag else "not subscribed"
         if inbox.ended:
             state = "ended" if inbox.error is None else f"ended: {inbox.error}"
         return f"<{type(self).__name__} {self.tag!r} of queue {self._queue!r}, {state}>"
+
+    def __dir__(self) -> list[str]:
+        """Return what programs use."""
+        return without(CONSUMER_PARTS, super().__dir__())
 
     def _started(self) -> Steps[None]:
         """Subscribe, the first time."""
@@ -196,15 +200,15 @@ class SharedConsumer(Generic[DeliveryT]):
             channel = self._channel
             self.tag = self._options["tag"] or channel.core.next_tag()
             options = {**self._options, "tag": self.tag}
-            call = subscribe(channel, self._queue, self._inbox, options, self._prefetch)
+            call = subscribe(channel, self._queue, self.inbox, options, self._prefetch)
             # A connection that is lost before the answer recovers without this subscription.
-            call.when_done(functools.partial(_end_unsubscribed, self._inbox))
+            call.when_done(functools.partial(_end_unsubscribed, self.inbox))
             yield call
 
     def _arrived(self) -> Steps[bool]:
         """Wait for a delivery that can be settled; False at the end or after the idle time."""
         yield from self._started()
-        inbox = self._inbox
+        inbox = self.inbox
         while not inbox.items or self._connection.recovering:
             if inbox.ended:
                 inbox.check()
@@ -214,16 +218,16 @@ class SharedConsumer(Generic[DeliveryT]):
                 return False
         return True
 
-    def _taken(self) -> DeliveryT:
+    def take(self) -> DeliveryT:
         """Take the next delivery."""
         channel = self._channel
-        inbox = self._inbox
+        inbox = self.inbox
         return self._delivery_type(channel, channel.core, self.tag, inbox.take(), inbox.no_ack)
 
     @steps
     def cancel(self) -> Steps[None]:
         """End the subscription."""
-        inbox = self._inbox
+        inbox = self.inbox
         channel = self._channel
         if self.tag and not inbox.ended:
             yield USABLE
@@ -239,10 +243,10 @@ class SharedConsumer(Generic[DeliveryT]):
         yield WRITE
 
     def __del__(self) -> None:
-        if self._starting and not self._inbox.ended:
+        if self._starting and not self.inbox.ended:
             # No I/O here, and no reference to the consumer: the garbage collector may be the
             # caller, in any thread.
-            abandon = functools.partial(_abandon, self._channel, self._inbox, self.tag)
+            abandon = functools.partial(_abandon, self._channel, self.inbox, self.tag)
             self._connection.later(abandon)
 
 

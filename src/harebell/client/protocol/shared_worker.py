@@ -70,7 +70,7 @@ class SharedWorker(Generic[DeliveryT]):
         self._begun = False
         self._stopping = False
         self._fault: Exception | None = None
-        self._consumer = channel._consumer_type(  # noqa: SLF001 - the API's own class
+        self._consumer = channel.consumer_type(
             channel, queue, options, concurrency if prefetch is None else prefetch, None
         )
 
@@ -82,7 +82,7 @@ class SharedWorker(Generic[DeliveryT]):
     @property
     def _inbox(self) -> Inbox:
         """The deliveries that no handler has yet."""
-        inbox: Inbox = self._consumer._inbox  # noqa: SLF001 - as above
+        inbox: Inbox = self._consumer.inbox
         return inbox
 
     def _begin(self) -> None:
@@ -96,7 +96,7 @@ class SharedWorker(Generic[DeliveryT]):
         while not self._stopping:
             room = self.running < self.concurrency
             if room and inbox.items and not self._connection.recovering:
-                message: DeliveryT = self._consumer._taken()  # noqa: SLF001 - as above
+                message: DeliveryT = self._consumer.take()
                 return message
             if inbox.ended and not inbox.items:
                 inbox.check()

@@ -12,6 +12,7 @@ _ANSWER = re.compile(r"(?:Call|Steps)\[(.*)\]", re.DOTALL)
 _TYPE_VARIABLE = re.compile(r"\b([A-Z]\w+)T\b")
 
 _CHANNEL = """
+consumer_type
 adopt connection core dead_letter_queues drop_sink ended history inboxes publisher_declare
 publisher_forget queue_names read_arrow report_query requeue_inbox sinks span speaks_for
 stage_abort stage_append stage_commit stage_discard stage_open
@@ -26,6 +27,8 @@ CONNECTION_PARTS = frozenset(_CONNECTION.split())
 """Parts of a connection that its channels use."""
 DELIVERY_PARTS = frozenset(("encoded", "give_up"))
 """Parts of a message that its channel and workers use."""
+CONSUMER_PARTS = frozenset(("inbox", "take"))
+"""Parts of a consumer that its workers use."""
 REQUESTER_PARTS = frozenset(("requests",))
 """Parts of a requester that its connection uses."""
 
