@@ -71,6 +71,9 @@ class Connection(Protocol):
     def goodbye(self) -> None:
         """Close as one should."""
 
+    def close(self) -> None:
+        """Cut the connection without a word."""
+
 
 class Arrival(Protocol):
     """A delivery, of whatever version."""
