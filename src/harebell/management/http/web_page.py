@@ -14,6 +14,7 @@ from base64 import b64encode
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from posixpath import dirname, join, normpath
 from typing import TYPE_CHECKING
 
 from harebell.management.http.answer import Answer
@@ -36,6 +37,10 @@ _KINDS = {
 }
 _IMPORT_MAP = re.compile(rb'<script type="importmap">(.*?)</script>', re.DOTALL)
 _PRELOADS = b"<!-- preloads -->"
+_FIRST = ("app.js", "pages/overview.js")
+"""The scripts that the first page begins with; those of other pages load when these are opened."""
+_IMPORTS = re.compile(r'\bfrom ?"([^"]+)"')
+_LIBRARIES = re.compile(r'"([^"]+)": "\./web/([^"]+)"')
 _SIGN_IN = b"{sign-in}"
 _LINK = b'"web/'
 """The start of the addresses in the page that get the hash."""
@@ -86,15 +91,26 @@ class WebPage:
         return digest.hexdigest()[:16]
 
     @cached_property
+    def _first(self) -> list[str]:
+        """The scripts of the first page, with all that they import."""
+        libraries = dict(_LIBRARIES.findall(self._files[_INDEX].decode()))
+        found = list(_FIRST)
+        for script in found:
+            for name in _IMPORTS.findall(self._files[script].decode()):
+                path = libraries.get(name) or normpath(join(dirname(script), name))
+                if path in self._files and path not in found:
+                    found.append(path)
+        return found
+
+    @cached_property
     def _index(self) -> Answer:
-        """The page, whose links have the hash and name every script, so that all load at once."""
+        """The page, whose links have the hash and name its scripts, so that all load at once."""
         # Imported here, as few brokers are looked at: it has the names of 2,200 letters.
         from html import escape
 
         base = f"web/{self._hash}/"
-        scripts = [name for name in self._files if name.endswith((".js", ".mjs"))]
         preloads = "\n".join(
-            f'<link rel="modulepreload" href="{escape(base + name)}">' for name in scripts
+            f'<link rel="modulepreload" href="{escape(base + name)}">' for name in self._first
         )
         body = self._files[_INDEX].replace(_LINK, f'"{base}'.encode())
         body = body.replace(b'"./web/', f'"./{base}'.encode())

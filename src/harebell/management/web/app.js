@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { away, slow } from "./lib/api.js";
 import { dateTime } from "./lib/format.js";
 import { html } from "./lib/html.js";
+import { Logo } from "./lib/pieces.js";
 import { usePoll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
 import { expired, has, session } from "./lib/session.js";
@@ -13,17 +14,25 @@ import { theme } from "./lib/theme.js";
 import { VhostChoice } from "./lib/vhosts.js";
 import { Login, LoginAgain, SigningIn } from "./pages/login.js";
 import { NotFound } from "./pages/not-found.js";
-import { PAGES } from "./pages/pages.js";
+import { GROUPS, PAGES } from "./pages/pages.js";
+
+function Group({ title, pages, at, onGo }) {
+  const seen = pages.filter(({ label, tag }) => label && has(tag ?? "management"));
+  const id = `group-${title.toLowerCase()}`;
+  if (!seen.length) return null;
+  return html`<p class="group" id=${id}>${title}</p>
+    <ul aria-labelledby=${id}>${seen.map(
+      ({ name, names, label }) => html`
+      <li key=${name}><a href=${to(name)} onClick=${onGo}
+        aria-current=${at === name || names?.includes(at) ? "page" : undefined}>${label}</a></li>`,
+    )}</ul>`;
+}
 
 function Navigation({ at, open, onGo }) {
   return html`<nav class=${open ? "open" : ""} aria-label="Pages" id="pages">
-    <ul>${PAGES.filter(({ label, tag }) => label && has(tag ?? "management")).map(
-      (page) => html`
-      <li key=${page.name}><a href=${to(page.name)} onClick=${onGo}
-        aria-current=${at === page.name || page.names?.includes(at) ? "page" : undefined}
-        >${page.label}</a></li>`,
-    )}
-    </ul>
+    <div class="groups">${GROUPS.map(
+      (group) => html`<${Group} key=${group.title} ...${group} at=${at} onGo=${onGo} />`,
+    )}</div>
   </nav>`;
 }
 
@@ -91,7 +100,7 @@ function Frame() {
   <header class="top">
     <button type="button" class="menu" aria-expanded=${open} aria-controls="pages"
       onClick=${() => setOpen(!open)}>Pages</button>
-    <a class="brand" href="#/overview">Harebell</a>
+    <a class="brand" href="#/overview"><${Logo} />Harebell</a>
     <span class="space"></span>
     <${VhostChoice} />
     <${ThemeChoice} />

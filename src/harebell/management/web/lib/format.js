@@ -48,6 +48,14 @@ export function dateTime(ms) {
   return isNumber(ms) ? new Date(ms).toLocaleString("en-GB") : NOTHING;
 }
 
+// How long ago a time in milliseconds since 1970 was, or how far ahead it is.
+export function ago(ms, now = Date.now()) {
+  if (!isNumber(ms)) return NOTHING;
+  const passed = Math.round((now - ms) / 1000);
+  if (Math.abs(passed) < 5) return "now";
+  return passed > 0 ? `${seconds(passed)} ago` : `in ${seconds(-passed)}`;
+}
+
 export function short(value) {
   if (!isNumber(value)) return NOTHING;
   if (Math.abs(value) >= 1e9) return `${SHORT.format(value / 1e9)} G`;

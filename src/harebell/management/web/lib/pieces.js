@@ -1,6 +1,11 @@
 // Small parts that all pages are made of.
 import { html } from "./html.js";
-import { value } from "./format.js";
+import { NOTHING, ago, dateTime, value } from "./format.js";
+
+const ICON = new URL("../icon.svg", import.meta.url).href;
+// Letters of the end of a name that are always shown, and of the longest name that is not cut.
+const END = 8;
+const LONG = 24;
 
 // What went wrong, in the place where it did.
 export function Problem({ error, onRetry }) {
@@ -37,10 +42,49 @@ export function Fold({ title, children, open = false }) {
     <div class="folded">${children}</div></details>`;
 }
 
+// What an empty place is for, and the command that fills it.
+export function Empty({ title, command, children }) {
+  return html`<div class="nothing"><strong>${title}</strong>
+    ${children && html`<p>${children}</p>`}
+    ${command && html`<code>${command}</code>`}</div>`;
+}
+
+// The place of what is not known yet, so that nothing jumps when it is.
+export function Skeleton({ lines = 6 }) {
+  const each = Array.from({ length: lines }, (_, index) => html`<i key=${index}></i>`);
+  return html`<div class="skeleton" role="status">
+    <span class="unseen">Loading…</span>${each}</div>`;
+}
+
+// Before the first answer: nothing of it yet, or why there is none.
+export function Awaited({ error, onRetry }) {
+  return error ? html`<${Problem} error=${error} onRetry=${onRetry} />` : html`<${Skeleton} />`;
+}
+
+// How long ago a time in milliseconds was; the time itself is its title.
+export function RelativeTime({ ms }) {
+  if (!ms) return NOTHING;
+  return html`<time datetime=${new Date(ms).toISOString()} title=${dateTime(ms)}>${ago(ms)}</time>`;
+}
+
+// A name that is cut in its middle where it has no room, as ends tell names apart.
+export function Middle({ name }) {
+  const letters = [...name];
+  if (letters.length <= LONG) return name;
+  return html`<span class="middle" role="img" aria-label=${name} title=${name}><span>${letters
+    .slice(0, -END)
+    .join("")}</span>${letters.slice(-END).join("")}</span>`;
+}
+
+// The harebell; its name is beside it.
+export function Logo() {
+  return html`<img class="logo" src=${ICON} alt="" width="22" height="22" />`;
+}
+
 // A small table without scrolling: rows of cells below headings. With `keys`, one for each of them,
 // rows keep what is open and typed in them when others come before.
 export function Rows({ label, heads, rows, keys, empty = "None." }) {
-  if (!rows.length) return html`<p class="empty">${empty}</p>`;
+  if (!rows.length) return html`<div class="empty">${empty}</div>`;
   return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}>
     <table class="rows">
       <thead><tr>${heads.map(
@@ -58,7 +102,7 @@ export function Rows({ label, heads, rows, keys, empty = "None." }) {
 // A section with the rows of a list once it was read, and forms below.
 export function Listing({ id, title, data = true, error, children, ...rest }) {
   return html`<${Section} id=${id} title=${title}>
-    <${Problem} error=${error} />
+    ${!data ? html`<${Awaited} error=${error} />` : html`<${Problem} error=${error} />`}
     ${data && html`<${Rows} label=${title} ...${rest} />`}
     ${children}
   </${Section}>`;
@@ -67,7 +111,7 @@ export function Listing({ id, title, data = true, error, children, ...rest }) {
 // The members of an object, a line each.
 export function Members({ of, empty = "None." }) {
   const entries = Object.entries(of ?? {});
-  if (!entries.length) return html`<p class="empty">${empty}</p>`;
+  if (!entries.length) return html`<div class="empty">${empty}</div>`;
   return html`<dl class="members">${entries.map(
     ([name, each]) => html`
     <div key=${name}><dt>${name}</dt><dd>${value(each)}</dd></div>`,

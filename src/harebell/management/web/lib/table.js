@@ -272,8 +272,7 @@ export function Table({
       </div>
       ${
         list.total === 0 &&
-        html`<p
-        class="empty">${whyEmpty(text, empty, vhosts)}</p>`
+        html`<div class="empty">${whyEmpty(text, empty, vhosts)}</div>`
       }
     </div>
   </div>`;

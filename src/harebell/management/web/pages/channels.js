@@ -4,7 +4,7 @@ import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { count, perSecond, rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Badge, Listing, Problem, Rows, Tiles } from "../lib/pieces.js";
+import { Awaited, Badge, Listing, Problem, Rows, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
@@ -76,7 +76,7 @@ export function Channel({ names: [, name] }) {
   const { data, error, refresh } = usePoll(`channels/${path(name)}?${query}`);
   const head = html`<p class="crumbs"><a href="#/channels">Channels</a></p>`;
   if (!data) {
-    return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+    return html`${head}<h1>${name}</h1><${Awaited} error=${error} onRetry=${refresh} />`;
   }
   const link = data.connection_details?.name ?? data.connection;
   return html`${head}<div class="title"><h1>${name}</h1><${Modes} channel=${data} />

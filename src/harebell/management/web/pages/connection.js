@@ -5,7 +5,7 @@ import { Chart } from "../lib/chart.js";
 import { Confirm } from "../lib/confirm.js";
 import { bytes, count, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Listing, Members, Problem, Section, Tiles } from "../lib/pieces.js";
+import { Awaited, Listing, Members, Problem, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
@@ -49,7 +49,7 @@ export function Connection({ names }) {
   const { data, error, refresh } = usePoll(`${where}?${sampled(range, "data_rates")}`);
   const head = html`<p class="crumbs"><a href="#/connections">Connections</a></p>`;
   if (!data) {
-    return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+    return html`${head}<h1>${name}</h1><${Awaited} error=${error} onRetry=${refresh} />`;
   }
   return html`${head}<div class="title"><h1>${name}</h1><${StateBadge} state=${data.state} />
       <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>

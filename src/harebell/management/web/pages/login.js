@@ -3,7 +3,7 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { logIn, logInByToken } from "../lib/api.js";
 import { Field, Form } from "../lib/forms.js";
-import { Fold, Problem } from "../lib/pieces.js";
+import { Fold, Logo, Problem } from "../lib/pieces.js";
 import { html } from "../lib/html.js";
 import { session } from "../lib/session.js";
 import { finish, issuer, passwords, signIn, signOut } from "../lib/sign-in.js";
@@ -40,7 +40,7 @@ export function Login({ error = null }) {
     main.current.querySelector(issuer.oauth_enabled ? "button" : "input").focus();
     if (location.hash === "#/sign-in") main.current.querySelector("button").click();
   }, []);
-  return html`<main class="login" ref=${main}><h1>Harebell</h1>
+  return html`<main class="login" ref=${main}><h1><${Logo} />Harebell</h1>
     <${Problem} error=${error} />
     <${Account} action=${signIn} />
     ${passwords && html`<${LoginForm} />`}<${TokenForm} />
@@ -53,7 +53,8 @@ export function SigningIn({ onEnd }) {
   useEffect(() => {
     finish().then(() => onEnd(null), onEnd);
   }, []);
-  return html`<main class="login"><h1>Harebell</h1><p role="status">Signing in…</p></main>`;
+  return html`<main class="login"><h1><${Logo} />Harebell</h1>
+    <p role="status">Signing in…</p></main>`;
 }
 
 // In a tab of its own: this one keeps what was typed, and takes over the login of the other one.

@@ -4,7 +4,7 @@ import { get, path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Awaited, Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
@@ -101,7 +101,7 @@ export function Overview() {
   useTitle("Overview");
   const [range, setRange] = useState(RANGES[1]);
   const { data, error } = usePoll(`overview?${sampled(range, "msg_rates", "lengths")}`);
-  if (!data) return html`<h1>Overview</h1><${Problem} error=${error} />`;
+  if (!data) return html`<h1>Overview</h1><${Awaited} error=${error} />`;
   const totals = data.queue_totals ?? {};
   const objects = data.object_totals ?? {};
   const stats = data.message_stats ?? {};

@@ -6,7 +6,7 @@ import { Chart } from "../lib/chart.js";
 import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold, Listing, Problem, Section, Tiles } from "../lib/pieces.js";
+import { Awaited, Badge, Fold, Listing, Problem, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
@@ -93,7 +93,7 @@ export function Queue({ names }) {
     refresh,
   } = usePoll(`${where}?${sampled(range, "lengths", "msg_rates")}`);
   const head = html`<p class="crumbs"><a href="#/queues">Queues</a> · ${vhost}</p>`;
-  if (!queue) return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+  if (!queue) return html`${head}<h1>${name}</h1><${Awaited} error=${error} onRetry=${refresh} />`;
   const stats = queue.message_stats ?? {};
   return html`${head}<div class="title"><h1>${name}</h1><${QueueBadges} queue=${queue} />
       <span class="space"></span>

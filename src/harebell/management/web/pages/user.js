@@ -3,7 +3,7 @@ import { path, send } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
 import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold, Listing, Problem, Section } from "../lib/pieces.js";
+import { Awaited, Badge, Fold, Listing, Problem, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { leave } from "../lib/router.js";
 import { useTitle } from "../lib/title.js";
@@ -80,7 +80,7 @@ export function User({ names }) {
   const { data: user, error, refresh } = usePoll(where);
   const head = html`<p class="crumbs"><a href="#/users">Users</a></p>`;
   if (!user) {
-    return html`${head}<h1>${name}</h1><${Problem} error=${error} onRetry=${refresh} />`;
+    return html`${head}<h1>${name}</h1><${Awaited} error=${error} onRetry=${refresh} />`;
   }
   const change = async ({ password, tags }) => {
     await send("PUT", where, { password, tags });
