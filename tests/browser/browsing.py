@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, Page, Playwright, expect
+from playwright.sync_api import Browser, Locator, Page, Playwright, expect
 
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
 SECONDS = 60.0
@@ -68,6 +68,11 @@ class Window:
         self.page.goto(self.base)
         self.log_in()
         expect(self.page.get_by_role("navigation", name="Pages")).to_be_attached()
+
+    def account(self) -> Locator:
+        """Open what is below the name of the user: colours, motion, and the way out."""
+        self.page.get_by_role("button", name="Account").click()
+        return self.page.locator("#account")
 
     def show(self, path: str, heading: str) -> None:
         """Open a page, and wait for its heading."""

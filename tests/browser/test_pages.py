@@ -21,8 +21,9 @@ from tests.unit.management.http.asking import segment
 
 PICTURES = Path(__file__).resolve().parents[2] / "docs" / "images" / "web"
 TAKES_PICTURES = bool(os.environ.get("HAREBELL_SCREENSHOTS"))
-PHONE = {"width": 360, "height": 740}
-WIDE = {"width": 1280, "height": 900}
+PHONES = (360, 390)
+"""Widths of phones."""
+WIDE = {"width": 1440, "height": 900}
 PAINT_MS = 200
 """What the browser may work until a page is there."""
 _PAINTED = "performance.getEntriesByName('first-contentful-paint').length"
@@ -98,12 +99,14 @@ def test_a_page_shows_the_broker_without_barriers(themed: Window, page: Shown) -
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.path)
 def test_a_page_fits_a_phone(themed: Window, page: Shown) -> None:
-    themed.page.set_viewport_size(PHONE)
+    themed.page.set_viewport_size({"width": PHONES[0], "height": 740})
     themed.show(page.path, page.heading)
     expect(themed.page.locator("main")).to_contain_text(page.text)
     themed.unfold()
-    widest = themed.page.evaluate("document.documentElement.scrollWidth")
-    assert widest <= PHONE["width"], f"{page.path} is {widest} px wide"
+    for width in PHONES:
+        themed.page.set_viewport_size({"width": width, "height": 740})
+        widest = themed.page.evaluate("document.documentElement.scrollWidth")
+        assert widest <= width, f"{page.path} is {widest} px wide"
 
 
 def test_queries_that_failed_are_above_those_that_run(themed: Window) -> None:
@@ -183,9 +186,52 @@ def test_a_loaded_page_is_painted_at_once(shown: Window) -> None:
 
 
 def test_the_chosen_colours_stay(shown: Window) -> None:
-    shown.page.get_by_label("Colours").select_option("dark")
+    shown.account().get_by_label("Colours").select_option("dark")
     shown.page.reload()
     expect(shown.page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_nothing_moves_when_the_user_says_so(shown: Window) -> None:
+    skeleton = "() => { const made = document.body.appendChild(document.createElement('p'));" + (
+        "made.className = 'skeleton'; const { animationName } = getComputedStyle(made);"
+        "made.remove(); return animationName; }"
+    )
+    assert shown.page.evaluate(skeleton) == "waiting"
+    shown.account().get_by_label("Motion").select_option("none")
+    assert shown.page.evaluate(skeleton) == "none"
+    shown.page.reload()
+    assert shown.page.evaluate(skeleton) == "none"
+
+
+def test_nothing_moves_when_the_system_says_so(browser: Browser, site: Site) -> None:
+    with window(browser, site.base, reduced_motion="reduce") as opened:
+        opened.page.route("**/api/overview*", lambda _: None)
+        opened.enter()
+        waiting = opened.page.locator(".skeleton")
+        expect(waiting).to_be_visible()
+        assert waiting.evaluate("it => getComputedStyle(it).animationName") == "none"
+
+
+def test_the_account_is_reached_with_the_keyboard(shown: Window) -> None:
+    page = shown.page
+    page.get_by_role("button", name="Account").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("guest · administrator")).to_be_visible()
+    assert shown.barriers() == []
+    page.keyboard.press("Tab")
+    expect(page.get_by_label("Colours")).to_be_focused()
+    page.keyboard.press("Escape")
+    expect(page.get_by_label("Colours")).to_be_hidden()
+    expect(page.get_by_role("button", name="Account")).to_be_focused()
+
+
+def test_pages_are_in_groups(shown: Window) -> None:
+    pages = shown.page.get_by_role("navigation", name="Pages")
+    messages = pages.get_by_role("list", name="Messages").get_by_role("link")
+    expect(messages).to_contain_text(["Queues", "Exchanges", "Streams", "Topology"])
+    expect(pages.get_by_role("list", name="Administration").get_by_role("link")).to_contain_text(
+        ["Policies", "Vhosts", "Users", "Limits", "Definitions", "Log"]
+    )
 
 
 def _theme(opened: Window) -> str:

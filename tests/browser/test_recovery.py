@@ -251,12 +251,12 @@ def test_a_user_sees_what_the_tags_allow_and_is_told_the_rest(
         form.get_by_role("button", name="Declare").click()
         expect(form.get_by_role("alert")).to_contain_text("half typed")
         expect(opened.page.get_by_role("dialog")).to_be_hidden()
-        expect(opened.page.get_by_role("button", name="Log out")).to_be_visible()
+        expect(opened.page.get_by_role("button", name="Account")).to_be_visible()
 
 
 def test_a_user_who_logs_out_leaves_nothing_behind(browser: Browser, alone: Site) -> None:
     with window(browser, alone.base) as opened:
         opened.enter()
-        opened.page.get_by_role("button", name="Log out").click()
+        opened.account().get_by_role("button", name="Log out").click()
         expect(opened.page.get_by_role("form", name="Login")).to_be_visible()
         assert opened.page.evaluate("sessionStorage.length + document.cookie.length") == 0

@@ -94,7 +94,7 @@ def test_one_signs_in_with_an_account_and_out_again(browser: Browser, tmp_path: 
         expect(page.locator(".user")).to_have_text("ada")
         assert page.url == f"{shown.base}#/exchanges", "the page from before, without the code"
 
-        page.get_by_role("button", name="Log out").click()
+        shown.account().get_by_role("button", name="Log out").click()
         page.wait_for_url(f"{address}/**")
         page.get_by_role("button", name="Yes, sign me out").click()
         expect(page.get_by_role("button", name="Sign in with your account")).to_be_visible()

@@ -4,13 +4,13 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { away, slow } from "./lib/api.js";
 import { dateTime } from "./lib/format.js";
 import { html } from "./lib/html.js";
-import { Logo } from "./lib/pieces.js";
+import { Logo, RelativeTime } from "./lib/pieces.js";
 import { usePoll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
 import { expired, has, session } from "./lib/session.js";
 import { returned, signOut } from "./lib/sign-in.js";
 import { useStore } from "./lib/store.js";
-import { theme } from "./lib/theme.js";
+import { motion, theme } from "./lib/theme.js";
 import { VhostChoice } from "./lib/vhosts.js";
 import { Login, LoginAgain, SigningIn } from "./pages/login.js";
 import { NotFound } from "./pages/not-found.js";
@@ -36,13 +36,34 @@ function Navigation({ at, open, onGo }) {
   </nav>`;
 }
 
-function ThemeChoice() {
-  const chosen = useStore(theme);
-  return html`<label class="choice"><span class="unseen">Colours</span>
-    <select value=${chosen} onChange=${(event) => theme.set(event.currentTarget.value)}>
-      <option value="system">System</option><option value="light">Light</option>
-      <option value="dark">Dark</option>
+function Choice({ label, of, options }) {
+  const chosen = useStore(of);
+  return html`<label class="choice"><span>${label}</span>
+    <select value=${chosen} onChange=${(event) => of.set(event.currentTarget.value)}>
+      ${options.map(([value, text]) => html`<option key=${value} value=${value}>${text}</option>`)}
     </select></label>`;
+}
+
+const COLOURS = [
+  ["system", "System"],
+  ["light", "Light"],
+  ["dark", "Dark"],
+];
+const MOTION = [
+  ["system", "System"],
+  ["none", "None"],
+];
+
+// Who is logged in, and what this browser shows alike on every page.
+function Account({ user }) {
+  return html`<button type="button" class="quiet user" popovertarget="account"
+      aria-label=${`Account ${user.name}`}>${user.name}</button>
+    <div id="account" class="account" popover="auto">
+      <p class="hint">${user.name} · ${user.tags.join(", ")}</p>
+      <${Choice} label="Colours" of=${theme} options=${COLOURS} />
+      <${Choice} label="Motion" of=${motion} options=${MOTION} />
+      <button type="button" class="quiet" onClick=${signOut}>Log out</button>
+    </div>`;
 }
 
 function Away() {
@@ -68,7 +89,7 @@ function Alarms() {
     ({ node, resource, since, reason }) =>
       html`<p class="away" role="alert" key=${node + resource}>
       <strong>${RESOURCES[resource] ?? resource} is short: publishers are blocked</strong> since
-      ${" "}${dateTime(since)}. ${node}: ${reason}.</p>`,
+      ${" "}${dateTime(since)} (<${RelativeTime} ms=${since} />). ${node}: ${reason}.</p>`,
   );
 }
 
@@ -103,9 +124,7 @@ function Frame() {
     <a class="brand" href="#/overview"><${Logo} />Harebell</a>
     <span class="space"></span>
     <${VhostChoice} />
-    <${ThemeChoice} />
-    <span class="user">${user.name}</span>
-    <button type="button" class="quiet" onClick=${signOut}>Log out</button>
+    <${Account} user=${user} />
   </header>
   <${Navigation} at=${names[0]} open=${open} onGo=${() => setOpen(false)} />
   <main id="main" tabindex="-1" ref=${main}>

@@ -5,10 +5,14 @@ from __future__ import annotations
 import gzip
 import hashlib
 import re
+import shlex
 import tomllib
 from base64 import b64encode
 
+import click
+
 from harebell.admin.catalog import NOUNS
+from harebell.cli.main import harebell
 from harebell.management.http.web_page import FILES
 from tests.unit.management.http.asking import Api, Response, running_api
 
@@ -16,6 +20,8 @@ OURS = sorted(
     path for path in FILES.rglob("*") if path.suffix == ".js" and path.parent.name != "vendor"
 )
 COLUMNS = 100
+VERBS = {("pipeline", "run")}
+"""Commands that are none of the administration of a broker."""
 FIRST_PAGE_BYTES = 120_000
 """Transferred until the overview is there."""
 
@@ -148,7 +154,22 @@ def test_scripts_of_ours_are_short_say_why_they_exist_and_write_no_markup() -> N
 def test_commands_that_the_page_names_exist() -> None:
     named = set()
     for script in OURS:
-        named |= set(re.findall(r"harebell ([a-z-]+) ([a-z-]+) ", script.read_text()))
+        named |= set(re.findall(r"harebell ([a-z][a-z-]*) ([a-z][a-z-]*) ", script.read_text()))
     assert named >= {("users", "tags"), ("permissions", "set")}
-    for noun, verb in sorted(named):
+    for noun, verb in sorted(named - VERBS):
         assert verb in NOUNS[noun].commands, f"harebell {noun} {verb}"
+
+
+def test_the_commands_that_fill_empty_lists_can_be_typed_as_they_are() -> None:
+    text = (FILES / "lib" / "empty.js").read_text()
+    named = re.findall(r"""["`]harebell (.*)["`],""", text)
+    assert len(named) > 5
+    for line in named:
+        command, rest = harebell, shlex.split(line)
+        context = click.Context(command, info_name="harebell")
+        while isinstance(command, click.Group):
+            _, found, rest = command.resolve_command(context, rest)
+            assert found is not None, line
+            command = found
+            context = click.Context(command, parent=context)
+        command.make_context(line, rest)

@@ -1,7 +1,8 @@
-// Light, dark, or what the system says.
+// Light or dark, and whether anything moves: what the user has chosen, or what the system says.
 import { store } from "./store.js";
 
 const KEY = "harebell.theme";
+const MOTION = "harebell.motion";
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 
 export const theme = store(localStorage.getItem(KEY) ?? "system");
@@ -15,6 +16,18 @@ function apply() {
 
 // What is shown: "light" or "dark".
 export const drawn = store("light");
+
+export const motion = store(localStorage.getItem(MOTION) ?? "system");
+
+function still() {
+  document.documentElement.dataset.motion = motion.get();
+}
+
+motion.subscribe((chosen) => {
+  localStorage.setItem(MOTION, chosen);
+  still();
+});
+still();
 
 theme.subscribe((chosen) => {
   localStorage.setItem(KEY, chosen);

@@ -2,6 +2,7 @@
 import { useState } from "preact/hooks";
 import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
+import { empty } from "../lib/empty.js";
 import { count, perSecond, rate } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Awaited, Badge, Listing, Problem, Rows, Tiles } from "../lib/pieces.js";
@@ -44,7 +45,7 @@ export function Channels() {
   useTitle("Channels");
   return html`<div class="title"><h1>Channels</h1></div>
     <${Table} label="Channels" where="channels" columns=${COLUMNS} fields=${FIELDS}
-      empty="No channel is open." />`;
+      empty=${empty("channels")} />`;
 }
 
 function Passed({ channel, range }) {

@@ -1,4 +1,5 @@
 // All connections.
+import { empty } from "../lib/empty.js";
 import { bytes, count } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/pieces.js";
@@ -48,5 +49,5 @@ export function Connections() {
   useTitle("Connections");
   return html`<div class="title"><h1>Connections</h1></div>
     <${Table} label="Connections" where="connections" columns=${COLUMNS} fields=${FIELDS}
-      empty="No client is connected." />`;
+      empty=${empty("connections")} />`;
 }

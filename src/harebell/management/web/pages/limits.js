@@ -1,6 +1,7 @@
 // Limits of vhosts and of users.
 import { path, send } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
+import { empty } from "../lib/empty.js";
 import { count } from "../lib/format.js";
 import { Field, Form } from "../lib/forms.js";
 import { html } from "../lib/html.js";
@@ -43,7 +44,7 @@ function Kind({ kind }) {
   ]);
   const keys = limits.map(({ name, limit }) => path(name, limit));
   return html`<${Listing} id=${kind} title=${title} data=${data} error=${error} rows=${rows}
-      keys=${keys} heads=${["Name", "Limit", "Most", ""]}>
+      empty=${empty(kind)} keys=${keys} heads=${["Name", "Limit", "Most", ""]}>
     <${Fold} title="Set a limit">
       <${Form} label=${`Set a limit of a ${of}`} button="Set" action=${set}>
         <${Field} label=${of === "vhost" ? "Vhost" : "User"} name="object" required />

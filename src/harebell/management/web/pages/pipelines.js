@@ -1,7 +1,8 @@
 // The queries of data programs that report to the broker, such as those of Spark.
 import { path } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
-import { NOTHING, count, rate, seconds, short } from "../lib/format.js";
+import { empty } from "../lib/empty.js";
+import { NOTHING, count, dateTime, rate, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge, Listing } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
@@ -18,7 +19,7 @@ const HEADS = [
 function State({ of }) {
   const shown = of.stale ? "stale" : of.state;
   const tone = of.state === "failed" || of.stale ? "bad" : "";
-  const title = `reported ${new Date(of.reported_at).toLocaleString()}`;
+  const title = `reported ${dateTime(of.reported_at)}`;
   return html`<${Badge} tone=${tone} title=${title}>${shown}</${Badge}>`;
 }
 
@@ -45,7 +46,7 @@ export function Pipelines() {
   const shown = ordered(queries.data ?? []);
   return html`<div class="title"><h1>Pipelines</h1></div>
     <${Listing} id="pipelines" title="Queries that report" data=${queries.data}
-      error=${queries.error} empty="No query reports to this broker."
+      error=${queries.error} empty=${empty("pipelines")}
       heads=${HEADS} keys=${shown.map((each) => path(each.vhost, each.user, each.name))}
       rows=${shown.map((each) => [
         html`<div class="words">${each.name}</div>`,

@@ -1,6 +1,7 @@
 // Policies and operator policies: settings for queues and exchanges whose names match a pattern.
 import { path, send } from "../lib/api.js";
 import { Confirm } from "../lib/confirm.js";
+import { empty } from "../lib/empty.js";
 import { count, value } from "../lib/format.js";
 import { Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
@@ -59,7 +60,7 @@ function Kind({ kind }) {
       : "",
   ]);
   return html`<${Listing} id=${kind} title=${title} data=${data} error=${error} rows=${rows}
-      keys=${data?.map((each) => path(each.vhost, each.name))}
+      empty=${empty(kind)} keys=${data?.map((each) => path(each.vhost, each.name))}
       heads=${["Name", "Vhost", "Pattern", "Applies to", "Priority", "Settings", ""]}>
     ${
       has(tag) &&

@@ -1,6 +1,7 @@
 // All queues, and a form for a new one.
 import { useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
+import { empty } from "../lib/empty.js";
 import { count, rate } from "../lib/format.js";
 import { Choice, Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
@@ -94,7 +95,7 @@ export function Queues() {
   const [round, setRound] = useState(0);
   return html`<div class="title"><h1>Queues</h1></div>
     <${Table} label="Queues" where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
-      round=${round} empty="There is no queue yet." />
+      round=${round} empty=${empty("queues")} />
     <${Declaration} kind="queue" body=${withType} onMade=${() => setRound(round + 1)}
       hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}'>
       <${Field} label="Type" name="type" value="classic"

@@ -1,5 +1,6 @@
 // All streams, and how far each of their consumers has read.
 import { path } from "../lib/api.js";
+import { empty } from "../lib/empty.js";
 import { bytes, count, rate, short, value } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Listing, Problem, Rows, Section } from "../lib/pieces.js";
@@ -39,7 +40,7 @@ export function Streams() {
     <${Section} id="streams" title="Streams">
       ${
         queues.data &&
-        html`<${Rows} label="Streams" empty="There is no stream."
+        html`<${Rows} label="Streams" empty=${empty("streams")}
           heads=${["Name", "Vhost", "Messages", "Size", "In/s", "Retention", "Consumers"]}
           rows=${streams.map((each) => [
             html`<a href=${to("queues", each.vhost, each.name)}>${each.name}</a>`,
