@@ -24,6 +24,13 @@ _PIECE_OCTETS = HTTP_CHUNK_BYTES // 4 * 3
 _CUT_OCTETS = 3
 """Octets of the last character that are there when it was cut."""
 
+_TYPES = {
+    "t": "bool", "b": "byte", "B": "unsignedbyte", "s": "short", "u": "unsignedshort",
+    "I": "signedint", "i": "unsignedint", "l": "long", "L": "long", "f": "float", "d": "double",
+    "D": "decimal", "S": "longstr", "x": "binary", "T": "timestamp", "A": "array", "F": "table",
+    "V": "void",
+}  # fmt: skip
+
 
 def message_row(editor: Editor, message: Message, encoding: str, truncate: int) -> Row:
     """Return the members of a row that are those of the message itself.
@@ -107,6 +114,26 @@ def payload_of(body: bytes, encoding: str, truncate: int) -> tuple[str, bool]:
             if len(shown) < len(body) and error.start >= len(shown) - _CUT_OCTETS:
                 return shown[: error.start].decode(), True
     return b64encode(shown).decode("ascii"), False
+
+
+def exact_headers(editor: Editor, message: Message) -> Row:
+    """Return the type of each header, and the headers as publishing takes them back.
+
+    The types are those on the wire of 0-9-1, by their names in RabbitMQ.
+    """
+    from harebell.wire.json_values import kept_table, text_of
+    from harebell.wire.v09.edit import headers_span
+    from harebell.wire.v09.fields import entries
+
+    message = editor.basic_of(message)
+    if not message.has_headers:
+        return {"header_types": {}, "kept_headers": {}}
+    raw = message.raw
+    types = {
+        text_of(name): _TYPES[chr(raw[at + 1 + len(name)])]
+        for name, at, _ in entries(raw, headers_span(raw)[0])
+    }
+    return {"header_types": types, "kept_headers": kept_table(editor.headers_of(message))}
 
 
 def properties_row(editor: Editor, message: Message) -> Row:

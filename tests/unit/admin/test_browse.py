@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from harebell.admin.limits import BROWSE_PAYLOAD_BYTES, BROWSE_SLICE_UNITS
+from harebell.base.message import Message, Properties
 from harebell.front.convert import composed
 from harebell.management.control.row_reader import RowReader
 from harebell.server.limits import WORK_USER_UNITS
@@ -247,3 +248,41 @@ async def test_an_expired_message_is_not_shown() -> None:
     assert await numbers(world, "ttl") == [0]
     world.broker.clock.steady += 2000
     assert await numbers(world, "ttl") == []
+
+
+_TAGGED = {
+    "t": (b"\1", "bool", True),
+    "b": (b"\xff", "byte", -1),
+    "B": (b"\xff", "unsignedbyte", 255),
+    "s": (b"\0\1", "short", 1),
+    "u": (b"\0\1", "unsignedshort", 1),
+    "I": (b"\0\0\0\1", "signedint", 1),
+    "i": (b"\0\0\0\1", "unsignedint", 1),
+    "l": (bytes(7) + b"\1", "long", 1),
+    "d": (b"\x3f\xf0" + bytes(6), "double", 1.0),
+    "D": (b"\2\0\0\4\xe2", "decimal", {"$decimal": "12.50"}),
+    "S": (b"\0\0\0\1a", "longstr", "a"),
+    "x": (b"\0\0\0\1\xff", "binary", {"$binary": "/w=="}),
+    "T": (bytes(7) + b"\1", "timestamp", {"$timestamp": 1}),
+    "A": (b"\0\0\0\1V", "array", [None]),
+    "F": (bytes(4), "table", {}),
+    "V": (b"", "void", None),
+}
+"""A value of each type of header: its octets, its name, and how publishing takes it."""
+
+
+@pytest.mark.asyncio
+async def test_the_types_of_headers_are_told_when_they_are_asked_for() -> None:
+    world = World()
+    queue = world.vhost.declare_queue("classic", durable=True)
+    table = b"".join(
+        b"\1" + tag.encode() + tag.encode() + octets for tag, (octets, *_) in _TAGGED.items()
+    )
+    raw = b"\x20\0" + len(table).to_bytes(4) + table
+    queue.publish(Message("", "classic", Properties(raw, has_headers=True), b""))
+    queue.publish(composed("", "classic", b"", {}))
+    first, second = await rows_of(world, "classic", exact=True)
+    assert first["header_types"] == {tag: name for tag, (_, name, _) in _TAGGED.items()}
+    assert first["kept_headers"] == {tag: kept for tag, (*_, kept) in _TAGGED.items()}
+    assert (second["header_types"], second["kept_headers"]) == ({}, {})
+    assert "header_types" not in (await rows_of(world, "classic"))[0]

@@ -64,6 +64,9 @@ _REJECT_REQUEUE = "reject_requeue_true"
 _MODES = (_ACKNOWLEDGE, _ACKNOWLEDGE_REQUEUE, _REJECT_REQUEUE, _REJECT)
 _ENCODINGS = ("auto", "base64")
 
+Exact = Annotated[
+    bool, Argument("Also the types of headers, and the headers as publishing takes them.")
+]
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
 
 
@@ -160,6 +163,7 @@ def browse(
         ),
     ] = "auto",
     truncate: Annotated[int, Argument("Most bytes of a body to show.", "BYTES")] = 50_000,
+    exact: Exact = False,
 ) -> RowStream:
     """Show the messages of a queue without taking them."""
     where_, queue = find_readable(context, vhost, name)
@@ -172,7 +176,7 @@ def browse(
     condition = condition_of(where)
     start = start_of(from_, context.broker.clock.ms)
     cursor = queue.browse(start, ready_only=state == READY)
-    browsing = _Browsing(context, where_, queue, condition, limit)
+    browsing = _Browsing(context, where_, queue, condition, limit, exact=exact)
     return RowStream(browsing.batches(cursor, encoding, truncate))
 
 
@@ -185,6 +189,7 @@ class _Browsing:
         queue: the queue whose messages are shown; it is not changed.
         condition: selects messages; None for all.
         limit: most rows; 0 for no limit.
+        exact: whether rows have the types of headers.
     """
 
     def __init__(
@@ -194,6 +199,8 @@ class _Browsing:
         queue: Queue,
         condition: Filter | None,
         limit: int,
+        *,
+        exact: bool,
     ) -> None:
         from harebell.model.filter import Subject
 
@@ -204,6 +211,7 @@ class _Browsing:
         self._editor = vhost.editor
         self._subject: Subject = Subject(vhost.editor)
         self._left = limit or -1
+        self._exact = exact
 
     def batches(self, cursor: BrowseCursor, encoding: str, truncate: int) -> Iterator[list[Row]]:
         """Yield rows; one step is one slice of work."""
@@ -270,7 +278,7 @@ class _Browsing:
             raise CommandRefused(f"message {browsed.position}: {error}") from None
 
     def _row(self, browsed: Browsed, encoding: str, truncate: int) -> Row:
-        from harebell.admin.message_row import message_row
+        from harebell.admin.message_row import exact_headers, message_row
 
         moment = browsed.message.timestamp
         return {
@@ -280,6 +288,7 @@ class _Browsing:
             "delivery_count": browsed.deliveries,
             "state": browsed.state,
             **message_row(self._editor, browsed.message, encoding, truncate),
+            **(exact_headers(self._editor, browsed.message) if self._exact else {}),
         }
 
 
@@ -419,6 +428,7 @@ def get(
     requeue: bool | None = None,
     encoding: str = "auto",
     truncate: int | None = None,
+    exact: bool = False,
 ) -> Slices[HeldRows]:
     """Get messages of a queue, and acknowledge, reject or requeue them.
 
@@ -436,7 +446,7 @@ def get(
         raise CommandRefused(f"truncate is {truncate}: give a number of bytes")
     getting = Getting(context.door(), caller, name)
     limit = min(count, HTTP_GET_MESSAGES) if count >= 0 else HTTP_GET_MESSAGES
-    return _got(_Held(getting, mode), limit, encoding, truncate)
+    return _got(_Held(getting, mode), limit, encoding, truncate, exact=exact)
 
 
 def _mode(ackmode: str | None, requeue: bool | None) -> str:
@@ -487,7 +497,9 @@ class _Held:
             self.getting.end()
 
 
-def _got(held: _Held, limit: int, encoding: str, truncate: int | None) -> Slices[HeldRows]:
+def _got(
+    held: _Held, limit: int, encoding: str, truncate: int | None, *, exact: bool
+) -> Slices[HeldRows]:
     rows: list[Row] = []
     size = 0
     try:
@@ -497,7 +509,7 @@ def _got(held: _Held, limit: int, encoding: str, truncate: int | None) -> Slices
             if taken is None:
                 break
             size += len(taken.message.body)
-            rows.append((yield from _row(taken, encoding, truncate)))
+            rows.append((yield from _row(taken, encoding, truncate, exact=exact)))
             yield
     except BaseException:
         # Also when the request is given up. What was taken must not stay unacknowledged.
@@ -506,8 +518,8 @@ def _got(held: _Held, limit: int, encoding: str, truncate: int | None) -> Slices
     return HeldRows(rows, held.end)
 
 
-def _row(taken: GotMessage, encoding: str, truncate: int | None) -> Slices[Row]:
-    from harebell.admin.message_row import long_message_row
+def _row(taken: GotMessage, encoding: str, truncate: int | None, *, exact: bool) -> Slices[Row]:
+    from harebell.admin.message_row import exact_headers, long_message_row
     from harebell.front.convert import EDITOR
 
     message = taken.message
@@ -515,4 +527,6 @@ def _row(taken: GotMessage, encoding: str, truncate: int | None) -> Slices[Row]:
     row = yield from long_message_row(EDITOR, message, encoding, shown)
     row["redelivered"] = taken.redelivered
     row["message_count"] = taken.left
+    if exact:
+        row.update(exact_headers(EDITOR, message))
     return row
