@@ -209,6 +209,9 @@ def test_payloads_in_messages_are_text(opened: Window) -> None:
     form.get_by_role("button", name="Browse").click()
     expect(form.get_by_role("status")).to_contain_text(f"{len(PAYLOADS)} messages.")
     # Header, four properties and routing key; bodies that are JSON are shown with line breaks.
+    opened.page.get_by_role("button", name="Open all").click()
+    expect(opened.page.get_by_role("region", name="Body")).to_have_count(len(PAYLOADS))
+    opened.unfold()
     shown = opened.page.locator(".messages").first.inner_text()
     assert not [payload for payload in PAYLOADS if shown.count(payload.strip()) < 6]
     _nothing_ran(opened)

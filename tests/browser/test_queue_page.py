@@ -37,7 +37,9 @@ def test_a_queue_is_declared_published_to_browsed_purged_and_deleted(
     form.get_by_label("Condition").fill("body.total = 12 AND headers.tenant = 'acme'")
     form.get_by_role("button", name="Browse").click()
     expect(form.get_by_role("status")).to_contain_text("1 messages.")
-    expect(page.locator("article pre")).to_have_text(json.dumps({"total": 12}, indent=2))
+    expect(page.get_by_role("region", name="Body")).to_have_text(
+        json.dumps({"total": 12}, indent=2)
+    )
     assert site.api.get("/api/queues/%2F/invoices")["messages_ready"] == 1
 
     page.get_by_role("button", name="Purge").click()

@@ -2,6 +2,7 @@
 import { useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { Problem } from "./pieces.js";
+import { exact } from "./pretty.js";
 
 let ids = 0;
 
@@ -96,7 +97,8 @@ export function objectOf(text, what) {
   if (!text.trim()) return {};
   let found;
   try {
-    found = JSON.parse(text);
+    // A number of many digits goes to the broker as it was typed.
+    found = JSON.rawJSON ? exact(text) : JSON.parse(text);
   } catch (error) {
     throw new Error(`${what} is not JSON: ${error.message}`);
   }

@@ -34,11 +34,14 @@ export function bytesOf(text, encoding) {
   return Math.floor((text.replace(/=+$/, "").length * 3) / 4);
 }
 
-// What JSON says, with numbers that a script cannot have as they are written, as text.
+// A number as it is written, where browsers know how; else as text.
+const raw = (digits) => (JSON.rawJSON ? JSON.rawJSON(digits) : digits);
+
+// What JSON says, with numbers that a script cannot have as they are written.
 export function exact(json) {
   return JSON.parse(json, (_, value, context) =>
     typeof value === "number" && context && String(value) !== context.source
-      ? context.source
+      ? raw(context.source)
       : value,
   );
 }

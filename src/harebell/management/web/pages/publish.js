@@ -17,20 +17,22 @@ export function messageOf({ key, properties, headers, body, encoding, mode }) {
   };
 }
 
-export function MessageFields({ routingKey = "" }) {
+// `filled` has what the fields begin with, by their names.
+export function MessageFields({ routingKey = "", filled = {} }) {
   return html`<${Field} label="Routing key" name="key" value=${routingKey} />
-    <${Field} label="Stored" name="mode" value="2" options=${[
+    <${Field} label="Stored" name="mode" value=${filled.mode ?? "2"} options=${[
       ["2", "persistent"],
       ["1", "transient"],
     ]} />
-    <${Field} label="Body is" name="encoding" value="string" options=${[
+    <${Field} label="Body is" name="encoding" value=${filled.encoding ?? "string"} options=${[
       ["string", "text"],
       ["base64", "base64"],
     ]} />
-    <${Field} label="Headers" name="headers" area hint='as JSON: {"tenant": "acme"}' />
-    <${Field} label="Properties" name="properties" area
+    <${Field} label="Headers" name="headers" area value=${filled.headers}
+      hint='as JSON: {"tenant": "acme"}' />
+    <${Field} label="Properties" name="properties" area value=${filled.properties}
       hint='as JSON: {"content_type": "text/plain"}' />
-    <${Field} label="Body" name="body" area />`;
+    <${Field} label="Body" name="body" area value=${filled.body} />`;
 }
 
 export function Publish({ vhost, exchange, routingKey = "" }) {
