@@ -83,8 +83,12 @@ _CLIENT = ("channel", "connection", "requests")
 CIRCLES: dict[tuple[str, ...], str] = {
     ("harebell.admin.catalog", "harebell.admin.command"): "the catalog has the commands in their "
     "order, and a noun that is imported alone finds its place there",
-    ("harebell.cli.nouns", "harebell.cli.verbs.definitions"): "export and import are actions of a "
-    "noun, and written by hand because they read and write files",
+    (
+        "harebell.cli.nouns",
+        "harebell.cli.verbs.audit",
+        "harebell.cli.verbs.definitions",
+    ): "export and import are actions of a noun, and written by hand because they read and write "
+    "files, or ask for pages",
     **{
         tuple(
             f"harebell.client.{api}.{name}" for name in ("channel", "connection", "requests")

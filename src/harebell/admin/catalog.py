@@ -308,6 +308,13 @@ LOGS = Noun(
     "logs",
     also={"rotate": "reopen", "list": "tail", "show": "tail"},
 )
+AUDIT = Noun(
+    "audit",
+    "Look at who has changed what in a running broker.",
+    "audit",
+    place=EVERYWHERE,
+    order="number",
+)
 
 NOUNS: dict[str, Noun] = {
     noun.name: noun
@@ -316,7 +323,7 @@ NOUNS: dict[str, Noun] = {
         *(TRANSACTIONS, LEASES, STAGES, PUBLISHERS, QUERIES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),
-        *(CONFIG, LISTENERS, APP, CLUSTER, BACKUPS, LOGS),
+        *(CONFIG, LISTENERS, APP, CLUSTER, BACKUPS, LOGS, AUDIT),
     )
 }
 """Every noun, in the order in which the command line shows them."""

@@ -123,6 +123,15 @@ REQUIRED = inspect.Parameter.empty
 
 Sentence = Callable[[Mapping[str, Any]], str]
 
+_LOOKS = frozenset(
+    (
+        *("queues.counters", "queues.get", "exchanges.publish", "exchanges.explain"),
+        *("bindings.list", "limits.list", "stages.list", "streams.list-super", "users.list"),
+        *("transactions.list", "definitions.try", "service.figures", "users.state"),
+    )
+)
+"""Commands that administer nothing, and are no routes for GET alone."""
+
 
 @dataclass(eq=False)
 class Command:
@@ -236,6 +245,11 @@ class Command:
     def reads(self) -> bool:
         """Whether it changes nothing: over HTTP, it is there for GET alone."""
         return bool(self.http) and all(each.startswith("GET ") for each in self.http)
+
+    @property
+    def acts(self) -> bool:
+        """Whether it is an administrative act, which the audit trail has."""
+        return not self.reads and self.name not in _LOOKS
 
     @property
     def streams(self) -> bool:

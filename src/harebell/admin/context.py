@@ -14,7 +14,7 @@ from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from harebell.admin.log_line import LogLine
-    from harebell.admin.operation import Backups, Operation
+    from harebell.admin.operation import Audit, Backups, Operation
     from harebell.auth.users import User, Users
     from harebell.base.ports import Definitions
     from harebell.base.slices import Slices
@@ -94,11 +94,14 @@ class AdminContext:
     Attributes:
         actor: the user on whose behalf a command runs over HTTP; None on the control socket, whose
             user may do everything.
+        via: where a command came in: "http", or "control" for the control socket.
+        peer: who has sent it: an address, or a process of this machine; "" if that is unknown.
         login_attempts: counts logins.
         figures: returns the figures of `harebell status`; the app sets it.
         configuration: returns the configuration by keys, without secrets; the app sets it.
         recent_lines: returns the last lines of the log after a number, at most so many, of the
             levels that a function admits; the app sets it.
+        auditor: returns what writes acts to the audit trail; None for no trail. The app sets it.
         brokers: returns the brokers that share a store in PostgreSQL, none for one in the data
             directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
@@ -133,18 +136,27 @@ class AdminContext:
         self.configuration: Callable[[], dict[str, Any]] = dict
         self.brokers: Callable[[], list[dict[str, Any]]] = list
         self.recent_lines: RecentLines = lambda _after, _limit, _admits: []
+        self.auditor: Callable[[], Audit] | None = None
         self.operation: Operation
         self.backups: Backups
         self.store = 1
         self.vhost_names: Callable[[], Iterable[str]] = lambda: broker.vhosts
         self.settings: Settings | None = None
         self.actor: User | None = None
+        self.via = "control"
+        self.peer = ""
         self.login_attempts = LoginAttempts()
 
-    def on_behalf_of(self, user: User | None) -> AdminContext:
-        """Return a context for the commands of a user; None for the control socket."""
+    def on_behalf_of(self, user: User | None, via: str = "control", peer: str = "") -> AdminContext:
+        """Return a context for the commands of a user; None for the control socket.
+
+        Args:
+            user: the actor.
+            via: where the command came in.
+            peer: who has sent it.
+        """
         context = copy.copy(self)
-        context.actor = user
+        context.actor, context.via, context.peer = user, via, peer
         return context
 
     def check_node(self, name: str) -> None:

@@ -16,6 +16,20 @@ REHEARSAL_SHOWN_QUEUES = 100
 SUPER_STREAM_PARTITIONS = 256
 """Most partitions of a super stream."""
 
+AUDIT_USER_LINES = 300
+"""Most lines of the audit trail in a minute for what a user is refused, does over AMQP, or does
+without the tag administrator."""
+AUDIT_SEARCHES = 2
+"""Most searches of a user in the audit trail at the same time."""
+AUDIT_ROWS = 1_000
+"""Most lines of one answer of the audit trail."""
+AUDIT_BLOCK_UNITS = 600
+"""Work units of searching a block of the audit trail."""
+AUDIT_ITEMS = 50
+"""Most members of a list or table in a line of the audit trail."""
+AUDIT_TEXT_CHARACTERS = 1_000
+"""Longest text in a line of the audit trail."""
+
 # --- the server -----------------------------------------------------------------------------------
 USER_NAME_BYTES = 255
 """Longest name of a new user."""

@@ -6,6 +6,7 @@ that of the process that was asked, which is the first one.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from heapq import merge
 from itertools import chain
@@ -19,6 +20,7 @@ from harebell.admin.place import (
     COMMON,
     EACH_ONCE,
     FULLEST,
+    NEWEST,
     NODES_BY_NAME,
     OLDEST,
     ROWS,
@@ -35,15 +37,18 @@ _USERS = "users"
 """The section that every owner has as a whole."""
 
 
-def merged(command: Command, answers: list[Any]) -> Any:
+def merged(command: Command, answers: list[Any], limit: int = 0) -> Any:
     """Return the answer to a command that runs everywhere.
 
     Args:
         command: how its answers become one is a part of its description.
         answers: one of each owner, at least one; lists may be iterators.
+        limit: the most rows of the newest ones.
     """
     if len(answers) == 1:
         return answers[0]
+    if command.merge == NEWEST:
+        return list(deque(_in_order(command.noun.order, answers), limit))
     if command.merge == ROWS:
         return _in_order(command.noun.order, answers)
     return _MERGES[command.merge](answers)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
+from contextlib import AbstractContextManager
 from typing import Any, Protocol
+
+from harebell.base.slices import Slices
 
 
 class Operation(Protocol):
@@ -66,3 +70,27 @@ class Backups(Protocol):
 
     def cancel(self) -> None:
         """End the backup that is being made."""
+
+
+class Audit(Protocol):
+    """Writes administrative acts to the audit trail: see `harebell.admin.audit`."""
+
+    def recorded(
+        self,
+        run: Callable[..., Any],
+        command: Any,
+        context: Any,
+        arguments: dict[str, Any],
+        away: list[int],
+    ) -> Slices[Any]:
+        """Run a command, and write a line for it."""
+
+    def refused(
+        self, command: Any, context: Any, arguments: Mapping[str, Any], reason: str
+    ) -> None:
+        """Write a line for a command that was refused."""
+
+    def search(
+        self, user: str, before: int, wanted: bytes
+    ) -> AbstractContextManager[Iterator[dict[str, Any] | None]]:
+        """Return the lines before a number, the newest first, and None between two blocks."""

@@ -51,9 +51,11 @@ CHECK = "check"
 """A check that has to succeed at every owner that there is."""
 CHECK_OF_ALL = "check of all"
 """A check that also fails when a store has no owner."""
+NEWEST = "newest"
+"""Rows follow each other in the order of the noun, the last ones up to so many."""
 SECTIONS = "sections"
 """Definitions: the lists of all owners; users and global parameters once."""
 MERGES = (
     *(ROWS, EACH_ONCE, COMMON, SUMS, TOTALS, OLDEST, NODES_BY_NAME, FULLEST),
-    *(CHECK, CHECK_OF_ALL, SECTIONS),
+    *(CHECK, CHECK_OF_ALL, NEWEST, SECTIONS),
 )

@@ -281,12 +281,22 @@ def group_of(noun: Noun) -> NounGroup:
         if command.hidden:
             continue
         group.add_command(_by_hand(command) or action_of(command))
-    if noun.name == "config":
-        from harebell.cli.verbs.config import ACTIONS
-
-        for action in ACTIONS:
-            group.add_command(action)
+    for action in _further(noun):
+        group.add_command(action)
     return group
+
+
+def _further(noun: Noun) -> tuple[click.Command, ...]:
+    """Return the actions of a noun that are no command of the broker."""
+    if noun.name == "config":
+        from harebell.cli.verbs import config
+
+        return config.ACTIONS
+    if noun.name == "audit":
+        from harebell.cli.verbs import audit
+
+        return audit.ACTIONS
+    return ()
 
 
 def _by_hand(command: Command) -> click.Command | None:

@@ -319,7 +319,7 @@ class ClusterCommands:
         if not answers:
             assert missing is not None, "each owner has answered or refused"
             raise missing
-        return merged(command, answers)
+        return merged(command, answers, call.arguments.get("limit", 0))
 
     def _note(self, away: list[int]) -> None:
         """Write to the log which stores are missing in lists, and when they are back."""

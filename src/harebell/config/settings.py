@@ -640,6 +640,12 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     log_exchange_level_format: OutputLevelFormat = "lc"
     log_exchange_plaintext_format: OutputPlaintext = PLAINTEXT
     log_exchange_json_field_map: OutputJsonFields = ""
+    audit_size: Annotated[int, size(0, 2**50), Reload.AT_USE,
+        "Size of the audit trail; its oldest acts are removed. 0 for none."] = 67_108_864
+    audit_days: Annotated[int, whole(1, 36_500), Reload.AT_USE,
+        "Days that an act stays in the audit trail."] = 365
+    audit_amqp: Annotated[Switch, Reload.AT_USE,
+        "Whether queues, exchanges and bindings that AMQP changes are in the audit trail."] = True
     loop: Annotated[str, choice("auto", "uvloop", "asyncio"),
         "Event loop; auto takes uvloop where it is installed."] = "auto"
     default_user: Annotated[Text, RabbitMQ("default_user"),

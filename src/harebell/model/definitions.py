@@ -157,7 +157,7 @@ class Recorder:
         """Remove an exchange."""
         if exchange.durable:
             self.drop("exchange", (self._vhost, exchange.name))
-        self.events.gone("exchange", self._vhost, exchange.name)
+        self.events.exchange_gone(self._vhost, exchange)
 
     def queue_made(self, queue: Queue, kind: str) -> None:
         """Store a queue; `kind` is its type for the factory."""
@@ -177,7 +177,7 @@ class Recorder:
         if queue.durable:
             self.drop("queue", (self._vhost, queue.name))
         self.histories.unstore(queue)
-        self.events.gone("queue", self._vhost, queue.name)
+        self.events.queue_gone(self._vhost, queue)
 
     def bound(self, binding: Binding) -> None:
         """Store a binding."""

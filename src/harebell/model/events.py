@@ -70,6 +70,9 @@ class Events:
         waiting: events that are not published yet: routing key and headers.
         elsewhere: publishes events at the broker that has the first vhost of a cluster, called with
             routing key and headers; None if this one has it, or nothing is bound there.
+        source: the connection whose input was handled last; None for none.
+        audit: takes what AMQP has changed, or may not: the routing key of its event, the facts of
+            the object, and why it is refused; None if nothing takes that.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class Events:
         self.node = node
         self.actor = INTERNAL_USER
         self.waiting: list[tuple[str, dict[str, Any]]] = []
+        self.source: Any = None
+        self.audit: Callable[[str, Mapping[str, Any], str], None] | None = None
         self.elsewhere: Callable[[str, Mapping[str, Any]], None] | None = None
         self._router: Router | None = None
         self._exchange: Exchange | None = None
@@ -147,7 +152,17 @@ class Events:
 
     def exchange_made(self, vhost: str, exchange: Exchange) -> None:
         """Add exchange.created."""
-        facts = {
+        facts = self._exchange_facts(vhost, exchange)
+        self.record("exchange.created", facts)
+        self.note("exchange.created", facts)
+
+    def exchange_gone(self, vhost: str, exchange: Exchange) -> None:
+        """Add exchange.deleted."""
+        self.record("exchange.deleted", self._exchange_facts(vhost, exchange))
+        self.gone("exchange", vhost, exchange.name)
+
+    def _exchange_facts(self, vhost: str, exchange: Exchange) -> dict[str, Any]:
+        return {
             "name": exchange.name,
             "vhost": vhost,
             "type": exchange.KIND,
@@ -156,11 +171,20 @@ class Events:
             "internal": bool(exchange.internal),
             "arguments": exchange.arguments,
         }
-        self.note("exchange.created", facts)
 
     def queue_made(self, vhost: str, queue: Queue) -> None:
         """Add queue.created."""
-        facts = {
+        facts = self._queue_facts(vhost, queue)
+        self.record("queue.created", facts)
+        self.note("queue.created", facts)
+
+    def queue_gone(self, vhost: str, queue: Queue) -> None:
+        """Add queue.deleted."""
+        self.record("queue.deleted", self._queue_facts(vhost, queue))
+        self.gone("queue", vhost, queue.name)
+
+    def _queue_facts(self, vhost: str, queue: Queue) -> dict[str, Any]:
+        return {
             "name": queue.name,
             "vhost": vhost,
             "type": "classic" if queue.kind == "priority" else queue.kind,
@@ -169,7 +193,11 @@ class Events:
             "exclusive": queue.owner is not None,
             "arguments": queue.arguments,
         }
-        self.note("queue.created", facts)
+
+    def record(self, key: str, facts: Mapping[str, Any], refusal: str = "") -> None:
+        """Have the audit trail take an act: see `audit`."""
+        if self.audit is not None:
+            self.audit(key, facts, refusal)
 
     def gone(self, what: str, vhost: str, name: str) -> None:
         """Add the deletion of an exchange, a queue or another object."""
@@ -187,6 +215,9 @@ class Events:
             "arguments": binding.arguments,
             "vhost": vhost,
         }
+        end = binding.destination
+        if not end.auto_delete and getattr(end, "owner", None) is None:
+            self.record(f"binding.{change}", facts)
         self.note(f"binding.{change}", facts)
 
     def policy_set(self, vhost: str, policy: Policy) -> None:

@@ -52,6 +52,7 @@ from harebell.management.statistics.sampling import Sampling
 from harebell.model.broker import Broker
 from harebell.server import limits
 from harebell.server.alarms import Alarms
+from harebell.server.auditing import Auditing
 from harebell.server.backup.backups import Backups
 from harebell.server.client_service import ClientService
 from harebell.server.disk.flusher import Flusher
@@ -178,6 +179,7 @@ class App:
         self._started = False
         self.manager = ServiceManager({}, 0)
         self.again: ReadConfig | None = None
+        self._auditing: Auditing | None = None
         self._control: Any = None
         self._sampling = Sampling(self.loop, self._exact_ms, self.registry.turns)
         self.statistics = Sampler(
@@ -397,6 +399,7 @@ class App:
         context.brokers = self.service.nodes
         context.operation = self.service
         context.backups = self.backups
+        self._auditing = Auditing(context, lambda: self.config, self._exact_ms)
         return context
 
     def obey(self, manager: ServiceManager) -> None:
@@ -511,6 +514,8 @@ class App:
         for served in self.metrics_listeners:
             await served.close()
         await self.backups.stop()
+        if self._auditing is not None:
+            self._auditing.close()
         self.broker.end()
         self.broker.tick()
         await self._close_store()

@@ -154,6 +154,16 @@ STORE_FILES_MIN = 8
 OTHER_FILES = 64
 """Open files besides segments and connections, and some to spare."""
 
+# --- the audit trail ------------------------------------------------------------------------------
+AUDIT_BLOCK_BYTES = 65_536
+"""Octets of the audit trail that are read at once."""
+AUDIT_LINE_BYTES = 16_384
+"""Longest line of the audit trail; a longer one has no arguments and no states."""
+AUDIT_SYNC_SECONDS = 1.0
+"""Time after which a line of the audit trail is synced."""
+AUDIT_FILE_SHARE = 16
+"""A file of the audit trail is at most one part in so many of what is kept."""
+
 # --- backups --------------------------------------------------------------------------------------
 BACKUP_PIECE_BYTES = 1_048_576
 """Bytes that a backup reads and writes at a time (1 MiB)."""

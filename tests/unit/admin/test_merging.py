@@ -143,3 +143,9 @@ def test_a_failed_check_has_the_lists_of_all_owners() -> None:
         [CheckFailed("alarms", alarms=["disk"]), CheckFailed("alarms", alarms=["memory"])]
     )
     assert failed.answer["alarms"] == ["disk", "memory"]
+
+
+def test_the_newest_rows_of_all_are_in_order_and_no_more_than_asked_for() -> None:
+    answers = [[{"number": 1}, {"number": 5}], [{"number": 2}, {"number": 3}]]
+    found = merged(named("audit.list"), [iter(each) for each in answers], 3)
+    assert found == [{"number": 2}, {"number": 3}, {"number": 5}]

@@ -9,7 +9,7 @@ from harebell.admin.catalog import USERS
 from harebell.admin.command import ADMINISTRATOR, Argument, Form, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused, checked_name
 from harebell.admin.limits import USER_NAME_BYTES
-from harebell.admin.place import COMMON, EVERYWHERE, HERE
+from harebell.admin.place import COMMON, EVERYWHERE, FIRST, HERE
 from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import Slices, gathered
 
@@ -196,6 +196,12 @@ def list_without_permissions(context: AdminContext) -> Slices[list[Row]]:
 @USERS.over_http("GET /api/users/{name}", tag=ADMINISTRATOR, place=HERE)
 def show(context: AdminContext, name: str) -> Row:
     """Return a user, with the hash of the password."""
+    return _row_with_hash(context.user(name))
+
+
+@USERS.over_http(tag=ADMINISTRATOR, place=FIRST)
+def state(context: AdminContext, name: str) -> Row:
+    """Return a user as the owner of store 1 has it, which is the first to know of changes."""
     return _row_with_hash(context.user(name))
 
 

@@ -281,7 +281,7 @@ class StandbyService:
                 return end.value
             await asyncio.sleep(0)
 
-    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def serve(self, name: str, fields: dict[str, Any], _peer: str = "") -> dict[str, Any]:
         """Let an owner run a command; refuse what is about the process of an owner."""
         if name == CLUSTER_STATUS and self._standby.trouble:
             # Do not show stale rows as current.

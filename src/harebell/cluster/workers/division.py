@@ -39,6 +39,7 @@ from harebell.cluster.workers.layout import (
     write_number,
 )
 from harebell.model.publishing.publishers import UNFINISHED_BATCH, vhost_of_record
+from harebell.server.audit_trail import DIRECTORY as AUDIT_TRAIL
 from harebell.server.disk.lock import DirectoryLock
 from harebell.server.disk.storage import decoded_table
 from harebell.store import inventory
@@ -476,6 +477,7 @@ def _finish(data_dir: Path, plan: _Plan) -> Moved:
     """Let brokers start again."""
     stores = data_dir / DIRECTORY
     for number in range(plan.after + 1, plan.before + 1):
+        _give_trail(data_dir_of(data_dir, FIRST_STORE, number), data_dir)
         shutil.rmtree(data_dir_of(data_dir, FIRST_STORE, number), ignore_errors=True)
     write_number(data_dir, plan.after)
     (stores / DIVIDING).unlink()
@@ -483,6 +485,16 @@ def _finish(data_dir: Path, plan: _Plan) -> Moved:
     if plan.after == 1:
         shutil.rmtree(stores, ignore_errors=True)
     return Moved(plan.vhosts, len(plan.logs))
+
+
+def _give_trail(source: Path, target: Path) -> None:
+    """Move the audit trail of a store that ends; the names of its files have its number."""
+    there = source / AUDIT_TRAIL
+    if there.is_dir():
+        (target / AUDIT_TRAIL).mkdir(mode=0o700, exist_ok=True)
+        for name in os.listdir(there):
+            os.rename(there / name, target / AUDIT_TRAIL / name)
+        sync_directory(target / AUDIT_TRAIL)
 
 
 def _under_way(data_dir: Path) -> _Plan | None:

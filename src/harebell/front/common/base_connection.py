@@ -263,6 +263,7 @@ class BaseConnection(FrameSink):
         """Process input within the budget of the turn."""
         work: Work = self.registry.turns.work
         work.ahead = None
+        self.broker.events.source = self
         try:
             self.scanner.feed(data)
         except Exception as error:
@@ -293,6 +294,8 @@ class BaseConnection(FrameSink):
         """Continue in another turn: long operations first, then the later input."""
         self.deferred = False
         tasks = self.tasks
+        if tasks:
+            self.broker.events.source = self
         while tasks:
             # The operation stays in the list while it works: input that it causes finds it there
             # and queues up behind it.

@@ -42,5 +42,7 @@ def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> Non
         if not queue.deleted:
             queue.drain()
     connection.registry.publishers.forget(connection)
+    if events.source is connection:
+        events.source = None
     if events.waiting:
         events.publish()

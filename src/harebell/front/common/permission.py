@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import ACTIONS, READ, WRITE
+from harebell.auth.permissions import ACTIONS, CONFIGURE, READ, WRITE
 from harebell.model.exchange.delayed import TYPE, DelayedExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
@@ -51,7 +51,11 @@ def check(principal: Principal, action: str, kind: str, name: str) -> None:
         name = DEFAULT_EXCHANGE
     if not user.allows(vhost, action, kind, name):
         resource = rendered(kind, name, vhost)
-        raise refused(f"{action} access to {resource} refused for user '{user.name}'")
+        text = f"{action} access to {resource} refused for user '{user.name}'"
+        if action == CONFIGURE:
+            facts = {"name": name, "vhost": vhost}
+            principal.vhost.recorder.events.record(f"{kind}.refused", facts, text)
+        raise refused(text)
 
 
 def check_some(principal: Principal, why: str, *actions: str) -> None:

@@ -28,4 +28,6 @@ def purge_queue(caller: Caller, name: str) -> Purged:
     """
     queue = readable_queue(caller, name)
     count = queue.purge()
+    facts = {"name": name, "vhost": caller.vhost.name, "messages": count}
+    caller.vhost.recorder.events.record("queue.purged", facts)
     return Purged(count, bool(queue.sync_soon()))

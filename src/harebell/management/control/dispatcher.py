@@ -187,12 +187,13 @@ class Dispatcher:
         """True if there is a command of that name."""
         return _find(name) is not None
 
-    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def serve(self, name: str, fields: dict[str, Any], peer: str = "") -> dict[str, Any]:
         """Run a command, and wait until its changes are durable.
 
         Args:
             name: the name of the command.
             fields: its arguments.
+            peer: who asks for it.
 
         Returns:
             The answer, with `EncodedRows` for a list; `Rows` in the field "rows" if the command
@@ -204,8 +205,9 @@ class Dispatcher:
         away: list[int] = []
         try:
             arguments = command.arguments_of(fields)
+            context = self.context.on_behalf_of(None, peer=peer)
             answer = await self.run(
-                lambda: encoded_answer(self.answer(command, self.context, arguments, away)),
+                lambda: encoded_answer(self.answer(command, context, arguments, away)),
                 reads=command.reads,
             )
         except msgspec.ValidationError as error:
@@ -240,6 +242,19 @@ class Dispatcher:
         Returns:
             Its answer, or slices of it.
         """
+        if context.auditor is not None and command.acts:
+            return context.auditor().recorded(self._placed, command, context, arguments, away)
+        return self._placed(command, context, arguments, away, reads=reads)
+
+    def _placed(
+        self,
+        command: Command,
+        context: AdminContext,
+        arguments: dict[str, Any],
+        away: list[int],
+        *,
+        reads: bool = False,
+    ) -> Any:
         if self.cluster is None:
             return command.run(context, **arguments)
         return self.cluster.run(command, context, arguments, away, reads=reads)

@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from struct import Struct
 from typing import Any, Protocol
 
 import msgspec
@@ -35,6 +36,8 @@ from harebell.server.limits import CONTROL_TIMEOUT_SECONDS
 
 _OWNER_ONLY = 0o177
 _DIRECTORY_MODE = 0o700
+_CREDENTIALS: int | None = getattr(socket, "SO_PEERCRED", None)
+_CREDENTIAL = Struct("3i")
 
 
 class Overviewed(Protocol):
@@ -53,7 +56,7 @@ class Commands(Protocol):
     async def run(self, run: Callable[[], Any], *, reads: bool = False) -> Any:
         """Run something in slices, in the turns of the broker; return its result."""
 
-    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def serve(self, name: str, fields: dict[str, Any], peer: str = "", /) -> dict[str, Any]:
         """Run a command and return the answer."""
 
     def settle(self, held: HeldRows, *, delivered: bool) -> None:
@@ -107,7 +110,7 @@ class Control:
                 self._waiting.pop(writer, None)
                 if not line:
                     break
-                answer = await self._answer(line)
+                answer = await self._answer(line, _peer_of(writer))
                 rows = answer.get(ROWS)
                 if isinstance(rows, Rows):
                     await send_rows(rows, reader, writer)
@@ -154,14 +157,14 @@ class Control:
         fields = await dispatcher.run(lambda: decoded(line), reads=True)
         return msgspec.convert(fields, dict[str, Any])
 
-    async def _answer(self, line: bytes) -> dict[str, Any]:
+    async def _answer(self, line: bytes, peer: str) -> dict[str, Any]:
         try:
             fields = await self._decoded(line)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             return {"ok": False, "error": f"not a JSON object: {error}"}
         command = fields.pop("ask", None)
         if self._dispatcher is not None and self._dispatcher.knows(command):
-            return await self._dispatcher.serve(command, fields)
+            return await self._dispatcher.serve(command, fields, peer)
         if command != OVERVIEW:
             return {"ok": False, "error": f"cannot answer {command!r}: ask for {OVERVIEW!r}"}
         overview = self._app.overview()
@@ -187,6 +190,17 @@ async def start(app: Overviewed, data_dir: Path, dispatcher: Commands | None = N
     except OSError as error:
         raise ControlError(cannot_use(data_dir, error)) from None
     return control
+
+
+def _peer_of(writer: asyncio.StreamWriter) -> str:
+    """Name the process of a client, where the system tells which it is."""
+    if _CREDENTIALS is None:
+        return ""
+    packed = writer.get_extra_info("socket").getsockopt(
+        socket.SOL_SOCKET, _CREDENTIALS, _CREDENTIAL.size
+    )
+    process, user, _ = _CREDENTIAL.unpack(packed)
+    return f"uid {user}, pid {process}"
 
 
 def pieces_of(answer: dict[str, Any]) -> Iterator[bytes]:

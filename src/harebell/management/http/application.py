@@ -40,7 +40,12 @@ from harebell.management.http.answer import (
     whole_answer,
 )
 from harebell.management.http.asgi import ClientDisconnect
-from harebell.management.http.errors import HttpError, of_refusal, too_many_connections
+from harebell.management.http.errors import (
+    UNAUTHORISED,
+    HttpError,
+    of_refusal,
+    too_many_connections,
+)
 from harebell.management.http.fields import REASON_HEADER, fields_by_name, fields_of, query_of
 from harebell.management.http.forms import Upload, upload_of
 from harebell.management.http.login import Logins
@@ -201,7 +206,12 @@ class ManagementApp:
         linked = segments[:2] in _DEFINITIONS
         user = await self._log_in(request, query, linked=linked)
         # Before the body: a user who may not run the command sends no megabytes first.
-        await self._check_rights(user, route, reads=request.reads)
+        try:
+            await self._check_rights(user, route, reads=request.reads)
+        except HttpError as error:
+            refusal = partial(self._refused, request, user, route, error)
+            await self._dispatcher.run(refusal, user.name, reads=True)
+            raise
         body = b"" if request.reads else await request.read_body(self._body_limit(route.command))
         upload = upload_of(request.headers.get("content-type"), body) if linked else Upload(body)
         call = _CommandRequest(request, route, query, user, body, upload, linked)
@@ -239,6 +249,18 @@ class ManagementApp:
             check_vhost(user, route.command, vhost, self._context.broker, reads=reads)
 
         await decided(user, check)
+
+    def _context_of(self, request: HttpRequest, user: User) -> AdminContext:
+        """Return the context of a user's command."""
+        return self._context.on_behalf_of(user, "http", request.address)
+
+    def _refused(
+        self, request: HttpRequest, user: User, route: RouteMatch, error: HttpError
+    ) -> None:
+        """Have the audit trail say that a user may not run a command."""
+        context, command = self._context_of(request, user), route.command
+        if context.auditor is not None and command.acts and error.status == UNAUTHORISED:
+            context.auditor().refused(command, context, route.arguments, error.reason)
 
     def _body_limit(self, command: Command) -> int:
         """Return the most bytes of the body for a command.
@@ -306,10 +328,14 @@ class ManagementApp:
             missing_stores: gets the numbers of the stores whose rows the answer has not.
         """
         request, route = call.request, call.route
-        arguments = yield from self._arguments_of(call)
+        try:
+            arguments = yield from self._arguments_of(call)
+        except HttpError as error:
+            self._refused(request, call.user, route, error)
+            raise
         # An earlier run may have stopped for a decision about permissions.
         missing_stores.clear()
-        context = self._context.on_behalf_of(call.user)
+        context = self._context_of(request, call.user)
         result = yield from rows_of(
             self._dispatcher.answer(
                 route.command, context, arguments, missing_stores, reads=request.reads

@@ -10,6 +10,7 @@ from harebell.management.control.client import WRONG_ARGUMENT
 from harebell.management.json_rows import encode
 from harebell.management.limits import HTTP_RETRY_SECONDS
 
+UNAUTHORISED = 401
 REALM = 'Basic realm="RabbitMQ Management"'
 
 
@@ -62,7 +63,7 @@ def wrong_argument(reason: str) -> HttpError:
 
 def not_authorised(reason: str) -> HttpError:
     """Return the error for a user without the rights; RabbitMQ answers 401 to them."""
-    return HttpError(401, "not_authorised", reason)
+    return HttpError(UNAUTHORISED, "not_authorised", reason)
 
 
 def not_authenticated(reason: str) -> HttpError:

@@ -58,7 +58,7 @@ class OneStream:
     def knows(self, name: Any) -> bool:
         return name == "numbers.count"
 
-    async def serve(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
+    async def serve(self, name: str, fields: dict[str, Any], peer: str = "") -> dict[str, Any]:
         self.asked = fields
         return {"ok": True, "rows": self._world.dispatcher.reader_of(self._counting.stream)}
 
