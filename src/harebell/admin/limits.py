@@ -51,6 +51,8 @@ HTTP_GET_BYTES = 33_554_432
 # --- statistics -----------------------------------------------------------------------------------
 STATISTICS_SECONDS = 5
 """Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
+TREND_SECONDS = 600
+"""Time over which the trend of a queue is taken: for as long as samples of queues are kept."""
 
 # --- the store ------------------------------------------------------------------------------------
 LOG_RECENT_LINES = 1_000

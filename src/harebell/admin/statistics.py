@@ -47,6 +47,9 @@ class Series(Protocol):
     def rate(self, name: str) -> float:
         """Return the change per second between the last two samples."""
 
+    def trend(self, name: str, seconds: int) -> float:
+        """Return the change per second over the last seconds, as far as samples are kept."""
+
     def samples(self, name: str, period: Range, value: int) -> list[tuple[int, int]]:
         """Return samples as (milliseconds since 1970, value), the newest first.
 
@@ -89,6 +92,10 @@ class NoSeries:
     """No samples: all rates are 0."""
 
     def rate(self, name: str) -> float:
+        """Return 0."""
+        return 0.0
+
+    def trend(self, name: str, seconds: int) -> float:
         """Return 0."""
         return 0.0
 

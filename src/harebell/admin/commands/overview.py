@@ -140,7 +140,7 @@ def oldest(context: AdminContext) -> Slices[Row]:
 
 
 def _oldest(context: AdminContext) -> Slices[Row]:
-    from harebell.admin.commands.queues import oldest_seconds
+    from harebell.admin.rows.queues import oldest_seconds
 
     now_ms = context.broker.clock.ms
     oldest: Row = {"oldest_seconds": None, "vhost": None, "queue": None}

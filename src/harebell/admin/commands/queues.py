@@ -22,6 +22,7 @@ from harebell.admin.rows.queues import (
     QueueRanges,
     head_timestamp,
     listed_row,
+    oldest_seconds,
     queue_row,
     reduced_row,
 )
@@ -70,14 +71,17 @@ def list_queues(
     enable_queue_totals: Annotated[
         bool, Argument("With --disable-stats: do not leave out the numbers of messages.")
     ] = False,
+    lengths_age: Age = None,
+    lengths_incr: Increment = None,
 ) -> Slices[list[Any]]:
     """List queues by vhost and name."""
+    period = QueueRanges(range_of(lengths_age, lengths_incr, "lengths"))
     if context.leaves_out_stats:
         disable_stats, enable_queue_totals = True, context.statistics.plan.queue_totals
     return gathered(
         reduced_row(context, each, queue, totals=enable_queue_totals)
         if disable_stats
-        else listed_row(context, each, queue)
+        else listed_row(context, each, queue, period)
         for each in context.vhosts(vhost)
         for _, queue in sorted(each.queues.items())
         if not queue.deleted
@@ -114,7 +118,6 @@ def _shown(context: AdminContext, where: VHost, queue: Queue, period: QueueRange
     return {
         **queue_row(context, where, queue, period),
         "head_message_timestamp": head_timestamp(queue),
-        "oldest_seconds": oldest_seconds(queue, context.broker.clock.ms),
         "consumer_details": details.consumers,
         "incoming": queue_incoming(context, where, queue, period.rates),
         "deliveries": details.deliveries,
@@ -268,18 +271,6 @@ _COUNTED = (
     *("oldest_seconds", "publish", "deliver_get", "redeliver", "ack"),
 )
 """The counters of a queue since the start, and its messages now."""
-
-
-def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
-    """Return how long ago the oldest ready message arrived; None for no such message."""
-    moments = [
-        # A large message on disk is not read for this.
-        log.time_of(position)
-        for log, position in queue.heads_by_log()
-        if not (log.has_large and log.is_spilled(position))
-    ]
-    oldest = min((moment for moment in moments if moment), default=None)
-    return None if oldest is None else max(now_ms - oldest, 0) / 1000
 
 
 def _counters_row(queue: Queue, now_ms: int) -> Row:

@@ -6,7 +6,7 @@ the number of its messages. So a list has these, and whatever serves it asks for
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 
@@ -32,6 +32,24 @@ class LazyRow(Mapping[str, Any]):
         """Return a column; all columns are made for one that is not quick."""
         quick = self._quick.get(name)
         return self.whole()[name] if quick is None else quick(*self._of)
+
+    def at(self, column: str) -> Any:
+        """Return the value at a dotted path; None if there is none."""
+        quick = self._quick.get(column)
+        if quick is not None:
+            return quick(*self._of)
+        name, _, rest = column.partition(".")
+        value = self.get(name)
+        for name in rest.split(".") if rest else ():
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return value
+
+    def some(self, names: Collection[str]) -> Mapping[str, Any]:
+        """Return at least these columns; all columns are made for one that is not quick."""
+        quick = self._quick
+        if all(name in quick for name in names):
+            return {name: quick[name](*self._of) for name in names}
+        return self.whole()
 
     def __iter__(self) -> Iterator[str]:
         """Return the names of all columns."""

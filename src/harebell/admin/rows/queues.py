@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell.admin.command import Row
+from harebell.admin.limits import TREND_SECONDS
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
 from harebell.admin.rows.lazy import LazyRow
 from harebell.admin.statistics import QUEUE_STATS, Range, details, message_stats
@@ -22,7 +23,7 @@ QUEUE_COLUMNS = (
     *("policy", "operator_policy", "effective_policy_definition", "messages_ready"),
     *("messages_unacknowledged", "messages_delayed", "messages_leased", "messages_replaced"),
     *("messages", "consumers"),
-    *("messages_unselected", "oldest_unselected_age"),
+    *("messages_unselected", "oldest_unselected_age", "oldest_seconds", "messages_trend"),
     *("durability", "state", "node", "messages_details", "messages_ready_details"),
     *("messages_unacknowledged_details", "message_stats", "idle_since", "consumer_utilisation"),
     *("consumer_capacity", "exclusive_consumer_tag", "single_active_consumer_tag"),
@@ -48,6 +49,7 @@ class QueueRanges(NamedTuple):
     rates: Range | None = None
 
 
+_NO_RANGES = QueueRanges()
 _OBJECT_BYTES = 1_400
 """About what a queue without messages takes."""
 
@@ -56,51 +58,34 @@ def queue_row(
     context: AdminContext, vhost: VHost, queue: Queue, period: QueueRanges | None = None
 ) -> Row:
     """What there is to say about a queue."""
-    from harebell.model.queue.arguments import queue_type
     from harebell.wire.json_values import shown_table
 
-    lengths, rates = period or (None, None)
-    policies = vhost.policies
-    ready = queue.ready_count()
-    unacked = queue.unacked
-    delayed = queue.delayed_count()
-    total = _total(queue)
+    period = period or _NO_RANGES
+    quick = {name: make(context, vhost, queue, period) for name, make in _QUICK.items()}
+    ready, total = quick["messages_ready"], quick["messages"]
+    unacked, byte_count = quick["messages_unacknowledged"], quick["message_bytes"]
     unselected, unselected_ms = queue.unselected()
-    byte_count = queue.byte_count()
     owner: Any = queue.owner
-    series = context.statistics.series(queue)
+    policies, series = vhost.policies, context.statistics.series(queue)
     working = _utilisation(queue, ready)
     in_memory = 0 if queue.durable else total
     return {
-        "vhost": vhost.name,
-        "name": queue.name,
-        "type": queue_type(queue.arguments),
-        "durable": queue.durable,
-        "auto_delete": queue.auto_delete,
-        "exclusive": owner is not None,
+        **quick,
         "owner": "" if owner is None else owner.peer.connection_name,
         "arguments": shown_table(queue.arguments),
-        "policy": _policy_name(policies.policy_of(queue)),
         "operator_policy": _policy_name(policies.policy_of(queue, operator=True)),
         "effective_policy_definition": policies.effective(queue),
-        "messages_ready": ready,
-        "messages_unacknowledged": unacked,
-        "messages_delayed": delayed,
+        "messages_delayed": queue.delayed_count(),
         "messages_leased": queue.leased,
         "messages_replaced": queue.replaced_count(),
-        "messages": total,
-        "consumers": len(queue.consumers),
         "messages_unselected": unselected,
         "oldest_unselected_age": unselected_ms / 1000,
         "durability": str(policies.durability_of(queue)) if queue.durable else "",
-        "state": "running",
         "node": context.broker.events.node,
-        "messages_details": details(series, "messages", lengths, total),
-        "messages_ready_details": details(series, "messages_ready", lengths, ready),
+        "messages_ready_details": details(series, "messages_ready", period.lengths, ready),
         "messages_unacknowledged_details": details(
-            series, "messages_unacknowledged", lengths, unacked
+            series, "messages_unacknowledged", period.lengths, unacked
         ),
-        "message_stats": message_stats(queue.counters, series, QUEUE_STATS, rates),
         "idle_since": _idle_since(context, queue),
         "consumer_utilisation": working,
         "consumer_capacity": working,
@@ -110,7 +95,6 @@ def queue_row(
         "single_active_consumer_tag": queue.consumers.active_tag(),
         "head_message_timestamp": None,
         "memory": _OBJECT_BYTES + (0 if queue.durable else byte_count),
-        "message_bytes": byte_count,
         "message_bytes_ready": _share(byte_count, ready, total),
         "message_bytes_unacknowledged": _share(byte_count, unacked, total),
         "message_bytes_ram": 0 if queue.durable else byte_count,
@@ -129,38 +113,86 @@ def queue_row(
     }
 
 
+def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
+    """Return how long ago the oldest ready message arrived; None for no such message."""
+    moments = [
+        # A large message on disk is not read for this.
+        log.time_of(position)
+        for log, position in queue.heads_by_log()
+        if not (log.has_large and log.is_spilled(position))
+    ]
+    oldest = min((moment for moment in moments if moment), default=None)
+    return None if oldest is None else max(now_ms - oldest, 0) / 1000
+
+
 def _total(queue: Queue) -> int:
     return queue.ready_count() + queue.unacked + queue.delayed_count() + queue.leased
 
 
-_QUICK: dict[str, Callable[[AdminContext, VHost, Queue], Any]] = {
-    "vhost": lambda _context, vhost, _queue: vhost.name,
-    "name": lambda _context, _vhost, queue: queue.name,
-    "messages": lambda _context, _vhost, queue: _total(queue),
-    "messages_ready": lambda _context, _vhost, queue: queue.ready_count(),
-    "messages_unacknowledged": lambda _context, _vhost, queue: queue.unacked,
-    "consumers": lambda _context, _vhost, queue: len(queue.consumers),
-    "message_stats": lambda context, _vhost, queue: message_stats(
-        queue.counters, context.statistics.series(queue), QUEUE_STATS, None
+def _type(queue: Queue) -> str:
+    from harebell.model.queue.arguments import queue_type
+
+    return queue_type(queue.arguments)
+
+
+_Column = Callable[["AdminContext", "VHost", "Queue", QueueRanges], Any]
+_QUICK: dict[str, _Column] = {
+    "vhost": lambda _context, vhost, _queue, _period: vhost.name,
+    "name": lambda _context, _vhost, queue, _period: queue.name,
+    "type": lambda _context, _vhost, queue, _period: _type(queue),
+    "durable": lambda _context, _vhost, queue, _period: queue.durable,
+    "auto_delete": lambda _context, _vhost, queue, _period: queue.auto_delete,
+    "exclusive": lambda _context, _vhost, queue, _period: queue.owner is not None,
+    "policy": lambda _context, vhost, queue, _period: _policy_name(vhost.policies.policy_of(queue)),
+    "state": lambda _context, _vhost, _queue, _period: "running",
+    "messages": lambda _context, _vhost, queue, _period: _total(queue),
+    "messages_ready": lambda _context, _vhost, queue, _period: queue.ready_count(),
+    "messages_unacknowledged": lambda _context, _vhost, queue, _period: queue.unacked,
+    "message_bytes": lambda _context, _vhost, queue, _period: queue.byte_count(),
+    "oldest_seconds": lambda context, _vhost, queue, _period: oldest_seconds(
+        queue, context.broker.clock.ms
+    ),
+    "consumers": lambda _context, _vhost, queue, _period: len(queue.consumers),
+    "messages_trend": lambda context, _vhost, queue, _period: context.statistics.series(
+        queue
+    ).trend("messages", TREND_SECONDS),
+    "messages_details": lambda context, _vhost, queue, period: details(
+        context.statistics.series(queue), "messages", period.lengths, _total(queue)
+    ),
+    "message_stats": lambda context, _vhost, queue, period: message_stats(
+        queue.counters, context.statistics.series(queue), QUEUE_STATS, period.rates
     ),
 }
-"""The columns that the rows of a list are found and sorted by, as `queue_row` has them."""
+"""The columns of lists that are made alone, for a row is found, sorted and shown by a few."""
 
 
-def listed_row(context: AdminContext, vhost: VHost, queue: Queue) -> LazyRow:
+def _rate(name: str) -> _Column:
+    return lambda context, _vhost, queue, _period: context.statistics.series(queue).rate(name)
+
+
+_LISTED = {
+    **_QUICK,
+    "message_stats.publish_details.rate": _rate("publish"),
+    "message_stats.deliver_get_details.rate": _rate("deliver_get"),
+}
+"""With the rates that lists are sorted by, without the statistics that have them."""
+
+
+def listed_row(
+    context: AdminContext, vhost: VHost, queue: Queue, period: QueueRanges = _NO_RANGES
+) -> LazyRow:
     """Return the row of a queue in a list."""
-    return LazyRow(_QUICK, queue_row, context, vhost, queue)
+    return LazyRow(_LISTED, queue_row, context, vhost, queue, period)
 
 
 def reduced_row(context: AdminContext, vhost: VHost, queue: Queue, *, totals: bool) -> Row:
     """What there is to say about a queue without statistics (`disable_stats`)."""
-    from harebell.model.queue.arguments import queue_type
     from harebell.wire.json_values import shown_table
 
     row: Row = {
         "name": queue.name,
         "vhost": vhost.name,
-        "type": queue_type(queue.arguments),
+        "type": _type(queue),
         "durable": queue.durable,
         "auto_delete": queue.auto_delete,
         "exclusive": queue.owner is not None,

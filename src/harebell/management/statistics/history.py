@@ -137,6 +137,17 @@ class History:
         changed = self._last[number] - self._previous[number]
         return changed * _MS / (self.at - self._before)
 
+    def trend(self, name: str, seconds: int) -> float:
+        """Return the change per second over the last seconds, as far as samples are kept."""
+        if not self._rings:
+            return self.rate(name)
+        latest, ring = self.latest, self._rings[-1]
+        since = latest.since(min(seconds * _MS, ring.span))
+        if since >= latest.at:
+            return 0.0
+        number = self._number(name)
+        return (self._last[number] - ring.value(number, since)) * _MS / (latest.at - since)
+
     def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
         """Return samples as (milliseconds since 1970, value), the newest first."""
         number = self._number(name)
@@ -171,6 +182,10 @@ class Unchanged:
         """Return 0."""
         return 0.0
 
+    def trend(self, name: str, seconds: int) -> float:
+        """Return 0."""
+        return 0.0
+
     def samples(self, name: str, wanted: Range, value: int) -> list[tuple[int, int]]:
         """Return the value of now at every time, as far back as samples are kept."""
         now, span = self._latest.at, self._kept_ms
@@ -198,6 +213,12 @@ class Latest:
         if len(passes) > STATISTICS_PASSES + _SLACK:
             del passes[:_SLACK]
         self.at = at
+
+    def since(self, span: int) -> int:
+        """Return the time of the first pass of the last milliseconds."""
+        passes = self._passes
+        place = bisect_left(passes, self.at - span)
+        return passes[place] if place < len(passes) else self.at
 
     def steps(self, wanted: Range) -> Iterator[tuple[int, int]]:
         """Yield the steps of a range that have a pass, with its time, the newest first."""

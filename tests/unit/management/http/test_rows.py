@@ -64,4 +64,22 @@ def test_the_quick_columns_of_queues_and_exchanges_are_those_of_their_rows() -> 
         whole = row.whole()
         for name in module._QUICK:
             assert row[name] == whole[name]
+        assert row.some(["name", "type"]) == {name: whole[name] for name in ("name", "type")}
+        assert row.some(["name", "arguments"]) == whole
         assert (dict(row), len(row)) == (whole, len(whole))
+    listed = queues.listed_row(context, vhost, vhost.queues["a"])
+    for name in set(queues._LISTED) - set(queues._QUICK):
+        value = listed.whole()
+        for part in name.split("."):
+            value = value[part]
+        assert listed.at(name) == value
+    assert listed.at("messages_details.rate") == 0.0
+    assert listed.at("messages_details.no.such") is None
+
+
+def test_queues_in_a_list_have_samples() -> None:
+    site = Site()
+    site.run("queues.declare", name="a")
+    (row,) = site.run("queues.list", lengths_age=60, lengths_incr=5)
+    assert (row["messages_trend"], row["oldest_seconds"]) == (0.0, None)
+    assert "samples" in row["messages_details"]

@@ -37,6 +37,25 @@ def test_a_rate_is_the_change_in_the_last_interval() -> None:
     assert (history.rate("publish"), history.rate("ack")) == (2.0, 10.0)
 
 
+def test_a_trend_is_the_change_over_the_kept_time() -> None:
+    history, latest = _history()
+    assert history.trend("publish", 600) == 0.0
+    for second in range(5, 1_005, 5):
+        _pass(history, latest, second, (2 * second, 0))
+    assert (history.trend("publish", 600), history.trend("ack", 600)) == (2.0, 0.0)
+    for second in range(1_005, 1_305, 5):
+        _pass(history, latest, second, None)
+    assert history.trend("publish", 600) == 1.0
+
+
+def test_a_trend_without_kept_samples_is_the_rate() -> None:
+    latest = Latest()
+    latest.add(START)
+    history = History(("publish", "ack"), (0, 0), START, (), latest)
+    _pass(history, latest, 5, (100, 0))
+    assert history.trend("publish", 600) == 20.0
+
+
 def test_a_rate_is_zero_after_an_interval_without_a_change() -> None:
     history, latest = _history()
     _pass(history, latest, 5, (100, 0))
