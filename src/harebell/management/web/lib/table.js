@@ -1,9 +1,10 @@
 // A table of any length: the broker filters, sorts and pages, and only rows in view are drawn.
-import { useEffect, useReducer, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
 import { get } from "./api.js";
 import { html } from "./html.js";
 import { count } from "./format.js";
 import { useId } from "./forms.js";
+import { ListTools, everything, useColumns } from "./list-tools.js";
 import { Problem } from "./pieces.js";
 import { repeat } from "./poll.js";
 import { address, keep } from "./router.js";
@@ -79,7 +80,7 @@ function Head({ column, sort, onSort }) {
         ? html`<button type="button" class="sort" onClick=${() => onSort(column)}>
       ${column.label}<span aria-hidden="true">${sorted ? (sort.reverse ? " ↓" : " ↑") : ""}</span>
     </button>`
-        : column.label
+        : (column.head ?? column.label)
     }
   </div>`;
 }
@@ -88,7 +89,7 @@ function Row({ row, index, columns }) {
   return html`<div role="row" class="row" aria-rowindex=${index + 2}
     style=${{ transform: `translateY(${index * ROW_PX}px)` }}>
     ${columns.map(
-      (column) => html`<div role="cell" key=${column.label}
+      (column) => html`<div role="cell" key=${column.key ?? column.label}
       class=${`cell ${column.number ? "number" : ""} ${column.wide ? "wide" : ""}`}>
       ${column.cell(row)}</div>`,
     )}
@@ -146,13 +147,52 @@ export function figure(label, field, shown, more) {
   return { label, sort: field, number: true, cell, ...more };
 }
 
-// The columns: {label, cell(row), sort, number, width, wide}; wide ones are left out on a phone.
+// What is chosen of a list by check boxes: rows by their keys. `keyOf` names a row.
+export function useSelection(keyOf) {
+  const [chosen, setChosen] = useState(new Map());
+  const choose = (rows, on) =>
+    setChosen((old) => {
+      const next = new Map(old);
+      for (const row of rows) {
+        if (on) next.set(keyOf(row), row);
+        else next.delete(keyOf(row));
+      }
+      return next;
+    });
+  return { chosen, keyOf, choose, clear: () => setChosen(new Map()) };
+}
+
+// The check boxes of a list; the one in the heading is for all rows of the filter.
+function chooser({ chosen, keyOf, choose, clear }, total, all, label) {
+  const every = total > 0 && chosen.size >= total;
+  const onAll = async (event) => {
+    if (event.currentTarget.checked) choose(await all(), true);
+    else clear();
+  };
+  return {
+    label: html`<input type="checkbox" checked=${every} disabled=${!total} onChange=${onAll}
+      aria-label=${`Choose all ${count(total)} ${label.toLowerCase()}`} />`,
+    key: "choose",
+    fixed: true,
+    width: "18px",
+    cell: (row) => html`<input type="checkbox" checked=${chosen.has(keyOf(row))}
+      onChange=${(event) => choose([row], event.currentTarget.checked)}
+      aria-label=${`Choose ${row.name}`} />`,
+  };
+}
+
+// The columns: {label, cell(row), sort, number, width, wide, off, fixed, fields}; wide ones are left
+// out on a phone, those that are off until the user chooses them, and fixed ones cannot be chosen.
+// `fields` of a column are asked for when it is shown. With a `name`, columns and filters are kept.
 // `keyed(row)` is the key of a row whose cells have to outlive that others come before it.
 export function Table({
   label,
   where,
-  columns,
+  columns: given,
+  name = null,
+  selection = null,
   fields = "",
+  more = "",
   empty = "None.",
   round = 0,
   filter = true,
@@ -175,14 +215,23 @@ export function Table({
     const last = Math.ceil((scrollTop + clientHeight) / ROW_PX) + AHEAD_ROWS;
     setSpan((old) => (old.first === first && old.last === last ? old : { first, last }));
   };
+  const shown = useColumns(name ?? label, given);
   const query = new URLSearchParams();
   if (sort.by) query.set("sort", sort.by);
   if (sort.reverse) query.set("sort_reverse", "true");
   if (text) query.set("name", text);
   if (text && pattern) query.set("use_regex", "true");
-  if (fields) query.set("columns", fields);
-  const list = useRows(where, query.toString(), span.first, span.last, round);
+  const asked = shown.map((column) => column.fields).filter(Boolean);
+  if (fields) query.set("columns", [fields, ...asked].join(","));
+  const wanted = [query.toString(), more].filter(Boolean).join("&");
+  const list = useRows(where, wanted, span.first, span.last, round);
   const total = list.total ?? 0;
+  const all = () => everything(where, query.toString());
+  const names = shown.map((column) => column.label).join("\n");
+  const columns = useMemo(
+    () => (selection ? [chooser(selection, total, all, label), ...shown] : shown),
+    [given, names, selection?.chosen, wanted, total],
+  );
   useEffect(() => {
     const timer = setTimeout(() => setText(typed), TYPING_MS);
     return () => clearTimeout(timer);
@@ -247,6 +296,16 @@ export function Table({
       <label class="inline"><input type="checkbox" checked=${pattern}
         onChange=${(event) => setPattern(event.currentTarget.checked)} />
         ${" "}as a regular expression</label>
+      ${
+        name &&
+        html`<${ListTools} name=${name} label=${label} where=${where} query=${query.toString()}
+        columns=${given} shown=${shown} now=${{
+          filter: text,
+          regex: pattern && text ? "true" : "",
+          sort: sort.by,
+          reverse: sort.reverse ? "true" : "",
+        }} />`
+      }
       <span class="total" role="status">${list.total === null ? "" : count(list.total)} ${
         list.total === null
           ? ""
@@ -262,7 +321,7 @@ export function Table({
       <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
         <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">
           ${columns.map(
-            (column) => html`<${Head} key=${column.label} column=${column} sort=${sort}
+            (column) => html`<${Head} key=${column.key ?? column.label} column=${column} sort=${sort}
             onSort=${onSort} />`,
           )}
         </div></div>

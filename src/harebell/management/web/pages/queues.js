@@ -1,21 +1,27 @@
 // All queues, and a form for a new one.
 import { useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
+import { BulkBar } from "../lib/bulk.js";
 import { empty } from "../lib/empty.js";
-import { count, rate } from "../lib/format.js";
+import { bytes, count, rate, seconds } from "../lib/format.js";
 import { Choice, Field, Form, objectOf } from "../lib/forms.js";
 import { html } from "../lib/html.js";
+import { favourites, isFavourite, setFavourite } from "../lib/kept.js";
 import { Badge, Fold } from "../lib/pieces.js";
 import { to } from "../lib/router.js";
+import { NameLink, Spark } from "../lib/spark.js";
 import { useStore } from "../lib/store.js";
-import { Table, figure } from "../lib/table.js";
+import { Table, figure, useSelection } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { listed, useVhosts, vhost } from "../lib/vhosts.js";
+import { QUEUE_ACTIONS } from "./queue-actions.js";
 
 const FIELDS =
   "name,vhost,type,durable,auto_delete,exclusive,policy,messages_ready," +
   "messages_unacknowledged,messages,consumers,message_stats.publish_details.rate," +
   "message_stats.deliver_get_details.rate";
+// Samples for the line of each queue.
+const SAMPLES = "lengths_age=600&lengths_incr=30";
 
 export function QueueBadges({ queue }) {
   return html`<${Badge}>${queue.type}</${Badge}>
@@ -29,12 +35,50 @@ export function QueueBadges({ queue }) {
     ${queue.policy && html`<${Badge} title="the policy in force">${queue.policy}</${Badge}>`}`;
 }
 
+// Whether messages wait that nobody takes.
+const isStuck = ({ type, messages_ready: ready, consumers }) =>
+  type !== "stream" && ready > 0 && consumers === 0;
+
+function Trend({ queue }) {
+  const perSecond = Math.round((queue.messages_trend ?? 0) * 10) / 10;
+  const sign = perSecond > 0 ? "+" : "";
+  return html`<${Spark} samples=${queue.messages_details?.samples} />
+    <span title="messages more per second over the last 10 minutes"
+      >${sign}${rate(perSecond)}</span>`;
+}
+
+export function Favourite({ names }) {
+  useStore(favourites());
+  const on = isFavourite(names);
+  return html`<button type="button" class="star" aria-pressed=${on}
+    aria-label=${`Favourite ${names.at(-1)}`} onClick=${() => setFavourite(names, !on)}
+    ><span aria-hidden="true">${on ? "★" : "☆"}</span></button>`;
+}
+
+function Favourites() {
+  const queues = useStore(favourites()).filter(([kind]) => kind === "queues");
+  if (!queues.length) return null;
+  return html`<p class="favourites">Favourites: ${queues.map(
+    (names, at) => html`${at ? ", " : ""}<${NameLink} key=${names.join("\n")}
+      href=${to(...names)} name=${names.at(-1)} />`,
+  )}</p>`;
+}
+
 const COLUMNS = [
+  {
+    label: "Favourite",
+    key: "star",
+    width: "20px",
+    wide: true,
+    head: html`<span class="unseen">Favourite</span>`,
+    cell: (row) => html`<${Favourite} names=${["queues", row.vhost, row.name]} />`,
+  },
   {
     label: "Name",
     sort: "name",
+    fixed: true,
     width: "minmax(150px, 3fr)",
-    cell: (row) => html`<a href=${to("queues", row.vhost, row.name)}>${row.name}</a>`,
+    cell: (row) => html`<${NameLink} href=${to("queues", row.vhost, row.name)} name=${row.name} />`,
   },
   {
     label: "Vhost",
@@ -49,8 +93,27 @@ const COLUMNS = [
     width: "minmax(140px, 1.6fr)",
     cell: (row) => html`<${QueueBadges} queue=${row} />`,
   },
+  {
+    label: "State",
+    wide: true,
+    width: "minmax(104px, 1fr)",
+    fields: "state",
+    cell: (row) =>
+      isStuck(row)
+        ? html`<${Badge} tone="bad" title="messages wait, and no consumer is there"
+          >no consumers</${Badge}>`
+        : row.state,
+  },
   figure("Ready", "messages_ready", count),
-  figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(80px, 1fr)" }),
+  figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(72px, 1fr)" }),
+  figure("Age", "oldest_seconds", seconds, { wide: true, fields: "oldest_seconds" }),
+  figure("Size", "message_bytes", bytes, { wide: true, fields: "message_bytes" }),
+  figure("Trend", "messages_trend", null, {
+    wide: true,
+    width: "minmax(136px, 1.4fr)",
+    fields: "messages_trend,messages_details.samples",
+    cell: (row) => html`<${Trend} queue=${row} />`,
+  }),
   figure("In/s", "message_stats.publish_details.rate", rate),
   figure("Out/s", "message_stats.deliver_get_details.rate", rate),
   figure("Consumers", "consumers", count, { wide: true, width: "minmax(96px, 1fr)" }),
@@ -93,8 +156,12 @@ export function Queues() {
   useTitle("Queues");
   const chosen = useStore(vhost);
   const [round, setRound] = useState(0);
+  const selection = useSelection(({ vhost: where, name }) => path(where, name));
   return html`<div class="title"><h1>Queues</h1></div>
-    <${Table} label="Queues" where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
+    <${Favourites} />
+    <${BulkBar} what="queue" selection=${selection} actions=${QUEUE_ACTIONS}
+      onDone=${() => setRound(round + 1)} />
+    <${Table} label="Queues" name="queues" selection=${selection} more=${SAMPLES} where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
       round=${round} empty=${empty("queues")} />
     <${Declaration} kind="queue" body=${withType} onMade=${() => setRound(round + 1)}
       hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}'>
