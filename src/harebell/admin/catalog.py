@@ -332,7 +332,7 @@ SERVICE = Noun("service", "What the HTTP API has beside the nouns of the command
 OVERVIEW = Noun(
     "overview",
     "Totals and rates of the whole broker.",
-    "overview",
+    "overview search",
     place=EVERYWHERE,
 )
 NODES = Noun(

@@ -13,6 +13,14 @@ REHEARSAL_SLICE_QUEUES = 50
 """Queues that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_QUEUES = 100
 """Most queues that it shows."""
+SEARCH_NAMES = 500_000
+"""Most names that a search looks at: a second of work, in slices; routing keys are the last."""
+SEARCH_SLICE_NAMES = 16
+"""Names of one slice of it."""
+SEARCH_ROWS = 8
+"""Most matches of each kind."""
+SEARCH_TEXT_BYTES = 255
+"""Longest text that is searched."""
 SUPER_STREAM_PARTITIONS = 256
 """Most partitions of a super stream."""
 

@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { away, slow } from "./lib/api.js";
 import { dateTime } from "./lib/format.js";
 import { html } from "./lib/html.js";
+import { Keys } from "./lib/keys.js";
 import { Logo, RelativeTime } from "./lib/pieces.js";
 import { usePoll } from "./lib/poll.js";
 import { route, to } from "./lib/router.js";
@@ -123,7 +124,7 @@ function Frame() {
       onClick=${() => setOpen(!open)}>Pages</button>
     <a class="brand" href="#/overview"><${Logo} />Harebell</a>
     <span class="space"></span>
-    <${VhostChoice} />
+    <${Keys} /><${VhostChoice} />
     <${Account} user=${user} />
   </header>
   <${Navigation} at=${names[0]} open=${open} onGo=${() => setOpen(false)} />

@@ -96,6 +96,21 @@ def test_a_user_sees_only_vhosts_with_permissions_unless_a_tag_shows_all(world: 
         assert api.ask("PUT", "/api/queues/other/new", {}, user=user).status == 401
 
 
+def test_a_search_shows_what_its_user_sees_elsewhere_and_nothing_else(world: World) -> None:
+    api = world.api
+    api.done("PUT", "/api/vhosts/other", {})
+    api.done("PUT", "/api/queues/other/hidden", {})
+    api.done("PUT", "/api/queues/%2F/hidden.not", {})
+    for tag in ("management", "policymaker", "monitoring", "administrator"):
+        user = world.users[tag]
+        rows = api.get("/api/search?text=hidden", user=user)
+        queues = {(row["vhost"], row["name"]) for row in rows if row["kind"] == "queue"}
+        seen = {(row["vhost"], row["name"]) for row in api.get("/api/queues", user=user)}
+        assert queues == {each for each in seen if "hidden" in each[1]}
+        found = api.get("/api/search?text=", user=user)
+        assert any(row["kind"] == "user" for row in found) == (tag == "administrator")
+
+
 def test_permissions_of_amqp_hold_over_http(world: World) -> None:
     api = world.api
     user = api.user("limited", "management", vhost="/", pattern="^mine")
