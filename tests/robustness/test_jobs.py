@@ -18,6 +18,12 @@ from tests.running import RunningBroker
 COUNTS = (20_000, 100_000, 500_000)
 """Messages; the next number is tried if a job was over before its broker could be killed."""
 KILLS = 3
+FIELDS: dict[str, dict[str, Any]] = {
+    "move": {"to_queue": "target"},
+    "copy": {"to_queue": "target"},
+    "retry": {"headers": {"tenant": "eu"}},
+    "discard": {"hold": "target", "reason": "known fault"},
+}
 
 
 def show(data_dir: Path, number: int) -> dict[str, Any]:
@@ -59,8 +65,9 @@ def killed_while_running(data_dir: Path, start: Start, verb: str, count: int) ->
         for name in ("source", "target"):
             channel.declare_queue(name, durable=True)
         sent = [b"%d" % number for number in range(count)]
-        channel.publish_many(sent, routing_key="source", delivery_mode=2)
-    fields = {"name": "source", "where": "body >= 1000", "to_queue": "target"}
+        dead = {"x-first-death-queue": "target"}
+        channel.publish_many(sent, routing_key="source", delivery_mode=2, headers=dead)
+    fields = {"name": "source", "where": "body >= 1000", **FIELDS[verb]}
     number = ask_command(data_dir, f"queues.{verb}", fields, SECONDS)["id"]
     killed_at = []
     for _ in range(KILLS):
@@ -73,13 +80,13 @@ def killed_while_running(data_dir: Path, start: Start, verb: str, count: int) ->
     assert eventually(lambda: show(data_dir, number)["state"] == "done")
     assert show(data_dir, number)["done"] == count - 1000
     assert bodies(data_dir, "target") == list(range(1000, count))
-    assert bodies(data_dir, "source") == list(range(1000 if verb == "move" else count))
+    assert bodies(data_dir, "source") == list(range(count if verb == "copy" else 1000))
     assert broker.stop() == 0
     assert "Traceback" not in broker.log
     broker.remove()
     return killed_at[0] == "running"
 
 
-@pytest.mark.parametrize("verb", ["move", "copy"])
+@pytest.mark.parametrize("verb", FIELDS)
 def test_a_killed_broker_goes_on_with_its_job(tmp_path: Path, start: Start, verb: str) -> None:
     assert any(killed_while_running(tmp_path / f"{n}", start, verb, n) for n in COUNTS)

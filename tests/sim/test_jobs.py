@@ -11,13 +11,15 @@ from collections import Counter
 
 import pytest
 
-from harebell.base.message import PERSISTENT, Message, Properties
-from harebell.model.jobs import COPY, DONE, MOVE, Orders
+from harebell.base.message import PERSISTENT
+from harebell.front.convert import composed
+from harebell.model.jobs import COPY, DISCARD, DONE, MOVE, RESTORE, RETRY, Orders
 from harebell.store.limits import SEGMENT_BYTES, WRITE_EARLY_BYTES
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
 from tests.sim.machine import DiskBroker
 
+_DEAD = {"x-first-death-queue": "target", "x-discard-job": 1}
 BODY_BYTES = 65_000
 MESSAGES = 2 * WRITE_EARLY_BYTES // BODY_BYTES
 
@@ -36,7 +38,7 @@ def _bodies(broker: DiskBroker, name: str) -> Counter[bytes]:
 
 
 @pytest.mark.parametrize("power", [False, True], ids=["process", "power"])
-@pytest.mark.parametrize("verb", [MOVE, COPY])
+@pytest.mark.parametrize("verb", [MOVE, COPY, RETRY, DISCARD, RESTORE])
 def test_a_job_that_is_cut_short_has_no_message_in_two_queues(verb: str, power: bool) -> None:
     rng = Random(f"{verb} {power}")
     disk = SimDisk()
@@ -47,7 +49,7 @@ def test_a_job_that_is_cut_short_has_no_message_in_two_queues(verb: str, power: 
     sent = Counter(b"%04d" % number for number in range(MESSAGES))
     for head in sent:
         body = head + bytes(BODY_BYTES)
-        message = Message("", "source", Properties(b"\0\0", delivery_mode=PERSISTENT), body)
+        message = composed("", "source", body, {"headers": _DEAD, "delivery_mode": PERSISTENT})
         broker.vhost.queues["source"].publish(message)
     broker.commit()
     moved = set()
@@ -59,12 +61,13 @@ def test_a_job_that_is_cut_short_has_no_message_in_two_queues(verb: str, power: 
         done = 0 if job is None else job.done
         target = _bodies(found, "target")
         assert target.total() == done, f"{target.total()} messages are there, {done} were {verb}d"
-        left = sent - target if verb == MOVE else sent
+        left = sent if verb == COPY else sent - target
         assert _bodies(found, "source") == left
         moved.add(done)
 
     disk.after = crash
-    job = broker.broker.jobs.start(Orders(verb, "/", "source", routing_key="target"))
+    key = None if verb == RETRY else "target"
+    job = broker.broker.jobs.start(Orders(verb, "/", "source", routing_key=key))
     while broker.commit():
         pass
     disk.after = None

@@ -147,6 +147,11 @@ JOBS = Noun(
     place=EVERYWHERE,
     order="id",
 )
+DEAD_LETTERS = Noun(
+    "dead-letters",
+    "Look at the dead letters of a vhost in groups, try them again, or discard them.",
+    "dead_letters jobs",
+)
 EXCHANGES = Noun(
     "exchanges",
     "Look at the exchanges of a running broker, declare and delete them.",
@@ -319,7 +324,17 @@ AUDIT = Noun(
 NOUNS: dict[str, Noun] = {
     noun.name: noun
     for noun in (
-        *(QUEUES, JOBS, EXCHANGES, STREAMS, BINDINGS, CONNECTIONS, CHANNELS, CONSUMERS),
+        *(
+            QUEUES,
+            JOBS,
+            DEAD_LETTERS,
+            EXCHANGES,
+            STREAMS,
+            BINDINGS,
+            CONNECTIONS,
+            CHANNELS,
+            CONSUMERS,
+        ),
         *(TRANSACTIONS, LEASES, STAGES, PUBLISHERS, QUERIES),
         *(USERS, PERMISSIONS, TOPIC_PERMISSIONS, LIMITS, VHOSTS, TRACE),
         *(POLICIES, OPERATOR_POLICIES, PARAMETERS, GLOBAL_PARAMETERS, DEFINITIONS),

@@ -9,6 +9,24 @@ BROWSE_SLICE_UNITS = 400
 """Work units of one slice of such a command."""
 BROWSE_PAYLOAD_BYTES = 1_048_576
 """Most octets of a body that such a command shows (1 MiB)."""
+RETRY_BODY_BYTES = 262_144
+"""Most bytes of a body that retried messages get: the record of the job has it (256 KiB)."""
+DISCARD_REASON_CHARACTERS = 1_000
+"""Longest reason of a discard: each message gets it."""
+DEAD_LETTER_GROUPS = 500
+"""Most groups of dead letters in an answer; what is in others is counted."""
+DEAD_LETTER_LOOKS = 200_000
+"""Messages that a command looks at for groups of dead letters; each queue has its share."""
+DEAD_LETTER_MS = 8_000
+"""How long such a command looks at most: the web interface waits 20 seconds."""
+DEAD_LETTER_QUEUES = 1_000
+"""Queues that such a command looks at."""
+DEAD_LETTER_PROBES = 20
+"""Messages at the head of a queue; one without dead letters among them is passed by."""
+DEAD_LETTER_UNITS = 12
+"""Work units of finding the group of a dead letter, beside reading it."""
+DEAD_LETTER_TIMES = 48
+"""Most intervals in which the dead letters of a group are counted; beyond, they are widened."""
 REHEARSAL_SLICE_QUEUES = 50
 """Queues that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_QUEUES = 100

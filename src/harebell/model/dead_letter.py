@@ -29,6 +29,7 @@ from harebell.base.values import Long
 from harebell.model.bcc import BCC, hidden, whole
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
+from harebell.model.death import CONDITION, DESCRIPTION, HISTORY
 from harebell.model.editor import Editor
 from harebell.model.feedback import drop_history_feedback
 from harebell.model.limits import LETTER_UNITS
@@ -47,9 +48,6 @@ NOWHERE = 4
 GONE = 8
 """There is no dead-letter exchange."""
 
-HISTORY = "x-death"
-CONDITION = "condition"
-DESCRIPTION = "description"
 _NO_REMARK = Remark()
 _MS = 1000
 

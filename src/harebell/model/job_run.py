@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
@@ -10,18 +13,25 @@ from harebell.base.message import (
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
+    Properties,
     copy_message,
 )
+from harebell.base.values import Long
+from harebell.model.death import FIRST_QUEUE, death_of
+from harebell.model.editor import Editor
 from harebell.model.expiration import lifetime_ms
 from harebell.model.filter import Filter, FilterError, Subject, compile_filter
 from harebell.model.jobs import (
     COPY,
+    DISCARD,
+    DISCARD_JOB,
     DONE,
     FAILED,
-    MOVE,
     REMOVE,
+    RESTORE,
     RETRY,
     RUNNING,
+    TO_TARGET,
     Awaited,
     Job,
     Jobs,
@@ -39,12 +49,12 @@ from harebell.model.queue.contract import Queue
 from harebell.model.rehearsal import refusal
 from harebell.model.reserved import check_length
 
-FIRST_QUEUE = "x-first-death-queue"
 RETRIES = "x-retries"
 RETRIED_FROM = "x-retried-from"
 _RETRIES_MAX = 2**63 - 1
 """The numbers that a header can carry: publishers may have written any number."""
-_DEATHS = ("x-death", "x-first-death-", "x-last-death-")
+DISCARDS = "x-discard"
+_DEATHS = ("x-death", "x-first-death-", "x-last-death-", DISCARDS)
 
 
 class Run:
@@ -76,6 +86,8 @@ class Run:
         self._bind()
         self._filter: Filter | None = compile_filter(orders.where) if orders.where else None
         self._subject = Subject(jobs.editor)
+        self._body = None if orders.body is None else b64decode(orders.body)
+        self._headers = _decoded(jobs.editor, orders.headers)
         self._cursor: BrowseCursor = self._queue.browse(Start())
         if job.ends:
             self._cursor.go_to(job.cursors, job.ends)
@@ -121,7 +133,7 @@ class Run:
             Refusal: there is no such queue or exchange, or it takes no messages of a job.
         """
         orders = self._job.orders
-        if orders.verb not in (MOVE, COPY):
+        if orders.verb not in TO_TARGET:
             return None
         if orders.routing_key is not None:
             # A queue that could not keep it would fail when the message has left its own.
@@ -299,6 +311,10 @@ class Run:
             if isinstance(targets, str):
                 return targets
             queues = targets
+            if verb in (DISCARD, RESTORE):
+                # It is there as it was here: its place alone is another one.
+                original = browsed.message
+                message = copy_message(message, original.exchange, original.routing_key)
         # Before the first change: otherwise a log may write it early, without the rest.
         self._jobs.commit.joint = True
         if verb != COPY and not self._queue.withdraw(browsed.position, browsed.message):
@@ -329,17 +345,24 @@ class Run:
 
     def _prepared(self, message: Message) -> Message | str:
         """Return the message to publish, or why there is none."""
-        orders = self._job.orders
+        orders, editor = self._job.orders, self._jobs.editor
         if orders.verb == RETRY:
             return self._retried(message)
+        if orders.verb == DISCARD:
+            message = editor.with_headers(message, self._marks())
+        elif orders.verb == RESTORE:
+            names = editor.headers_of(message) if message.has_headers else ()
+            marks = {name: None for name in names if name.startswith(DISCARDS)}
+            message = editor.with_headers(message, marks)
         key = message.routing_key if orders.routing_key is None else orders.routing_key
         return self._fresh(copy_message(message, orders.exchange, key))
 
     def _retried(self, message: Message) -> Message | str:
         headers = self._jobs.editor.headers_of(message) if message.has_headers else {}
-        origin = headers.get(FIRST_QUEUE)
-        if not isinstance(origin, str) or not origin:
+        death = death_of(headers)
+        if death is None:
             return f"a message does not say which queue it died in (header {FIRST_QUEUE})"
+        origin = death.queue
         if origin == self._queue.name:
             return f"a message died in queue '{origin}', which it is in"
         changes: dict[str, Any] = {name: None for name in headers if name.startswith(_DEATHS)}
@@ -348,8 +371,22 @@ class Run:
         counted = before if type(before) is int and before >= 0 else 0
         changes[RETRIES] = min(counted + 1, _RETRIES_MAX)
         changes[RETRIED_FROM] = self._queue.name
-        edited = self._jobs.editor.with_headers(message, changes)
+        edited = self._jobs.editor.with_headers(message, {**self._headers, **changes})
+        if self._body is not None:
+            edited = _with_body(self._jobs.editor.basic_of(edited), self._body)
         return self._fresh(copy_message(edited, "", origin))
+
+    def _marks(self) -> dict[str, Any]:
+        """Return the headers of what is discarded, by which it is found again."""
+        job = self._job
+        now = datetime.fromtimestamp(self._jobs.clock.ms // 1000, UTC)
+        return {
+            "x-discard-reason": job.orders.reason,
+            "x-discard-user": job.orders.user,
+            "x-discard-queue": self._queue.name,
+            "x-discard-time": now,
+            DISCARD_JOB: Long(job.number),
+        }
 
     def _fresh(self, message: Message) -> Message:
         """Reset a copy to a new publish, whose time to live begins again, and return it."""
@@ -363,6 +400,24 @@ class Run:
             if lifetime is not None:
                 message.due = self._jobs.clock.steady + lifetime
         return message
+
+
+def _decoded(editor: Editor, headers: str) -> Mapping[str, Any]:
+    """Return the headers that orders have."""
+    if not headers:
+        return {}
+    return editor.headers_of(Message("", "", Properties(b64decode(headers)), b""))
+
+
+def _with_body(message: Message, body: bytes) -> Message:
+    properties = Properties(
+        message.raw,
+        message.delivery_mode,
+        message.priority,
+        message.has_headers,
+        family=message.family,
+    )
+    return Message(message.exchange, message.routing_key, properties, body)
 
 
 def _other(name: str) -> Refusal:

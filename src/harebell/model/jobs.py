@@ -3,7 +3,10 @@
     move      publish to an exchange, and remove from the queue
     copy      publish only
     remove    remove only
-    retry     move dead letters to the queue where they first died, without the dead-letter headers
+    retry     move dead letters to the queue where they first died, without the dead-letter headers;
+              with another body or other headers if the orders have some
+    discard   move to a queue that holds them, with headers that say who has discarded them and why
+    restore   move back what a discard has moved, without these headers
 
 A job goes through the messages that are ready when it begins, without taking them: consumers go on
 meanwhile, and what they take first is not the job's. A slice is some messages, and is part of one
@@ -57,6 +60,13 @@ MOVE = "move"
 COPY = "copy"
 REMOVE = "remove"
 RETRY = "retry"
+DISCARD = "discard"
+RESTORE = "restore"
+TO_TARGET = (MOVE, COPY, DISCARD, RESTORE)
+"""Verbs whose orders say where the messages go."""
+
+DISCARD_JOB = "x-discard-job"
+"""The header by which messages that a job has discarded are found again."""
 
 RUNNING = "running"
 DONE = "done"
@@ -129,13 +139,17 @@ class Orders(NamedTuple):
     """The orders of a job.
 
     Args:
-        verb: MOVE, COPY, REMOVE or RETRY.
+        verb: MOVE, COPY, REMOVE, RETRY, DISCARD or RESTORE.
         vhost: the name of the vhost.
         queue: the name of the queue.
         where: the filter; "" for all messages.
         exchange: where the messages are published; "" with a routing key is a queue.
         routing_key: their new routing key; None keeps theirs.
         user: the name of the user who has started it; "" for the control socket.
+        reason: why the messages are discarded.
+        body: the body that retried messages get, in base64; None keeps theirs.
+        headers: properties of class basic, in base64, with the headers that retried messages get;
+            one without a value is removed. "" for no changes.
     """
 
     verb: str
@@ -145,6 +159,14 @@ class Orders(NamedTuple):
     exchange: str = ""
     routing_key: str | None = None
     user: str = ""
+    reason: str = ""
+    body: str | None = None
+    headers: str = ""
+
+    @property
+    def edits(self) -> bool:
+        """Whether messages are changed on their way."""
+        return self.body is not None or bool(self.headers)
 
 
 class Job:
@@ -199,7 +221,7 @@ def decode(data: bytes) -> Job | None:
 
     try:
         row = msgspec.json.decode(data, type=dict[str, Any])
-        orders = Orders(*(row[name] for name in Orders._fields))
+        orders = Orders(**{name: row[name] for name in Orders._fields if name in row})
         job = Job(int(row["id"]), orders, int(row["started"]))
         for name in _STATE:
             setattr(job, name, row[name])

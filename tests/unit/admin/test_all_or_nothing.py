@@ -65,6 +65,8 @@ _SUPER: Ask = ("streams.add-super", {"name": "s", "partitions": 2})
 _STREAM: Ask = ("queues.declare", {"name": "q", "type": "stream"})
 _TARGET: Ask = ("queues.declare", {"name": "other"})
 _MOVE: Ask = ("queues.move", {"name": "q", "where": "", "to_queue": "other"})
+_DISCARD: Ask = ("queues.discard", {"name": "q", "where": "", "reason": "w", "hold": "other"})
+_DISCARDED: tuple[Ask, ...] = (_QUEUE, _TARGET, _DISCARD, ("jobs.cancel", {"id": 1}))
 _IN_OTHER: tuple[Ask, ...] = tuple(
     (name, {**fields, "vhost": "other"})
     for name, fields in (
@@ -167,6 +169,11 @@ CASES: dict[str, list[Case]] = {
     "queues.copy": [Case(_MOVE[1], (_QUEUE, _TARGET))],
     "queues.remove": [Case({"name": "q", "where": ""}, (_QUEUE,))],
     "queues.retry": [Case({"name": "q", "where": ""}, (_QUEUE,))],
+    "queues.discard": [Case(_DISCARD[1], (_QUEUE, _TARGET))],
+    "dead-letters.retry": [Case({"name": "q", "where": ""}, (_QUEUE,))],
+    "dead-letters.discard": [Case({"name": "q", "where": ""}, (_QUEUE,))],
+    "dead-letters.undo": [Case({"id": 1}, _DISCARDED)],
+    "jobs.undo": [Case({"id": 1}, _DISCARDED)],
     "jobs.cancel": [Case({"id": 1}, (_QUEUE, _TARGET, _MOVE))],
     "definitions.import": [
         Case({"definitions": given}, before)

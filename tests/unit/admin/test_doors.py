@@ -182,6 +182,7 @@ BY_OTHERS = {
 }
 MESSAGES = (
     *("queues.get", "queues.move", "queues.copy", "queues.remove", "queues.retry"),
+    "queues.discard",
     *("exchanges.publish", "exchanges.explain"),
 )
 """Commands about messages, which their own tests compare."""

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
-from harebell.admin.catalog import JOBS, QUEUES
-from harebell.admin.command import MANAGEMENT, Argument, Row, plural
-from harebell.admin.commands.messages import READ, condition_of
+from harebell.admin.catalog import DEAD_LETTERS, JOBS, QUEUES
+from harebell.admin.command import MANAGEMENT, Argument, Form, Row, plural
+from harebell.admin.commands.messages import READ, condition_of, decoded_payload
 from harebell.admin.commands.queues import find_readable
-from harebell.admin.context import AdminContext, CommandRefused, missing
+from harebell.admin.context import AdminContext, CommandRefused, checked_table, missing
+from harebell.admin.limits import DISCARD_REASON_CHARACTERS, RETRY_BODY_BYTES
+from harebell.admin.message_row import BASE64, STRING
 from harebell.admin.place import ANYWHERE
 from harebell.admin.rows.common import time_text
+from harebell.base.slices import at_once
 
 if TYPE_CHECKING:
     from harebell.model.jobs import Job
 
+NO_HEADERS: dict[str, Any] = {}
 WRITE = "write"
 RUNNING = "running"
 
@@ -72,14 +77,77 @@ copy = _transferring("copy")
 @QUEUES.command("POST /api/queues/{vhost}/{name}/remove", tag=MANAGEMENT, done=_started, status=200)
 def remove(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -> Row:
     """Remove the messages that a condition selects from a queue, by a job."""
-    return _start(context, "remove", vhost, name, where, "", None)
+    return _start(context, "remove", vhost, name, where)
 
 
+@DEAD_LETTERS.command(tag=MANAGEMENT, done=_started)
 @QUEUES.command("POST /api/queues/{vhost}/{name}/retry", tag=MANAGEMENT, done=_started, status=200)
-def retry(context: AdminContext, name: str, where: str, vhost: InVhost = "/") -> Row:
+def retry(
+    context: AdminContext,
+    name: str,
+    where: str,
+    vhost: InVhost = "/",
+    payload: Annotated[
+        str | None, Argument("The body that they get.  [default: their own]", "TEXT")
+    ] = None,
+    payload_encoding: Annotated[
+        str, Argument("How this body is written.", choices=(STRING, BASE64))
+    ] = STRING,
+    headers: Annotated[
+        dict[str, Any],
+        Argument("A header that they get: name=text, or name:=null for none.", form=Form.TABLE),
+    ] = NO_HEADERS,
+) -> Row:
     """Move the dead letters that a condition selects to where they first died, by a job."""
+    body = None
+    if payload is not None:
+        edited = at_once(decoded_payload(payload[: 2 * RETRY_BODY_BYTES], payload_encoding))
+        if len(edited) > RETRY_BODY_BYTES:
+            raise CommandRefused(
+                f"the payload has {len(edited)} bytes, at most {RETRY_BODY_BYTES} are allowed: "
+                "publish it as a new message"
+            )
+        body = b64encode(edited).decode()
     # Each message names its queue, so the user has to be allowed to publish to all of them.
-    return _start(context, "retry", vhost, name, where, "", None)
+    changed = _edited_headers(headers)
+    return _start(context, "retry", vhost, name, where, body=body, headers=changed)
+
+
+def _edited_headers(headers: dict[str, Any]) -> str:
+    from harebell.wire.v09.content import BasicProperties, encode_properties
+
+    if not headers:
+        return ""
+    table = checked_table(headers, "headers")
+    try:
+        return b64encode(encode_properties(BasicProperties(headers=table))).decode()
+    except (ValueError, TypeError) as error:
+        raise CommandRefused(f"headers cannot be encoded: {error}") from None
+
+
+@DEAD_LETTERS.command(tag=MANAGEMENT, done=_started)
+@QUEUES.command(
+    "POST /api/queues/{vhost}/{name}/discard", tag=MANAGEMENT, done=_started, status=200
+)
+def discard(
+    context: AdminContext,
+    name: str,
+    where: str,
+    vhost: InVhost = "/",
+    reason: Annotated[str, Argument("Why; the job and the log have it.", "TEXT")] = "",
+    hold: Annotated[
+        str, Argument("Another queue that keeps them, so that it can be undone.", "NAME")
+    ] = "",
+) -> Row:
+    """Remove the messages that a condition selects, or move them to a queue that holds them."""
+    if len(reason) > DISCARD_REASON_CHARACTERS:
+        raise CommandRefused(
+            f"the reason has {len(reason)} characters, at most {DISCARD_REASON_CHARACTERS} are "
+            "allowed: shorten it"
+        )
+    if not hold:
+        return _start(context, "remove", vhost, name, where, reason=reason)
+    return _start(context, "discard", vhost, name, where, "", hold, reason=reason)
 
 
 def _target(queue: str, exchange: str | None, key: str | None) -> tuple[str, str | None]:
@@ -96,8 +164,9 @@ def _start(
     vhost: str,
     name: str,
     where: str,
-    exchange: str,
-    routing_key: str | None,
+    exchange: str = "",
+    routing_key: str | None = None,
+    **more: Any,
 ) -> Row:
     from harebell.model.jobs import REMOVE, Orders
 
@@ -106,18 +175,20 @@ def _start(
         context.check_permission(place, WRITE, "exchange", exchange)
     condition_of(where or "true")
     user = "" if context.actor is None else context.actor.name
-    orders = Orders(verb, place.name, queue.name, where, exchange, routing_key, user)
+    orders = Orders(verb, place.name, queue.name, where, exchange, routing_key, user, **more)
     job = context.broker.jobs.start(orders, context.job_rights(orders))
+    why = f": {orders.reason}" if orders.reason else ""
     context.log(
         "info",
-        f"job {job.number} ({verb}) was started on queue '{queue.name}' in vhost '{place.name}'",
+        f"job {job.number} ({verb}) was started on queue '{queue.name}' in vhost '{place.name}'"
+        f"{why}",
     )
     return job_row(job)
 
 
 _COLUMNS = (
-    *("id", "verb", "vhost", "queue", "where", "exchange", "routing_key", "user", "state"),
-    *("messages", "examined", "selected", "done", "left", "problem", "started", "ended"),
+    *("id", "verb", "vhost", "queue", "where", "exchange", "routing_key", "user", "reason"),
+    *("state", "messages", "examined", "selected", "done", "left", "problem", "started", "ended"),
 )
 
 
@@ -125,7 +196,8 @@ def job_row(job: Job) -> Row:
     """Return what there is to say about a job."""
     row = job.row()
     return {
-        **row,
+        # What messages are changed to is for those who may read them.
+        **{name: row[name] for name in _COLUMNS},
         **{name: time_text(row[name]) if row[name] else "" for name in ("started", "ended")},
     }
 
@@ -179,6 +251,25 @@ def cancel(context: AdminContext, id_: int) -> Row:
     context.broker.jobs.cancel(job)
     context.log("info", f"job {id_} was cancelled")
     return job_row(job)
+
+
+@DEAD_LETTERS.command(tag=MANAGEMENT, done=_started, place=ANYWHERE)
+@JOBS.command("POST /api/jobs/{id}/undo", tag=MANAGEMENT, done=_started, place=ANYWHERE, status=200)
+def undo(context: AdminContext, id_: int) -> Row:
+    """Move back what a job has discarded and its queue still holds, by a job."""
+    from harebell.model.jobs import DISCARD, DISCARD_JOB, RESTORE
+
+    job = _job(context, id_)
+    orders = job.orders
+    if orders.verb != DISCARD or orders.routing_key is None:
+        raise CommandRefused(
+            f"job {id_} ({orders.verb}) cannot be undone: only a discard can that another queue "
+            "holds"
+        )
+    if job.state == RUNNING:
+        raise CommandRefused(f"job {id_} is running: wait for its end, or cancel it")
+    where = f"headers.{DISCARD_JOB} = {id_}"
+    return _start(context, RESTORE, orders.vhost, orders.routing_key, where, "", orders.queue)
 
 
 def _job(context: AdminContext, number: int) -> Job:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import InVhost
@@ -19,25 +20,23 @@ from harebell.admin.context import (
 from harebell.admin.limits import (
     BROWSE_PAYLOAD_BYTES,
     BROWSE_ROW_UNITS,
-    BROWSE_SLICE_UNITS,
     HTTP_CHUNK_BYTES,
     HTTP_GET_BYTES,
     HTTP_GET_MESSAGES,
 )
 from harebell.admin.long_text import LongText
+from harebell.admin.looking import Looking
 from harebell.admin.message_row import BASE64, STRING
 from harebell.admin.rows.common import time_text
 from harebell.admin.streaming import HeldRows, RowStream
 from harebell.base.limits import NAME_BYTES
 from harebell.base.slices import Slices, ended
-from harebell.model.limits import BROWSE_MESSAGE_UNITS, WORK_SLICE_UNITS
 
 if TYPE_CHECKING:
     from harebell.front.operations.without_connection import Getting, GotMessage
-    from harebell.model.filter import Filter, Subject
+    from harebell.model.editor import Editor
+    from harebell.model.filter import Filter
     from harebell.model.queue.browse import BrowseCursor, Browsed, Start
-    from harebell.model.queue.contract import Queue
-    from harebell.model.vhost import VHost
 
 FIRST = "first"
 LAST = "last"
@@ -176,120 +175,52 @@ def browse(
     condition = condition_of(where)
     start = start_of(from_, context.broker.clock.ms)
     cursor = queue.browse(start, ready_only=state == READY)
-    browsing = _Browsing(context, where_, queue, condition, limit, exact=exact)
-    return RowStream(browsing.batches(cursor, encoding, truncate))
+    looking = Looking(context, where_, queue, condition)
+    row = partial(_browsed_row, where_.editor, encoding=encoding, truncate=truncate, exact=exact)
+    return RowStream(_browsed(looking, cursor, limit, truncate, row))
 
 
-class _Browsing:
-    """The rows of one command.
-
-    Args:
-        context: the broker.
-        vhost: the vhost of the queue.
-        queue: the queue whose messages are shown; it is not changed.
-        condition: selects messages; None for all.
-        limit: most rows; 0 for no limit.
-        exact: whether rows have the types of headers.
-    """
-
-    def __init__(
-        self,
-        context: AdminContext,
-        vhost: VHost,
-        queue: Queue,
-        condition: Filter | None,
-        limit: int,
-        *,
-        exact: bool,
-    ) -> None:
-        from harebell.model.filter import Subject
-
-        self._broker = context.broker
-        self._vhost = vhost
-        self._queue = queue
-        self._condition = condition
-        self._editor = vhost.editor
-        self._subject: Subject = Subject(vhost.editor)
-        self._left = limit or -1
-        self._exact = exact
-
-    def batches(self, cursor: BrowseCursor, encoding: str, truncate: int) -> Iterator[list[Row]]:
-        """Yield rows; one step is one slice of work."""
-        work = self._broker.work
-        rows: list[Row] = []
-        units = 0
-        while self._left and cursor.next() >= 0:
-            arrived: list[bool] = []
-            if cursor.load_spilled(lambda arrived=arrived: arrived.append(True)):  # type: ignore[misc]
-                yield from self._wait(rows, arrived)
-                rows = []
-            browsed = cursor.read()
-            units += BROWSE_MESSAGE_UNITS
-            if browsed is not None and self._shows(browsed):
-                rows.append(self._row(browsed, encoding, truncate))
-                self._left -= 1
-                shown_bytes = min(len(browsed.message.body), truncate)
-                units += BROWSE_ROW_UNITS + shown_bytes // _BYTES_PER_UNIT
-            if browsed is not None and self._condition is not None:
-                units += self._condition.units(browsed.message)
-            if units >= BROWSE_SLICE_UNITS:
-                work.charge(units)
-                units = 0
-                yield rows
-                rows = []
-                self._check()
-        work.charge(units)
-        if rows:
+def _browsed(
+    looking: Looking,
+    cursor: BrowseCursor,
+    limit: int,
+    truncate: int,
+    row: Callable[[Browsed], Row],
+) -> Iterator[list[Row]]:
+    """Yield the rows of selected messages; one step is one slice of work."""
+    left = limit or -1
+    rows: list[Row] = []
+    for browsed in looking.selected(cursor):
+        if browsed is None:
             yield rows
-
-    def _wait(self, rows: list[Row], arrived: list[bool]) -> Iterator[list[Row]]:
-        """Wait until a large message is in memory."""
+            rows = []
+            continue
+        rows.append(row(browsed))
+        shown_bytes = min(len(browsed.message.body), truncate)
+        looking.units += BROWSE_ROW_UNITS + shown_bytes // _BYTES_PER_UNIT
+        left -= 1
+        if not left:
+            break
+    looking.charge()
+    if rows:
         yield rows
-        while not arrived:
-            self._check()
-            self._broker.work.charge(WORK_SLICE_UNITS)
-            yield []
 
-    def _check(self) -> None:
-        if self._queue.deleted:
-            raise CommandRefused(
-                f"queue '{self._queue.name}' in vhost '{self._vhost.name}' was deleted meanwhile"
-            )
 
-    def _shows(self, browsed: Browsed) -> bool:
-        from harebell.model.filter import FilterError
+def _browsed_row(
+    editor: Editor, browsed: Browsed, *, encoding: str, truncate: int, exact: bool
+) -> Row:
+    from harebell.admin.message_row import exact_headers, message_row
 
-        message = browsed.message
-        if message.due and message.due <= self._broker.clock.steady:
-            return False
-        if self._condition is None:
-            return True
-        self._subject.now = self._broker.clock.ms
-        self._subject.is_now(
-            message,
-            browsed.position,
-            browsed.deliveries,
-            browsed.state,
-            redelivered=browsed.redelivered,
-        )
-        try:
-            return self._condition.selects(self._subject)
-        except FilterError as error:
-            raise CommandRefused(f"message {browsed.position}: {error}") from None
-
-    def _row(self, browsed: Browsed, encoding: str, truncate: int) -> Row:
-        from harebell.admin.message_row import exact_headers, message_row
-
-        moment = browsed.message.timestamp
-        return {
-            "offset": browsed.position,
-            "timestamp": time_text(moment) if moment else "",
-            "redelivered": browsed.redelivered,
-            "delivery_count": browsed.deliveries,
-            "state": browsed.state,
-            **message_row(self._editor, browsed.message, encoding, truncate),
-            **(exact_headers(self._editor, browsed.message) if self._exact else {}),
-        }
+    moment = browsed.message.timestamp
+    return {
+        "offset": browsed.position,
+        "timestamp": time_text(moment) if moment else "",
+        "redelivered": browsed.redelivered,
+        "delivery_count": browsed.deliveries,
+        "state": browsed.state,
+        **message_row(editor, browsed.message, encoding, truncate),
+        **(exact_headers(editor, browsed.message) if exact else {}),
+    }
 
 
 # --- publish --------------------------------------------------------------------------------------
@@ -309,7 +240,7 @@ def publish(
     from harebell.front.operations import without_connection
     from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 
-    body = yield from _decoded(payload, payload_encoding)
+    body = yield from decoded_payload(payload, payload_encoding)
     caller = context.caller(context.vhost(vhost))
     if context.registry.publishers.short_of():
         # Publishers over AMQP are blocked now, after a message of each connection.
@@ -332,8 +263,12 @@ def publish(
     }
 
 
-def _decoded(payload: str | LongText, encoding: str) -> Slices[bytes]:
-    """Return the body of a message, which is made of its payload piece by piece."""
+def decoded_payload(payload: str | LongText, encoding: str) -> Slices[bytes]:
+    """Return the body of a message, which is made of its payload piece by piece.
+
+    Raises:
+        CommandRefused: the payload is not in the encoding.
+    """
     from harebell.kernels.bodies import GatheredBody
 
     if encoding not in (STRING, BASE64):

@@ -20,7 +20,7 @@ from harebell.front.common.permission import QUEUE, check, check_topic
 from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert import property_of
 from harebell.front.operations.publish import is_internal, too_large, writable_exchange
-from harebell.model.jobs import REMOVE, RETRY, Awaited, Orders
+from harebell.model.jobs import REMOVE, RESTORE, RETRY, Awaited, Orders
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
@@ -100,8 +100,9 @@ class JobRights:
             if size > self._settings.message_max:
                 raise too_large(size, self._settings.message_max)
             check_topic(caller, WRITE, message.exchange, message.routing_key)
-            if self._orders.verb != RETRY:
-                # A retry returns messages to where their publishers have sent them.
+            if self._orders.verb not in (RETRY, RESTORE) or self._orders.edits:
+                # A retry returns messages to where their publishers have sent them, unless it
+                # changes them.
                 check_user_id(property_of(message, "user_id"), caller.user)
         except Undecided as undecided:
             raise _awaited(caller, undecided) from None

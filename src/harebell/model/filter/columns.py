@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from harebell.base.message import PERSISTENT
 from harebell.base.names import did_you_mean
+from harebell.model.death import Death
 from harebell.model.filter.dialect import Dialect
 from harebell.model.filter.errors import FilterError
 from harebell.model.filter.subject import Subject
@@ -46,7 +47,8 @@ _TABLES: dict[str, Getter] = {
     "properties": lambda subject: subject.properties,
     "body": lambda subject: subject.json,
 }
-COLUMNS = (*_OWN, *_TABLES, *(name for name in PROPERTIES if name not in _OWN))
+_DEATH = "death"
+COLUMNS = (*_OWN, *_TABLES, _DEATH, *(name for name in PROPERTIES if name not in _OWN))
 """The names that a column may begin with."""
 _PRIORITY: Node = ("else", ("property", "priority"), ("value", DEFAULT_PRIORITY))
 _EXPIRES_AT: Node = ("get", lambda subject: subject.expires_at)
@@ -175,6 +177,8 @@ def column_of(path: list[Step], dialect: Dialect) -> Column:
             f"'{name}' has no parts: only {', '.join(tables)} have. The name of a header with dots "
             "stands in brackets, such as [my.name]"
         )
+    if name == _DEATH:
+        return _death(rest)
     if name in _OF_JMS and not rest:
         return Column(name, _OF_JMS[name], is_time=name == "JMSTimestamp")
     if name not in _OWN and name not in PROPERTIES:
@@ -197,7 +201,9 @@ def is_settled(columns: frozenset[str]) -> bool:
 
 def _check_alone(name: str, rest: list[Step]) -> None:
     if rest:
-        raise FilterError(f"column '{name}' has no parts: only {', '.join(_TABLES)} have")
+        raise FilterError(
+            f"column '{name}' has no parts: only {', '.join((*_TABLES, _DEATH))} have"
+        )
 
 
 def _whole(name: str, rest: list[Step]) -> Column:
@@ -211,6 +217,14 @@ def _header(path: list[Step]) -> Column:
     if len(path) == 1 and isinstance(path[0], str):
         return header(path[0])
     return Column("headers", ("get", _part(_TABLES["headers"], path)))
+
+
+def _death(path: list[Step]) -> Column:
+    name = str(path[0]) if path else ""
+    if len(path) != 1 or name not in Death._fields:
+        near = did_you_mean(name, Death._fields, quote=_Q)
+        raise FilterError(f"a dead letter has no 'death.{name}': {near}")
+    return Column(_DEATH, ("get", lambda subject: getattr(subject.death, name, None)))
 
 
 def _property(path: list[Step], dialect: Dialect) -> Column:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.message import FAMILY_1_0_SECTIONS, Message
+from harebell.model.death import Death, death_of
 from harebell.model.editor import Editor
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
@@ -32,6 +33,7 @@ class Subject:
 
     __slots__ = (
         "_body",
+        "_death",
         "_editor",
         "_exact",
         "_headers",
@@ -73,6 +75,7 @@ class Subject:
         self._exact: Mapping[str, Any] | None = None
         self._headers: Mapping[str, Any] | None = None
         self._json: Any = _NOT_DECODED
+        self._death: Any = _NOT_DECODED
         self._body: bytes | None = None
 
     @property
@@ -96,6 +99,13 @@ class Subject:
             has = self.message.has_headers
             self._headers = self._editor.headers_of(self.message) if has else {}
         return self._headers
+
+    @property
+    def death(self) -> Death | None:
+        """What it says of its death; None if it is no dead letter."""
+        if self._death is _NOT_DECODED:
+            self._death = death_of(self.headers)
+        return self._death  # type: ignore[no-any-return]
 
     @property
     def body(self) -> bytes:

@@ -200,6 +200,8 @@ EXCLUSIVE = {
     "copy": ("POST", "queues/%2F/alone/copy", {"where": "", "to_queue": "alone"}),
     "remove": ("POST", "queues/%2F/alone/remove", {"where": ""}),
     "retry": ("POST", "queues/%2F/alone/retry", {"where": ""}),
+    "discard": ("POST", "queues/%2F/alone/discard", {"where": "", "hold": "alone"}),
+    "dead letters": ("GET", "dead-letters/%2F?queue=alone", None),
 }
 
 
