@@ -42,8 +42,8 @@ class Work:
     Attributes:
         spent: units since the start.
         check_at: the number of units at which `check` is called.
-        ahead: a queue with consumers to which more was published lately than they take; None
-            without one.
+        ahead: a queue with consumers to which more was published lately than they have room for;
+            None without one.
         later: runs the rest of a long operation in later turns, charged to the current user; at
             once if there are no turns.
     """

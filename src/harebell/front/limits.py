@@ -71,6 +71,11 @@ KEPT_CHECK_SECONDS = 5.0
 PACE_DELIVERIES = 32
 """Deliveries between two looks at a publisher from which it is slowed down for its consumers: with
 fewer they are slow whatever it does."""
+CREDIT_PACE_MS = 4
+"""The longest time in which a link of AMQP 1.0 gets no credit for the sake of its consumers: they
+take some thousand messages."""
+CREDIT_PACE_LINKS = 64
+"""Links that wait so at a time."""
 OUTPUT_HIGH_BYTES = 1_048_576
 """Unsent output of a connection above which its consumers get no more deliveries."""
 OUTPUT_STOP_BYTES = 4_194_304

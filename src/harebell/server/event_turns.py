@@ -153,6 +153,8 @@ class EventTurns:
         registry = self._registry
         registry.publishers.relieve()
         self._look_at_commits()
+        if registry.held_credit.links:
+            registry.held_credit.look()
         dirty = in_turns(registry.take_dirty())
         until: float = time.monotonic() + limits.WRITE_TURN_SECONDS
         index: isize

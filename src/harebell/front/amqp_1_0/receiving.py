@@ -92,7 +92,8 @@ class ReceivingLink(PublishingChannel):
         unsettled: with rcv-settle-mode second, what its sender has not settled; else None.
         discards: whether a message that no queue gets is accepted, as on a topic.
         resumes_only: whether it takes resumed deliveries and no new ones.
-        due: whether the session looks at its credit at the end of the turn.
+        due: whether the session looks at its credit at the end of the turn, or it is held.
+        held: whether its credit waits for the consumers of its queue.
     """
 
     def __init__(self, session: Session, name: str, handle: int, address: Address | None) -> None:
@@ -131,6 +132,7 @@ class ReceivingLink(PublishingChannel):
         self.resumes_only = False
         self._current: i64 = _NO_DELIVERY
         self.due = False
+        self.held = False
 
     @property
     def user(self) -> User:
@@ -400,14 +402,28 @@ class ReceivingLink(PublishingChannel):
 
     def renew(self) -> None:
         """Give the peer credit, unless too many of its deliveries wait for their outcome."""
+        if self.held:
+            return
         self.due = False
         session = self.session
         if session.links.get(self.handle) is not self:
             return
         waiting = self.unconfirmed if self.unsettled is None else len(self.unsettled.outcomes)
         if self.credit <= _RENEW and waiting < _CREDIT:
+            ahead_of = self.connection.ahead_of
+            if ahead_of is not None and not waiting:
+                registry, timers = self.connection.registry, self.connection.broker.timers
+                self.due = self.held = registry.held_credit.hold(self, ahead_of, timers)
+                if self.held:
+                    return
             self.credit = _CREDIT
             self.send_state()
+
+    def caught_up(self) -> None:
+        """Give credit that was held: consumers have taken what the link has published."""
+        self.held = False
+        if not self.session.ended:
+            self.renew()
 
     def send_state(self) -> None:
         """Send the state of the link."""

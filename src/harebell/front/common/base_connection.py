@@ -40,6 +40,7 @@ from harebell.front.common.turns import Account, Turns
 from harebell.kernels.frames import FrameSink
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
+from harebell.model.limits import AHEAD_MESSAGES
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class BaseConnection(FrameSink):
         blocked_ms: how long it was blocked before, in milliseconds.
         outruns: whether its publishes keep consumers from what they could take: the shell reads it
             more slowly.
+        ahead_of: within a turn, the queue whose consumers its publishes outrun; None without one.
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
@@ -139,6 +141,7 @@ class BaseConnection(FrameSink):
         self.paused = False
         self.congested = False
         self.outruns = False
+        self.ahead_of: Queue | None = None
         self._pace: Pace | None = None
         self.starved = False
         self.dirty = False
@@ -270,18 +273,24 @@ class BaseConnection(FrameSink):
             # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
-        self.outruns = work.ahead is not None and self._outruns(work.ahead)
-        work.ahead = None
+        self.outruns = False
+        if work.ahead is not None:
+            self._outruns(work.ahead)
+            work.ahead = None
         self._end_of_turn()
+        self.ahead_of = None
         if self.scanner.cut:
             self.scanner.cut = False
             self._put_off()
         return 0
 
-    def _outruns(self, queue: Queue) -> bool:
+    def _outruns(self, queue: Queue) -> None:
+        """Note that more was published to a queue than its consumers took."""
         if self._pace is None:
             self._pace = Pace()
-        return self._pace.outruns(queue)
+        if self._pace.outruns(queue):
+            self.ahead_of = queue
+            self.outruns = queue.ready_count() > AHEAD_MESSAGES
 
     def _put_off(self) -> Cpdef[Done]:
         """Queue the connection for another turn."""

@@ -19,6 +19,7 @@ from harebell.front.common.access_tickets import Tickets
 from harebell.front.common.blocked_publishers import BlockedPublishers
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.handshake_throttle import HandshakeThrottle
+from harebell.front.common.pace import HeldCredit
 from harebell.front.common.pending_logins import PendingLogins
 from harebell.front.common.totals import Sums, Totals, VhostAndVersion
 from harebell.front.common.turns import Turns
@@ -74,6 +75,7 @@ class ConnectionRegistry:
         kept_sessions: how many sessions of each user have a lifetime, or a timeout in 0-10.
         links: links of AMQP 1.0 by their names, attached or kept.
         kept_deliveries: how many deliveries of each user are kept for detached links.
+        held_credit: links of AMQP 1.0 that wait for the consumers of their queues.
         tickets: the access tickets of versions before 0-9-1.
         checkpoints: saved parts of interrupted bodies; None before the first.
     """
@@ -102,6 +104,7 @@ class ConnectionRegistry:
             "deliveries of detached links", KEPT_DELIVERIES, "settle them"
         )
         self.tickets = Tickets()
+        self.held_credit = HeldCredit()
         self.checkpoints: Checkpoints | None = None
 
     def in_pieces(self, units: int) -> Iterator[list[BaseConnection]]:

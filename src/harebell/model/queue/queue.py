@@ -23,7 +23,7 @@ from harebell.base.ports import Commit
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
-from harebell.model.limits import AHEAD_MESSAGES, RUN_CONSUMERS
+from harebell.model.limits import RUN_CONSUMERS
 from harebell.model.queue.arguments import DEDUPLICATION, GROUP_KEY
 from harebell.model.queue.contract import ACCEPTED, PENDING, Queue
 from harebell.model.queue.contract import REJECTED as FULL
@@ -71,7 +71,6 @@ _FULL: i32 = FULL
 _PERSISTENT: i32 = PERSISTENT
 _FILE: i32 = FAMILY_FILE
 _STREAM: i32 = FAMILY_STREAM
-_AHEAD: i64 = AHEAD_MESSAGES
 _RUN_CONSUMERS: isize = RUN_CONSUMERS
 _MS = 1000
 
@@ -256,7 +255,7 @@ class MessageQueue(QueueInternals):
         order.keep(message)
         if self.values is not None and self.values.displaced >= 0:
             after_replacing(self, self.values)
-        if order.count > _AHEAD and self.consumers.count:
+        if consumers.count:
             self.work.ahead = self
         if limits is not None:
             self.spares = self.spares or _FILE <= message.family <= _STREAM

@@ -87,8 +87,16 @@ class LinkPeer:
 
     def publish(self, body: bytes, handle: int = 0, durable: bool = False) -> list[DescribedList]:
         """Publish a message."""
-        header = c.Header(durable=True) if durable else None
-        transfer = c.Transfer(handle, self.sent, self.sent.to_bytes(4), 0)
-        self.sent += 1
-        payload = encode_sections(header) + data_section(body)
-        return self.give(encode_frame(transfer.encoded() + payload))
+        return self.publish_all([body], handle, durable)
+
+    def publish_all(
+        self, bodies: list[bytes], handle: int = 0, durable: bool = False
+    ) -> list[DescribedList]:
+        """Publish messages that come with one read."""
+        header = encode_sections(c.Header(durable=True) if durable else None)
+        frames = []
+        for body in bodies:
+            transfer = c.Transfer(handle, self.sent, self.sent.to_bytes(4), 0)
+            self.sent += 1
+            frames.append(encode_frame(transfer.encoded() + header + data_section(body)))
+        return self.give(b"".join(frames))
