@@ -27,14 +27,14 @@ from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import encode_frame
 from harebell.wire.v1.performatives import composite_of
 from harebell.wire.v1.sections import data_section
-from harebell.wire.v1.values import Symbol
+from harebell.wire.v1.values import Symbol, UInt
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1, unique
 from tests.conformance.v1.test_consuming import body_of, expect_bodies, fill
 
-SECOND = 1
+FIRST, SECOND = 0, 1
 NEVER = Symbol("never")
 ACCEPTED = c.Accepted()
 
@@ -522,6 +522,31 @@ def test_in_mode_second_the_sender_settles_after_the_outcome(queue: str, peer1: 
     assert attach_publisher(peer1, queue, {b"\0\0\0\0": None}).unsettled == {}
 
 
+@pytest.mark.rule("1.0#090")
+@pytest.mark.parametrize(
+    ("target", "unsettled", "mode"),
+    [
+        ({}, None, FIRST),
+        ({"expiry_policy": Symbol("link-detach")}, None, FIRST),
+        ({"expiry_policy": Symbol("connection-close")}, None, SECOND),
+        ({"timeout": UInt(1)}, None, SECOND),
+        ({}, {}, SECOND),
+    ],
+)
+def test_in_mode_second_the_broker_settles_at_once_where_nothing_can_be_resumed(
+    queue: str, peer1: Peer1, target: dict[str, Any], unsettled: Any, mode: int
+) -> None:
+    answer = peer1.attach_sender(
+        None,
+        target=c.Target(f"/queues/{queue}", **target),
+        rcv_settle_mode=SECOND,
+        unsettled=unsettled,
+    )
+    assert answer.rcv_settle_mode == mode
+    number = peer1.transfer(0, b"m")
+    peer1.expect(c.Disposition, first=number, settled=mode == FIRST, state=ACCEPTED)
+
+
 @pytest.mark.rule("1.0#070", "1.0#118", "1.0#119")
 def test_a_publisher_learns_outcomes_that_it_has_missed(
     peer: Peer, queue: str, connect1: Connect1, container: str
@@ -595,7 +620,7 @@ def test_a_tag_is_not_used_twice_before_it_is_settled(queue: str, peer1: Peer1) 
 
 def test_a_publisher_that_settles_nothing_gets_no_more_credit(memory1: Connect1) -> None:
     peer1 = memory1().open().begin()
-    peer1.attach_sender(unique("q"), name="p", rcv_settle_mode=SECOND)
+    peer1.attach_sender(unique("q"), name="p", rcv_settle_mode=SECOND, unsettled={})
     for _ in range(LINK_CREDIT):
         peer1.transfer(0, b"m")
     arrived = []

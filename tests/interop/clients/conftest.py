@@ -19,7 +19,17 @@ from tests.running import RunningBroker, running_broker
 Names = Callable[[str], str]
 
 _CLIENTS = (
-    *("aio_pika", "amqp", "amqpstorm", "celery", "dramatiq", "faststream", "kombu", "pika"),
+    *(
+        "aio_pika",
+        "amqp",
+        "amqpstorm",
+        "azure",
+        "celery",
+        "dramatiq",
+        "faststream",
+        "kombu",
+        "pika",
+    ),
     *("proton", "rabbitmq_amqp_python_client"),
 )
 _numbers = itertools.count(1)

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from harebell.model.queue.contract import Queue
 
 SETTLED, UNSETTLED, MIXED = 1, 0, 2
-SECOND = 1
+FIRST, SECOND = 0, 1
 _OUTCOMES = (
     Symbol("amqp:accepted:list"),
     Symbol("amqp:rejected:list"),
@@ -125,9 +125,9 @@ def attach(session: Session, asked: Attach) -> None:
     link = session.links.get(asked.handle)
     if link is not None:
         if not asked.role:
-            # Of these two the sender decides (AMQP 1.0 2.6.7 and 2.7.5).
+            # Of these two the sender decides the first (AMQP 1.0 2.6.7 and 2.7.5).
             link.delivery_count = asked.initial_delivery_count or 0
-            link.second = asked.rcv_settle_mode == SECOND
+            link.second = answer.rcv_settle_mode == SECOND
         link.attached()
 
 
@@ -224,7 +224,12 @@ def _receive(session: Session, asked: Attach) -> Attach:
     link.mode = asked.snd_settle_mode
     if where is None or not where.queue:
         link.discards = not _DISCARDING.isdisjoint(terminus.capabilities)
-    if asked.rcv_settle_mode == SECOND and link.mode != SETTLED:
+    # Where nothing can be resumed the broker settles at once, as others do that know mode first
+    # only: there are publishers that ask for second, and never settle.
+    second = asked.rcv_settle_mode == SECOND and (
+        asked.unsettled is not None or termini.lasts(terminus)
+    )
+    if second and link.mode != SETTLED:
         link.unsettled = Unsettled()
     session.links[asked.handle] = link
     return Attach(
@@ -232,7 +237,7 @@ def _receive(session: Session, asked: Attach) -> Attach:
         asked.handle,
         True,
         snd_settle_mode=asked.snd_settle_mode,
-        rcv_settle_mode=asked.rcv_settle_mode,
+        rcv_settle_mode=SECOND if second else FIRST,
         source=asked.source,
         target=_changed(
             terminus, **(_lasting(terminus, owned) | changes), capabilities=_kept(terminus)

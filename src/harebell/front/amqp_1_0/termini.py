@@ -61,6 +61,11 @@ def check_policy(asked: Source | Target) -> None:
         raise LinkError(INVALID_FIELD, text)
 
 
+def lasts(asked: Source | Target) -> bool:
+    """True if what a link has left may be there after the end of its session."""
+    return POLICIES[asked.expiry_policy] > SESSION_END or asked.timeout > 0
+
+
 class Terminus:
     """The broker's side of a link, attached or kept.
 
