@@ -114,6 +114,10 @@ LEASE_CLAIM_MESSAGES = 1_000_000
 LEASE_TIMEOUT_MAX_MS = 2_592_000_000
 """Longest timeout of a claim: thirty days."""
 
+# --- dead letters --------------------------------------------------------------------------------
+CARRIED_DELIVERIES = 255
+"""Most failed deliveries that a dead letter takes along: its record has one byte for them."""
+
 # --- staged publishing, publishers ----------------------------------------------------------------
 STAGE_PIECE_BYTES = 67_108_864
 """Largest piece of a staged batch (64 MiB)."""

@@ -113,7 +113,8 @@ class Message:
             from one.
         offset: its offset in a stream; -1 elsewhere.
         origin: the connection that published it, if a queue has no-local consumers; else 0.
-        deliveries: its delivery count in a quorum queue; 0 elsewhere.
+        deliveries: its failed deliveries. In a log, those of the queues where it died before; the
+            message that a consumer gets has those of its queue, too.
         holders: how many logs have this object in memory; for the memory gauge.
         due: when it expires, in milliseconds of the monotonic clock; in the log of a delaying
             exchange, when it is routed. 0 is never.

@@ -8,6 +8,7 @@ cdef class BatchBuilder:
     cdef public bint skip
     cdef readonly long long bad
     cdef readonly long long lost
+    cdef int _carried
     cdef tuple _columns
     cdef tuple _fields
     cdef bytes _queue
@@ -62,6 +63,7 @@ cdef class BatchBuilder:
                  const unsigned char* key, Py_ssize_t key_size,
                  const unsigned char* raw, Py_ssize_t raw_size,
                  const unsigned char* body, Py_ssize_t body_size) except -1
+    cdef int _failed(self, bint again) noexcept
     cdef bint _again(self, long long position) except -1
     cdef bint _passes(self, long long time, const unsigned char* key, Py_ssize_t size) noexcept
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1

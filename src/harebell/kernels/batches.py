@@ -171,6 +171,7 @@ class BatchBuilder:
 
     def message(self, message: Message, position: int) -> int:
         """Append a message as a row, if it passes the filter."""
+        failed = self.count + message.deliveries
         if message.family != FAMILY_09:
             message = self._convert(message)
         key, exchange = message.routing_key.encode(), message.exchange.encode()
@@ -185,7 +186,7 @@ class BatchBuilder:
         offset = position << self._shift | self._level
         # After the cheap filter: the test decodes properties or the body.
         if self._test is not None and not self._test(
-            exchange, key, raw, body, message.timestamp, offset, self.count, again
+            exchange, key, raw, body, message.timestamp, offset, failed, again
         ):
             return 0
         sized = {"value": body, "routing_key": key, "exchange": exchange}
@@ -201,7 +202,7 @@ class BatchBuilder:
         }
         if self._kinds.keys() & _OF_PROPERTIES:
             self._byte_count += len(raw)
-            row |= self._from_properties(raw, again)
+            row |= self._from_properties(raw, again, failed)
         self._rows.append(row)
         self.rows += 1
         if self.rows >= self._max_rows or self._byte_count >= self._max_bytes:
@@ -238,12 +239,12 @@ class BatchBuilder:
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
-    def _from_properties(self, raw: bytes, again: bool) -> Row:
+    def _from_properties(self, raw: bytes, again: bool, failed: int) -> Row:
         values = split_properties(raw) or {}
         table = values.get("headers")
         makers: dict[str, Callable[[], object]] = {
             "properties": lambda: {name: values.get(name) for name in self._fields},
-            "delivery_count": lambda: self.count or count_in(table, self._count_of, again),
+            "delivery_count": lambda: failed or count_in(table, self._count_of, again),
             "headers": lambda: None if table is None else list(self._headers_of(table)),
             "headers_json": lambda: None if table is None else self._json_of(table),
             "headers_raw": lambda: table,

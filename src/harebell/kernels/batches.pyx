@@ -79,6 +79,7 @@ cdef class BatchBuilder:
         self.rows = 0
         self.full = False
         self.count = 0
+        self._carried = 0
         self.bad = -1
         self.lost = 0
         self._byte_count = 0
@@ -120,16 +121,22 @@ cdef class BatchBuilder:
         cdef Py_ssize_t key_size = 0
         cdef const char* exchange
         cdef const char* key
-        if message.family != FAMILY:
-            message = self._convert(message)
-        exchange = utf8(message.exchange, &exchange_size)
-        key = utf8(message.routing_key, &key_size)
-        return self.row(
-            position, message.timestamp,
-            <const unsigned char*>exchange, exchange_size,
-            <const unsigned char*>key, key_size,
-            <const unsigned char*>PyBytes_AS_STRING(message.raw), PyBytes_GET_SIZE(message.raw),
-            <const unsigned char*>PyBytes_AS_STRING(message.body), PyBytes_GET_SIZE(message.body))
+        self._carried = message.deliveries
+        try:
+            if message.family != FAMILY:
+                message = self._convert(message)
+            exchange = utf8(message.exchange, &exchange_size)
+            key = utf8(message.routing_key, &key_size)
+            return self.row(
+                position, message.timestamp,
+                <const unsigned char*>exchange, exchange_size,
+                <const unsigned char*>key, key_size,
+                <const unsigned char*>PyBytes_AS_STRING(message.raw),
+                PyBytes_GET_SIZE(message.raw),
+                <const unsigned char*>PyBytes_AS_STRING(message.body),
+                PyBytes_GET_SIZE(message.body))
+        finally:
+            self._carried = 0
 
     cpdef bint damaged(self, long long position) except -1:
         if self.skip:
@@ -169,7 +176,8 @@ cdef class BatchBuilder:
         # After the cheap filter: the test is a call of Python, with copies of all its arguments.
         if self._test is not None and not self._test(
             exchange[:exchange_size], key[:key_size], raw[:raw_size], body[:body_size],
-            time, position << self._shift | self._level, self.count, self._again(position)
+            time, position << self._shift | self._level, self.count + self._carried,
+            self._again(position)
         ):
             return 0
         # Nothing of the row is added before this line: a test that raises leaves the columns equal.
@@ -226,6 +234,11 @@ cdef class BatchBuilder:
             return self._fresh is None or position not in self._fresh
         return position < self._seen
 
+    cdef int _failed(self, bint again) noexcept:
+        """Return the column `delivery_count` of a row."""
+        cdef int count = self.count + self._carried
+        return count if count > 0 else again
+
     cdef int _add_properties(self, const unsigned char* raw, Py_ssize_t n, bint again) except -1:
         """Add the properties of a row. Columns that get nothing are filled up with nulls later."""
         cdef Text text
@@ -241,7 +254,7 @@ cdef class BatchBuilder:
         elif self.rows and not self._has_table:
             self._alike += 1
             if self._counts is not None:
-                self._counts.add(self.count if self.count > 0 else again)
+                self._counts.add(self._failed(again))
             return 0
         for which in range(self._found_count):
             number = self._found[which]
@@ -263,7 +276,7 @@ cdef class BatchBuilder:
         if self._has_table:
             self._add_table(raw + self._spans.at[HEADERS], self._spans.size[HEADERS], again)
         elif self._counts is not None:
-            self._counts.add(self.count if self.count > 0 else again)
+            self._counts.add(self._failed(again))
         return 0
 
     cdef int _settle(self) except -1:
@@ -301,7 +314,7 @@ cdef class BatchBuilder:
 
     cdef int _add_table(self, const unsigned char* p, Py_ssize_t n, bint again) except -1:
         cdef const char* name = PyBytes_AS_STRING(COUNT_NAME)
-        cdef int count = self.count if self.count > 0 else again
+        cdef int count = self._failed(again)
         if self._headers is not None:
             self._headers.add_nulls(self.rows)
             try:
@@ -316,7 +329,8 @@ cdef class BatchBuilder:
             self._raw.add(p, n)
         if self._counts is not None:
             # A search in C: the table is decoded only if the name is somewhere in it.
-            if self.count == 0 and memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) != NULL:
+            if (self.count + self._carried == 0
+                    and memmem(p, n, name, PyBytes_GET_SIZE(COUNT_NAME)) != NULL):
                 try:
                     count = self._count_of(<bytes>p[:n], again)
                 except ProtocolError:

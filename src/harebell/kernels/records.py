@@ -10,7 +10,8 @@
            27   u8   priority
            28   u8   length of the exchange's name
            29   u8   length of the routing key
-           30   u16  family of the properties: FAMILY_09 or another of `base/message.py`
+           30   u8   family of the properties: FAMILY_09 or another of `base/message.py`
+           31   u8   failed deliveries of a dead letter in the queues where it died
            32   u32  length of the properties
            36        with flag 8 due, u64; exchange, routing key, properties, body
 
@@ -26,6 +27,7 @@ from typing import Any
 
 import google_crc32c
 
+from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import Message, Properties, new_message
 
 HEAD_BYTES = 36
@@ -46,8 +48,8 @@ _COVERED = 8
 _KIND_AT = 24
 _FLAGS_AT = 25
 _NAME_MAX = 255
-_HEAD = Struct("<IIQQBBBBBBHI")
-_CHECKED = Struct("<QQBBBBBBHI")
+_HEAD = Struct("<IIQQBBBBBBBBI")
+_CHECKED = Struct("<QQBBBBBBBBI")
 _FIXED = Struct("<II")
 _TIME = Struct("<Q")
 _PAD = bytes(_ALIGN)
@@ -118,6 +120,7 @@ class RecordBuffer:
             len(exchange),
             len(key),
             message.family,
+            min(message.deliveries, CARRIED_DELIVERIES),
             len(message.raw),
         )
         due = _TIME.pack(message.due) if message.due > 0 else b""
@@ -159,7 +162,7 @@ class RecordBuffer:
 
     def note(self, kind: int, position: int, time: int, payload: bytes) -> int:
         """Append a record of another kind; returns its offset in the file."""
-        return self._add(_CHECKED.pack(position, time, kind, 0, 0, 0, 0, 0, 0, 0) + payload)
+        return self._add(_CHECKED.pack(position, time, kind, *[0] * 8) + payload)
 
     def _add(self, checked: bytes) -> int:
         offset = self.start + len(self._data)
@@ -241,7 +244,7 @@ def body_start(data: bytes, at: int) -> int:
     """Return the size of a message's record before its body; 0 if the head is incomplete."""
     if at < 0 or at + HEAD_BYTES > len(data) or data[at + _KIND_AT] != MESSAGE:
         return 0
-    _, _, _, _, _, flags, _, _, exchange, key, _, properties = _HEAD.unpack_from(data, at)
+    _, _, _, _, _, flags, _, _, exchange, key, _, _, properties = _HEAD.unpack_from(data, at)
     due = _TIME.size if flags & _DUE else 0
     return int(HEAD_BYTES + due + exchange + key + properties)
 
@@ -257,7 +260,7 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     size = record_size(data, at)
     if size < HEAD_BYTES or at + size > len(data) or (seed >= 0 and not good(data, at, seed)):
         return None
-    _, _, _, time, kind, flags, mode, priority, exchange, key, family, properties = (
+    _, _, _, time, kind, flags, mode, priority, exchange, key, family, deliveries, properties = (
         _HEAD.unpack_from(data, at)
     )
     start = at + HEAD_BYTES + (_TIME.size if flags & _DUE else 0)
@@ -280,6 +283,7 @@ def parse(data: bytes, at: int, seed: int = -1) -> Message | None:
     )
     message = new_message(name, routing_key, found, body)
     message.timestamp = time
+    message.deliveries = deliveries
     if flags & _DUE:
         (message.due,) = _TIME.unpack_from(data, at + HEAD_BYTES)
     return message

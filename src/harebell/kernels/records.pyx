@@ -165,6 +165,7 @@ cdef enum:
     DUE_OCTETS = 8
     NAME_MAX = 255
     FAMILY = 9                  # FAMILY_09: the others are converted
+    CARRIED = 255               # CARRIED_DELIVERIES in base/limits.py
     FIRST_CAPACITY = 512
     LAST_MAX = 1 << 20          # a buffer starts at most this large
 
@@ -298,8 +299,8 @@ cdef class RecordBuffer:
                  message.delivery_mode, message.priority if message.priority >= 0 else 0)
         p[28] = <unsigned char>exchange_size
         p[29] = <unsigned char>key_size
-        p[30] = message.family & 0xFF
-        p[31] = (message.family >> 8) & 0xFF
+        p[30] = message.family
+        p[31] = <unsigned char>min(message.deliveries, CARRIED)
         put32(p + 32, <unsigned int>raw_size)
         p += HEAD
         if due_size:
@@ -523,10 +524,10 @@ cdef Message decode(const unsigned char* base, Py_ssize_t n, Py_ssize_t at):
     message.delivery_mode = p[26]
     message.priority = p[27] if p[25] & HAS_PRIORITY else -1
     message.has_headers = (p[25] & HAS_HEADERS) != 0
-    message.family = p[30] | p[31] << 8
+    message.family = p[30]
     message.timestamp = <long long>get64(p + 16)
     message.offset = -1
-    message.deliveries = 0
+    message.deliveries = p[31]
     message.due = <long long>get64(p + HEAD) if p[25] & DUE else 0
     p += of.fixed + of.exchange + of.key
     message.raw = PyBytes_FromStringAndSize(<const char*>p, of.raw)
@@ -563,8 +564,8 @@ cdef bint append_record_to(const unsigned char* base, Py_ssize_t n, Py_ssize_t a
     cdef Message message
     if not measure(base, n, at, &of):
         return False
-    if (p[30] | p[31] << 8) != FAMILY:
-        # Another protocol family: decode the message, so that its properties can be converted.
+    if p[30] != FAMILY or p[31]:
+        # Another protocol family, whose properties are converted; or with failed deliveries.
         message = decode(base, n, at)
         if message is None:
             return False

@@ -6,7 +6,7 @@ written anew, and the message annotations, which get what only a delivery has:
     raw      header?  annotations?  properties?  application-properties?
     sent     header'  annotations'  properties?  application-properties?  body
 
-    header'       durable, priority, ttl, first-acquirer, delivery-count
+    header'       durable, priority, ttl, first-acquirer (not of a dead letter), delivery-count
     annotations'  those of the publisher, without such that the broker adds, and
                   x-exchange string, x-routing-key string; x-stream-offset long, in a stream;
                   x-delivery-count long, x-acquired-count long, when deliveries have failed
@@ -27,6 +27,7 @@ _TAG_BYTES = 32
 _MORE_HEAD = 24
 """Octets before the payload in a frame that goes on with a delivery."""
 _DATA = b"\x00\x53\x75"
+_DEATHS = b"\xa3\x0cx-opt-deaths"
 _ADDED = (
     b"x-exchange",
     b"x-routing-key",
@@ -166,7 +167,8 @@ def _before_body(message: Message, first_acquirer: bool, delivery_count: int, tt
         if code == HEADER:
             published_ttl = _ttl(raw, value, after)
         elif code == MESSAGE_ANNOTATIONS:
-            count, pairs = _kept(raw, value, after)
+            count, pairs, died = _kept(raw, value, after)
+            first_acquirer = first_acquirer and not died
         else:
             break
         at = after
@@ -196,11 +198,14 @@ def _ttl(raw: bytes, start: int, end: int) -> int:
     return int.from_bytes(raw[at + 1 : at + 5]) if raw[at] == 0x70 else -1
 
 
-def _kept(raw: bytes, start: int, end: int) -> tuple[int, bytes]:
-    """Return the values of a map of annotations without those that the broker adds, and a count."""
+def _kept(raw: bytes, start: int, end: int) -> tuple[int, bytes, bool]:
+    """Return a map of annotations without those that the broker adds: a count, and its values.
+
+    The last result is whether there is a history, as dead letters have.
+    """
     count, at = compound(raw, raw[start], start + 1, end)
     kept = 0
-    pairs = b""
+    pairs, died = b"", False
     for _ in range(count // 2):
         value = skip(raw, at, end)
         after = skip(raw, value, end)
@@ -208,8 +213,9 @@ def _kept(raw: bytes, start: int, end: int) -> tuple[int, bytes]:
         if raw[at] not in (0xA3, 0xB3) or name not in _ADDED:
             kept += 2
             pairs += raw[at:after]
+            died = died or raw[at:value] == _DEATHS
         at = after
-    return kept, pairs
+    return kept, pairs, died
 
 
 def _header(message: Message, first_acquirer: bool, delivery_count: int, ttl: int) -> bytes:

@@ -28,6 +28,7 @@ cdef enum:
     PERSISTENT = 2
 
 cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
+cdef const char* DEATHS = b"\xa3\x0cx-opt-deaths"
 
 
 cdef inline unsigned char* _put_uint(unsigned char* p, unsigned int number) noexcept:
@@ -337,6 +338,7 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
     cdef Py_ssize_t n = PyBytes_GET_SIZE(message.raw), at = 0, value = 0, after = 0
     cdef Py_ssize_t annotations = -1, annotations_end = 0
     cdef long long published = -1
+    cdef unsigned char* first
     cdef int code
     while at < n:
         code = section_at(raw, at, n, &value, &after)
@@ -350,8 +352,9 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
         at = after
     if published >= 0 and ttl >= 0:
         published = min(published, ttl)
-    p = _put_header(p, message, first_acquirer, delivery_count, published)
-    p = _put_annotations(p, message, raw, annotations, annotations_end)
+    # Not of a dead letter either, which shows among its annotations.
+    p = _put_header(p, message, first_acquirer, delivery_count, published, &first)
+    p = _put_annotations(p, message, raw, annotations, annotations_end, first)
     memcpy(p, raw + at, n - at)
     p += n - at
     return _put_data_head(p, PyBytes_GET_SIZE(message.body)) if message.family == C_FAMILY else p
@@ -391,7 +394,8 @@ cdef long long _ttl(const unsigned char* raw, Py_ssize_t start, Py_ssize_t end) 
 
 
 cdef unsigned char* _put_header(unsigned char* p, Message message, bint first_acquirer,
-                                unsigned int delivery_count, long long ttl) noexcept:
+                                unsigned int delivery_count, long long ttl,
+                                unsigned char** first) noexcept:
     cdef unsigned char* start = p
     p = _put_boolean(p + 6, message.delivery_mode == PERSISTENT)
     if message.priority < 0:
@@ -406,6 +410,7 @@ cdef unsigned char* _put_header(unsigned char* p, Message message, bint first_ac
         p += 1
     else:
         p = _put_uint(p, <unsigned int>ttl)
+    first[0] = p
     p = _put_boolean(p, first_acquirer)
     p = _put_uint(p, delivery_count)
     memcpy(start, b"\0\x53\x70", 3)
@@ -414,7 +419,8 @@ cdef unsigned char* _put_header(unsigned char* p, Message message, bint first_ac
 
 
 cdef unsigned char* _put_annotations(unsigned char* p, Message message, const unsigned char* raw,
-                                     Py_ssize_t start, Py_ssize_t end) except NULL:
+                                     Py_ssize_t start, Py_ssize_t end,
+                                     unsigned char* first) except NULL:
     """Write the message annotations, with those that only a delivery has."""
     # The size is known at last: the pairs are written where they are behind the long head, and
     # move if the short one is enough.
@@ -429,6 +435,8 @@ cdef unsigned char* _put_annotations(unsigned char* p, Message message, const un
             value = skip_value(raw, at, end)
             after = skip_value(raw, value, end)
             if not _is_added(raw + at, value - at):
+                if value - at == 14 and memcmp(raw + at, DEATHS, 14) == 0:
+                    _put_boolean(first, False)
                 memcpy(q, raw + at, after - at)
                 q += after - at
                 count += 2

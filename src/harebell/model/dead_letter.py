@@ -10,6 +10,7 @@ A dead letter is published to the dead-letter exchange of the queue, with its hi
                           there is a history
     x-last-death-*        the same of the last event
 
+Its failed deliveries go with it (`Message.deliveries`).
 It keeps its routing keys, CC and BCC included, or gets the dead-letter routing key of the queue; CC
 and BCC are then removed.
 
@@ -24,6 +25,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.clock import Clock
+from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
 from harebell.model.bcc import BCC, hidden, whole
@@ -195,6 +197,9 @@ class DeadLetters:
         letter = self._editor.forwarded(message, self.exchange, keys[0], changes, self._now())
         if blind:
             letter = hidden(letter)
+        # The failure above the limit is in no count of the queue, and neither is a rejection.
+        failed = reason == DELIVERY_LIMIT or remark.failed
+        letter.deliveries = min(message.deliveries + failed, CARRIED_DELIVERIES)
         targets = self._targets(exchange, letter, keys)
         if not targets:
             if taken is None:

@@ -15,8 +15,10 @@ class Remark(NamedTuple):
         headers: headers that the message gets, and their values.
         condition: why it is rejected, as a symbol of AMQP 1.0; "" for no reason.
         description: the same for people; "" for none.
+        failed: whether the rejection is a failed delivery.
     """
 
     headers: Mapping[str, Any] = _NOTHING
     condition: str = ""
     description: str = ""
+    failed: bool = False

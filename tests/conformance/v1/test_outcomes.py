@@ -251,6 +251,61 @@ def test_every_queue_counts_deliveries_that_have_failed(
     assert sections_of(expect_bodies(peer1, b"0")[0]).header().delivery_count == 4
 
 
+@pytest.mark.rule("1.0#130", "1.0#143", "1.0#142")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dead_letter_goes_on_counting(peer: Peer, peer1: Peer1, name: str, kind: str) -> None:
+    declare(peer, name, **KINDS[kind])
+    fill(peer1, name, 1)
+    peer1.attach_receiver(f"/queues/{name}-dead", 2, credit=99)
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=99)
+    failed = c.Modified(delivery_failed=True)
+    for number, state in enumerate((failed, failed, c.Rejected())):
+        expect_bodies(peer1, b"0")
+        peer1.send(c.Disposition(True, number, None, True, state))
+    for number in (3, 4):
+        header = sections_of(expect_bodies(peer1, b"0")[0]).header()
+        assert (header.first_acquirer, header.delivery_count) == (False, number)
+        peer1.send(c.Disposition(True, number, None, True, failed))
+    expect_bodies(peer1, b"0")
+    peer1.send(c.Detach(2, True))
+    peer1.expect(c.Detach)
+    # The same in the words of 0-9-1; the end of the link was a failure, too.
+    assert peer.get(f"{name}-dead").properties.headers["x-delivery-count"] == 6
+
+
+@pytest.mark.rule("1.0#130")
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dead_letter_that_nobody_got_before_has_no_first_acquirer(
+    peer: Peer, peer1: Peer1, name: str, kind: str
+) -> None:
+    declare(peer, name, **KINDS[kind])
+    peer1.attach_receiver(f"/queues/{name}-dead", 2, credit=1)
+    peer.publish("", name, b"0", BasicProperties(expiration="0"))
+    header = sections_of(expect_bodies(peer1, b"0")[0]).header()
+    assert (header.first_acquirer, header.delivery_count) == (False, 0)
+
+
+def test_failures_before_its_death_do_not_use_up_the_limit_of_the_next_queue(
+    peer: Peer, peer1: Peer1, name: str
+) -> None:
+    quorum = {"x-queue-type": "quorum", "x-delivery-limit": 1}
+    peer.send(QueueDeclare(queue=f"{name}-end", durable=True))
+    peer.expect(QueueDeclareOk)
+    for own_name, next_name in ((name, f"{name}-dead"), (f"{name}-dead", f"{name}-end")):
+        letters = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": next_name}
+        peer.send(QueueDeclare(queue=own_name, durable=True, arguments=letters | quorum))
+        peer.expect(QueueDeclareOk)
+    fill(peer1, name, 1)
+    for handle, address in enumerate((f"{name}-end", f"{name}-dead", name)):
+        peer1.attach_receiver(f"/queues/{address}", handle + 1, credit=99)
+    counts = []
+    for number in range(5):
+        counts.append(sections_of(expect_bodies(peer1, b"0")[0]).header().delivery_count)
+        state = c.Modified(delivery_failed=True) if number < 4 else c.Accepted()
+        peer1.send(c.Disposition(True, number, None, True, state))
+    assert counts == [0, 1, 2, 3, 4]
+
+
 # --- reasons ------------------------------------------------------------------------------------
 
 

@@ -29,6 +29,7 @@ TWIN = twin("transfers_1_0")
 USED = used("transfers_1_0")
 BOTH = pytest.mark.parametrize("module", [USED, TWIN], ids=["in use", "twin"])
 FRAME_MAX = 512
+DIED: dict[Any, Any] = {"x-a": 1, "x-opt-deaths": [1], "x-b": "v"}
 
 
 def message(
@@ -122,6 +123,15 @@ def test_the_bare_message_arrives_as_it_was_published(module: Any, size: int) ->
 def test_the_header_is_written_anew(module: Any, published: Any, changes: Any, sent: Any) -> None:
     sections, _ = received(module, message(encode_sections(published)), **changes)
     assert sections.header() == sent
+
+
+@BOTH
+@pytest.mark.rule("1.0#130")
+@pytest.mark.parametrize("annotations", [DIED, DIED | {"x-long": "v" * 300}])
+def test_a_dead_letter_has_no_first_acquirer(module: Any, annotations: Any) -> None:
+    sections, _ = received(module, message(encode_sections(Header(durable=True), annotations)))
+    assert sections.header() == Header(True)
+    assert sections.message_annotations().items() >= annotations.items()
 
 
 @BOTH
@@ -242,7 +252,9 @@ def test_both_write_the_same_octets() -> None:
         published = encode_message(
             rng.choice((data_section(rng.randbytes(rng.randrange(1_500))), value_section([1]))),
             rng.choice((None, Header(), Header(True, 9, rng.choice((None, 0, 9, 999))))),
-            rng.choice((None, {"x-a": "v" * rng.randrange(400)}, {"x-exchange": 1, "x-b": 2})),
+            rng.choice(
+                (None, {"x-a": "v" * rng.randrange(400)}, {"x-exchange": 1, "x-b": 2}, DIED)
+            ),
             rng.choice((None, Properties(message_id="m"))),
             rng.choice((None, {"a": "v" * rng.randrange(600)})),
         )
@@ -266,7 +278,7 @@ def test_both_write_the_same_octets_for_one_delivery_after_the_other() -> None:
         raws = [
             encode_sections(
                 rng.choice((None, Header(), Header(True, 9, 999))),
-                rng.choice((None, {"x-a": "v"}, {"x-exchange": "old"})),
+                rng.choice((None, {"x-a": "v"}, {"x-exchange": "old"}, DIED)),
                 rng.choice((None, Properties(message_id="m"))),
                 {"a": "v" * rng.choice((0, 9, 600))},
             )

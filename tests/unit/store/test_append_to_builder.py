@@ -96,6 +96,23 @@ def test_failed_deliveries_are_counted() -> None:
     assert memoryview(counts).cast("i").tolist() == [0, 4, 0]
 
 
+def test_failed_deliveries_of_a_dead_letter_in_the_queues_before_count_too() -> None:
+    log = Bench().log()
+    filled(log, 0, 1)
+    for failed in (2, 3):
+        letter = log.read(0)
+        letter.deliveries = failed
+        log.append(letter)
+    log.set_count(2, 4)
+    into = BatchBuilder(("delivery_count", "redelivered"), (), "q", None, None, None, None)
+    into.limit(PLENTY, PLENTY, PLENTY)
+    log.append_to(0, 3, into)
+    assert log.read(1).deliveries == 2
+    _, _, (_, counts, _, redelivered) = into.finish()
+    assert memoryview(counts).cast("i").tolist() == [0, 2, 7]
+    assert bytes(redelivered)[0] == 0b100
+
+
 def damaged(bench: Bench) -> Any:
     """A log on disk whose second message is damaged."""
     log = bench.log()

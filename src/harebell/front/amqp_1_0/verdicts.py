@@ -1,6 +1,6 @@
 """What an outcome other than accepted does to a delivery (AMQP 1.0 3.4).
 
-rejected    dead-lettered; its error is part of the history of the dead letter
+rejected    dead-lettered, as one more failed delivery; its error is part of the history
 released    back in its place, without a failed delivery
 modified    as released; with delivery-failed it counts as failed, and with undeliverable-here it is
             dead-lettered, as in RabbitMQ; its message-annotations are those of the message
@@ -38,12 +38,13 @@ def verdict_of(state: Any) -> Callable[[Unacked], object]:
     if type(state) is Released:
         return _release
     if type(state) is Modified:
-        remark = Remark(_headers_of(state.message_annotations))
+        failed = bool(state.delivery_failed)
+        remark = Remark(_headers_of(state.message_annotations), failed=failed)
         if state.undeliverable_here:
             return partial(_reject, remark)
         if remark.headers:
-            return partial(_change, remark, bool(state.delivery_failed))
-        return requeue_failed if state.delivery_failed else _release
+            return partial(_change, remark, failed)
+        return requeue_failed if failed else _release
     raise unrecognised(repr(state))
 
 
@@ -77,9 +78,10 @@ def _reason_of(state: Rejected) -> Remark:
     """Return why a message is rejected, as far as its history has it."""
     error = state.error
     if not isinstance(error, Error):
-        return Remark()
+        return Remark(failed=True)
     condition = str(error.condition)[:REASON_CHARACTERS]
-    return Remark({}, condition, (error.description or "")[:REASON_CHARACTERS])
+    description = (error.description or "")[:REASON_CHARACTERS]
+    return Remark({}, condition, description, failed=True)
 
 
 def _headers_of(annotations: Mapping[Any, Any] | None) -> dict[str, SectionValue]:

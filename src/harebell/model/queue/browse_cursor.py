@@ -115,7 +115,7 @@ class QueueCursor(BrowseCursor):
             message,
             READY if self._ready else UNACKNOWLEDGED,
             bool(order.was_out(position)),
-            (count & FAILURES) + (count >> REJECTIONS_SHIFT),
+            message.deliveries + (count & FAILURES) + (count >> REJECTIONS_SHIFT),
         )
 
 

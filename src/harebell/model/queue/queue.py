@@ -33,7 +33,7 @@ from harebell.model.queue.features.consumers import Consumers, dismiss
 from harebell.model.queue.features.deduplication import QueueDeduplication
 from harebell.model.queue.features.delivery_runs import DeliveryRuns
 from harebell.model.queue.features.expiry import FOR_EVER, Expiry
-from harebell.model.queue.features.failure_counts import FailureCounts
+from harebell.model.queue.features.failure_counts import FailureCounts, with_failures
 from harebell.model.queue.features.head_expiry import check_head, expire_heads, kept_until
 from harebell.model.queue.features.key_dispatch import KeyDispatch
 from harebell.model.queue.features.last_values import after_replacing
@@ -717,6 +717,7 @@ class MessageQueue(QueueInternals):
         if self.dead_letters is not None:
             message: Message | None = self.order.read(position)
             if message is not None:
+                message = with_failures(message, self.order, position)
                 self.dead_letters.send(message, reason, None, remark)
         self.order.settle(position)
         return 0

@@ -82,7 +82,6 @@ class LargeRecord:
         message.timestamp = self._time
         message.offset = -1
         message.origin = 0
-        message.deliveries = 0
         return message
 
 
@@ -162,7 +161,7 @@ def read_large(file: File, offset: int, size: int, seed: int) -> Message | None:
 def with_body(message: Message, body: bytes) -> Message:
     """Return a copy of a message with another body.
 
-    Arrival time and expiry are kept, since a record has them; marks of a delivery are not.
+    What a record has is kept: arrival time, expiry, failed deliveries. Marks of a delivery are not.
     """
     properties = Properties(
         message.raw,
@@ -174,4 +173,5 @@ def with_body(message: Message, body: bytes) -> Message:
     copy = new_message(message.exchange, message.routing_key, properties, body)
     copy.timestamp = message.timestamp
     copy.due = message.due
+    copy.deliveries = message.deliveries
     return copy

@@ -162,8 +162,6 @@ class SegmentedLog(Log):
         if message is None:
             self._unreadable_at(segment, position, "its bytes are damaged")
             return None
-        if self._counted is not None:
-            message.deliveries = self._counted.get(position, 0)
         return message
 
     def is_spilled(self, position: i64) -> C[bool]:

@@ -124,7 +124,6 @@ class TransientLog(SegmentedLog):
         else:
             if (
                 message.origin
-                or message.deliveries
                 or message.timestamp
                 or message.offset >= 0
                 or type(message) is not Message
@@ -155,10 +154,6 @@ class TransientLog(SegmentedLog):
         index: isize = position - segment.first
         message: Message | None = messages[index]
         prefetch_after(messages, index)
-        if self._counted is not None and message is not None and position in self._counted:
-            # The object is shared with other queues, which count their own deliveries.
-            message = copy_message(message, message.exchange, message.routing_key)
-            message.deliveries = self._counted[position]
         return message
 
     def settle(self, position: i64) -> Done:
@@ -418,5 +413,4 @@ def _bare(message: Message) -> C[Message]:
     copy.timestamp = 0
     copy.offset = -1
     copy.origin = 0
-    copy.deliveries = 0
     return copy

@@ -225,7 +225,7 @@ def test_counts_are_kept_until_the_message_is_settled() -> None:
     log = filled(bench, 3)
     log.set_count(1, 2)
     log.set_count(1, 3)
-    assert (log.count(1), log.read(1).deliveries, log.read(0).deliveries) == (3, 3, 0)
+    assert (log.count(1), log.count(0)) == (3, 0)
     bench.commit()
     again = bench.again().log()
     assert again.count(1) == 3

@@ -1,7 +1,8 @@
 """Failed deliveries of the messages of one queue: shown to consumers, and counted at the end.
 
     count of a position in the log   delayed rejections << 16 | failed deliveries
-    x-delivery-count                 the sum of both
+    x-delivery-count                 the sum of both, and what the message came with: a dead letter
+                                     has the failed deliveries of the queues where it died
     histogram                        messages that have left, by that sum
 
 A quorum queue has this part, and a queue with retry delays. Any other has one only from its first
@@ -19,6 +20,17 @@ REJECTIONS_SHIFT = 16
 FAILURES = (1 << REJECTIONS_SHIFT) - 1
 _FAILURES: i32 = FAILURES
 _REJECTIONS_SHIFT: i32 = REJECTIONS_SHIFT
+
+
+def with_failures(message: Message, order: MessageOrder, position: i64) -> C[Message]:
+    """Return a message with its failed deliveries here added to those of the queues before."""
+    count: i32 = order.delivery_count(position)
+    count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
+    if count:
+        # Other queues may hold the same object, so it is copied.
+        message = copy_message(message, message.exchange, message.routing_key)
+        message.deliveries += count
+    return message
 
 
 class FailureCounts:
@@ -39,13 +51,7 @@ class FailureCounts:
         order = self._order
         if not order.redelivered:
             return message
-        count: i32 = order.delivery_count(order.position)
-        count = (count & _FAILURES) + (count >> _REJECTIONS_SHIFT)
-        if message.deliveries != count:
-            # Other queues may hold the same object, so it is copied.
-            message = copy_message(message, message.exchange, message.routing_key)
-            message.deliveries = count
-        return message
+        return with_failures(message, order, order.position)
 
     def add(self, position: i64) -> Done:
         """Count a failed delivery of a message."""

@@ -20,6 +20,7 @@ from harebell.base.timers import NEVER
 from harebell.model.dead_letter import MAXLEN
 from harebell.model.limits import COUNTED_PER_TURN, TRIMMED_PER_TURN
 from harebell.model.queue.features.byte_accounting import BEHIND, ByteAccount
+from harebell.model.queue.features.failure_counts import with_failures
 from harebell.model.queue.features.head_expiry import check_head
 from harebell.model.queue.features.limits import Limits, limits_of
 from harebell.model.queue.features.queue_internals import QueueInternals
@@ -120,7 +121,7 @@ def trim(queue: QueueInternals) -> Done:
         # Its dead letter may come back to this queue, which changes `order.position`.
         position: i64 = order.position
         if queue.dead_letters is not None:
-            queue.dead_letters.send_later(message, MAXLEN)
+            queue.dead_letters.send_later(with_failures(message, order, position), MAXLEN)
             if not in_turns and _rest_is_due(queue):
                 # The dead letter came back to this queue; continue in the next turn.
                 limit = dropped

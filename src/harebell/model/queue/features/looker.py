@@ -81,7 +81,7 @@ class Looker:
         subject.is_now(
             message,
             position,
-            (count & FAILURES) + (count >> REJECTIONS_SHIFT),
+            message.deliveries + (count & FAILURES) + (count >> REJECTIONS_SHIFT),
             READY,
             redelivered=order is not None and bool(order.was_out(position)),
         )

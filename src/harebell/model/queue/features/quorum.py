@@ -21,7 +21,7 @@ from harebell.model.dead_letter import DELIVERY_LIMIT as OVER_THE_LIMIT
 from harebell.model.dead_letter import GONE, NOWHERE
 from harebell.model.limits import DEAD_LETTERS_PER_TICK, DELIVERY_LIMIT
 from harebell.model.queue.contract import PENDING, REJECTED
-from harebell.model.queue.features.failure_counts import FAILURES
+from harebell.model.queue.features.failure_counts import FAILURES, with_failures
 from harebell.model.queue.order.contract import MessageOrder
 from harebell.model.resource import rendered
 
@@ -103,6 +103,7 @@ class Quorum:
         else:
             message: Message | None = self._order.read(position)
             if message is not None:
+                message = with_failures(message, self._order, position)
                 queue.dead_letters.send(message, reason, None, remark)
                 self._order.settle(position)
         return 0
@@ -126,6 +127,7 @@ class Quorum:
         if queue.dead_letters is None:
             self._order.settle(position)
             return 0
+        message = with_failures(message, self._order, position)
         outcome: i32 = queue.dead_letters.send(message, reason, taken, remark)
         if outcome & PENDING:
             # The copies are gathered by this commit: settled earlier, a crash would lose both.
