@@ -222,6 +222,8 @@ MANAGEMENT_BINDINGS = 10_000
 """Most bindings in one answer of the management node."""
 MANAGEMENT_BINDING_UNITS = 1
 """Work units of looking at a binding."""
+MANAGEMENT_SHOWN_UNITS = 12
+"""Work units of one in an answer, and of the digest of its arguments."""
 INCOMING_WINDOW = 2_048
 """Transfers that the peer of a session may send before it hears of another window; so many may
 still arrive after memory has become short."""

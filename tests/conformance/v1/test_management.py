@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import Permissions
-from harebell.front.limits import MANAGEMENT_REQUEST_BYTES
+from harebell.front.amqp_1_0.management import requests
+from harebell.front.limits import MANAGEMENT_REQUEST_BYTES, MANAGEMENT_SHOWN_UNITS
 from harebell.wire.v1 import composites as c
+from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.sections import (
     Sections,
     body_sections,
@@ -162,6 +164,43 @@ def test_an_exchange_is_declared_bound_and_deleted(manager: Manager) -> None:
     assert manager.ask("DELETE", path) == (204, None)
     assert manager.ask("DELETE", path) == (204, None)
     manager.ask("DELETE", f"/queues/{queue}")
+
+
+def test_many_bindings_are_listed_and_removed_in_slices(
+    memory: MemorySite, memory1: Connect1, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = Manager(memory1().open(max_frame_size=131_072).begin())
+    vhost, turns, work = memory.broker.vhosts["/"], memory.registry.turns, memory.registry.work
+    queue = vhost.declare_queue("many")
+    for number in range(300):
+        vhost.bind("amq.headers", queue, "", {"n": number})
+    encoded: list[Any] = []
+    monkeypatch.setattr(requests, "encode", lambda row: encoded.append(row) or encode(row))
+    budget = 20 * MANAGEMENT_SHOWN_UNITS
+    turns.limit(budget, bool)
+
+    def asked(method: str, path: str) -> tuple[int, int]:
+        """The turns that a request takes, and the most units in one."""
+        taken, most = 0, 0
+        manager.send(method, path)
+        while turns.busy:
+            before = work.spent
+            turns.next_turn()
+            memory.turn()
+            taken, most = taken + 1, max(most, work.spent - before)
+        return taken, most
+
+    slices, most = asked("GET", "/bindings?src=amq.headers&dstq=many")
+    status, rows = manager.answer()
+    assert (status, len(rows), len(encoded)) == (200, 300, 300)
+    assert slices >= 300 // 20
+    assert most <= budget + 2 * MANAGEMENT_SHOWN_UNITS
+    # The last one: the others are looked at before it.
+    slices, most = asked("DELETE", rows[-1]["location"])
+    assert manager.answer() == (204, None)
+    assert slices >= 300 // 20
+    assert most <= budget + 2 * MANAGEMENT_SHOWN_UNITS
+    assert len(queue.bound) == 299
 
 
 def test_a_binding_with_a_wrong_selector_is_refused(manager: Manager) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from harebell.base.values import SectionValue
 from harebell.kernels.limits import NESTING
 from harebell.wire.v1 import values
 from harebell.wire.v1.described_list import DescribedList
@@ -290,4 +291,5 @@ _WRITERS: dict[type, Callable[..., bytes]] = {
     Array: _array,
     Described: _described,
     DescribedList: lambda value: value.encoded(),
+    SectionValue: bytes,
 }

@@ -25,13 +25,18 @@ from msgspec import Struct
 
 from harebell.base.errors import ErrorKind, ProtocolError, Refusal
 from harebell.base.slices import Slices, stepped
+from harebell.base.values import SectionValue
 from harebell.front.amqp_1_0.addresses import unquoted
 from harebell.front.amqp_1_0.errors import LinkError
 from harebell.front.amqp_1_0.management.values import BadRequest, digest, shown, table
 from harebell.front.common.long_operation import LongOperation
 from harebell.front.common.permission import EXCHANGE, QUEUE, check_any
 from harebell.front.common.secrets import renew_secret
-from harebell.front.limits import MANAGEMENT_BINDING_UNITS, MANAGEMENT_BINDINGS
+from harebell.front.limits import (
+    MANAGEMENT_BINDING_UNITS,
+    MANAGEMENT_BINDINGS,
+    MANAGEMENT_SHOWN_UNITS,
+)
 from harebell.front.operations.bind import BindingRequest, bind, check_binding, unbind
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import (
@@ -52,9 +57,11 @@ from harebell.front.operations.purge import purge_queue
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
 from harebell.model.resource import RESERVED_PREFIX, LimitReached, refused, rendered
+from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.values import Array, UInt, ULong
 
 if TYPE_CHECKING:
+    from harebell.base.work import Work
     from harebell.front.amqp_1_0.session import Session
     from harebell.front.operations.caller import Caller
     from harebell.model.binding import Binding
@@ -453,17 +460,19 @@ def _get_bindings(call: _Call) -> None:
     parts = _parts(call.query, "&", call.request.path)
     source, end = _ends(call, parts)
     key = parts.get("key")
-    found: list[dict[str, Any]] = []
+    # Encoded one by one: the answer at the end is only put together.
+    found: list[SectionValue] = []
+    work = call.session.connection.registry.work
 
     def looking() -> Slices[None]:
         for each in list((end.bound or {}).values()):
             if each.source is source and key in (None, each.routing_key):
                 if len(found) == MANAGEMENT_BINDINGS:
                     raise BadRequest(f"more than {MANAGEMENT_BINDINGS} bindings: name a key")
-                found.append(_shown_binding(each))
+                found.append(SectionValue(encode(_shown_binding(each))))
+                work.charge(MANAGEMENT_SHOWN_UNITS)
             yield
 
-    work = call.session.connection.registry.work
     step = stepped(
         looking(), work, MANAGEMENT_BINDING_UNITS, lambda _: call.reply(Answer(200, found))
     )
@@ -514,25 +523,35 @@ def _delete_binding(call: _Call, location: str) -> None:
         return
     # First, so that a user without the permissions does not learn which bindings exist.
     check_binding(call.caller, kind, destination, source, key)
-    arguments = _arguments(call, kind, destination, source, key, parts["args"])
-    if arguments is not None:
-        unbind(call.caller, BindingRequest(kind, destination, source, key, arguments))
-    call.reply(Answer(204))
 
+    def unbound(arguments: Mapping[str, Any] | None) -> None:
+        if arguments is not None:
+            unbind(call.caller, BindingRequest(kind, destination, source, key, arguments))
+        call.reply(Answer(204))
 
-def _arguments(
-    call: _Call, kind: str, destination: str, source: str, key: str, args: str
-) -> Mapping[str, Any] | None:
-    """Return the arguments that a digest stands for; None if no binding has them."""
-    if not args:
-        return {}
     vhost = call.session.vhost
     ends: Mapping[str, Queue | Exchange] = vhost.queues if kind == QUEUE else vhost.exchanges
     end = ends.get(destination)
-    for each in () if end is None else (end.bound or {}).values():
-        same = (each.source.name, each.routing_key) == (source, key)
-        if same and digest(each.arguments) == args:
-            return each.arguments
+    if not parts["args"]:
+        unbound({})
+    elif end is None:
+        unbound(None)
+    else:
+        work = call.session.connection.registry.work
+        looking = _arguments(end, source, key, parts["args"], work)
+        call.perform(stepped(looking, work, MANAGEMENT_BINDING_UNITS, unbound))
+
+
+def _arguments(
+    end: Queue | Exchange, source: str, key: str, args: str, work: Work
+) -> Slices[Mapping[str, Any] | None]:
+    """Return the arguments that a digest stands for; None if no binding has them."""
+    for each in list((end.bound or {}).values()):
+        if (each.source.name, each.routing_key) == (source, key):
+            work.charge(MANAGEMENT_SHOWN_UNITS)
+            if digest(each.arguments) == args:
+                return each.arguments
+        yield
     return None
 
 
