@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harebell.front.limits import LINK_CREDIT
@@ -393,6 +395,72 @@ def test_a_message_in_parts_and_others_between_them(queue: str, peer1: Peer1) ->
     peer1.attach_receiver(f"/queues/{queue}", 1, credit=2)
     assert peer1.expect_transfer().payload.endswith(b"between")
     assert peer1.expect_transfer().payload.endswith(b"abcdef")
+
+
+_LONG = data_section(b"z" * 300)
+_SECTIONS = encode_sections(
+    c.Header(durable=True), {"x-a": "b"}, c.Properties(subject="s"), {"k": "v" * 300}
+)
+
+
+@pytest.mark.rule("1.0#104", "1.0#097")
+@pytest.mark.parametrize(
+    "message",
+    [
+        _LONG,
+        _SECTIONS + _LONG,
+        _SECTIONS + _LONG + _LONG,
+        _SECTIONS + data_section(b"x") + _LONG,
+        _SECTIONS + _LONG + b"\0\x53\x78\xc1\1\0",
+        _SECTIONS + value_section("v" * 300),
+        # Not encoded as short as can be: it stays what it is.
+        _SECTIONS + b"\0\x53\x75\xb0\0\0\0\3abc",
+    ],
+)
+def test_a_message_is_the_same_wherever_it_is_cut(
+    memory1: Connect1, memory: MemorySite, message: bytes
+) -> None:
+    peer1 = memory1().open().begin()
+    memory.broker.vhosts["/"].declare_queue("cut")
+    peer1.attach_sender("/queues/cut")
+    peer1.attach_receiver("/queues/cut", 1, credit=1_000, snd_settle_mode=1)
+    peer1.transfer_payload(0, message, settled=True)
+    whole = peer1.expect_transfer().payload
+    for cut in (*range(0, len(message), 7), *range(len(message) - 9, len(message) + 1)):
+        part = {"delivery_id": None, "delivery_tag": None, "message_format": None}
+        peer1.transfer_payload(0, message[:cut], more=True, settled=True)
+        peer1.transfer_payload(0, message[cut : cut + 11], more=True, **part)
+        peer1.transfer_payload(0, message[cut + 11 :], **part)
+        peer1.deliveries += 1
+        assert peer1.expect_transfer().payload == whole
+
+
+@pytest.mark.rule("1.0#104")
+@pytest.mark.parametrize("size", [299, 301])
+def test_a_data_section_with_a_wrong_size_is_refused_in_parts_too(
+    queue: str, peer1: Peer1, size: int
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    message = b"\0\x53\x75\xb0" + size.to_bytes(4) + b"z" * 300
+    peer1.transfer_payload(0, message[:50], more=True)
+    peer1.transfer_payload(0, message[50:], delivery_id=0, delivery_tag=bytes(4))
+    peer1.expect_error(c.Detach, "amqp:decode-error", "failed to parse message")
+    peer1.send(c.Detach(0, True))
+
+
+def test_the_body_of_a_large_message_is_gathered_apart(memory1: Connect1) -> None:
+    # Cut out of the whole message at its end it would be copied in one turn.
+    peer1 = memory1().open().begin()
+    peer1.attach_sender("/queue/large")
+    body = bytes(range(256)) * 400
+    message = _SECTIONS + data_section(body)
+    peer1.transfer_payload(0, message[:1_000], more=True)
+    connection: Any = peer1.wire.connection  # type: ignore[attr-defined]
+    delivery = connection.channels[0].links[0].partial
+    delivery.add(message[1_000:])
+    before, content = delivery.take()
+    assert content == body
+    assert before == _SECTIONS + data_section(b"")
 
 
 @pytest.mark.rule("1.0#105")

@@ -183,7 +183,7 @@ class Intake(PerformativeSink):
             return
         link.partial = None
         connection.scanner.pending -= 1
-        payload = delivery.take()
+        payload, content = delivery.take()
         if delivery.resumed:
             link.take_resumed(delivery.number, delivery.tag, delivery.settled)
             return
@@ -192,6 +192,8 @@ class Intake(PerformativeSink):
         if flags & _SECOND and not link.second:
             raise _not_second()
         properties, body = link.parsed(payload)
+        if content is not None:
+            body = content
         state = delivery.state
         link.begin_state(state)
         try:

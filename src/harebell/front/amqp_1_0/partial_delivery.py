@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.errors import DecodeError
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError
 from harebell.front.common.unfinished_body import free
 from harebell.kernels.bodies import GatheredBody
+from harebell.kernels.sections import section
 
 if TYPE_CHECKING:
     from harebell.base.gauge import Gauge
     from harebell.front.amqp_1_0.session import Session
+
+_DATA = b"\0\x53\x75"
+_EMPTY_DATA = _DATA + b"\xa0\0"
+_DATA_HEAD_BYTES = 8
+_SHORT = 255
 
 
 class PartialDelivery:
@@ -29,8 +36,10 @@ class PartialDelivery:
     """
 
     __slots__ = (
+        "_content_bytes",
         "_gathered",
         "_gauge",
+        "_head",
         "_session",
         "counted",
         "message_format",
@@ -53,13 +62,17 @@ class PartialDelivery:
         self.counted = 0
         self._session = session
         self._gauge: Gauge = session.connection.registry.gauge
-        self._gathered = GatheredBody()
+        # What is before the content of the first data section, if that is gathered apart: cutting
+        # a large body out of the whole message at its end would copy it in one turn.
+        self._head = b""
+        self._content_bytes = 0
+        self._gathered: GatheredBody | None = None
 
     @property
     def size(self) -> int:
-        """The octets that have come."""
-        size: int = self._gathered.size
-        return size
+        """The bytes that have come."""
+        gathered: int = 0 if self._gathered is None else self._gathered.size
+        return len(self._head) + gathered
 
     def check(self, number: int, tag: bytes | None, message_format: int) -> None:
         """Refuse a transfer that says otherwise than the first one (AMQP 1.0 2.7.5).
@@ -84,24 +97,52 @@ class PartialDelivery:
 
     def add(self, payload: bytes) -> None:
         """Add the payload of a transfer."""
+        size = len(payload)
+        if self._gathered is None:
+            self._head, self._content_bytes = _begun(payload)
+            self._gathered = GatheredBody(self._content_bytes)
+            payload = payload[len(self._head) :]
         self._gathered.add(payload)
-        self.counted += len(payload)
-        self._gauge.add(len(payload))
-        self._gauge.unread += len(payload)
-        self._session.unfinished += len(payload)
+        self.counted += size
+        self._gauge.add(size)
+        self._gauge.unread += size
+        self._session.unfinished += size
 
-    def take(self) -> bytes:
-        """Return the octets of the whole message."""
+    def take(self) -> tuple[bytes, bytes | None]:
+        """Return the whole message, or a message with an empty data section and its content."""
         self._release()
-        return self._gathered.take()
+        assert self._gathered is not None, "a delivery has at least one transfer"
+        size, gathered = self._gathered.size, self._gathered.take()
+        if self._head and size == self._content_bytes:
+            return self._head[:-_DATA_HEAD_BYTES] + _EMPTY_DATA, gathered
+        return self._head + gathered, None
 
     def drop(self) -> None:
         """Drop what has come; the memory of a large message is freed in later turns."""
         self._release()
-        free(self._gathered, self._session.connection.registry.work)
+        if self._gathered is not None:
+            free(self._gathered, self._session.connection.registry.work)
 
     def _release(self) -> None:
         self._gauge.take(self.counted)
         self._gauge.unread -= self.counted
         self._session.unfinished -= self.counted
         self.counted = 0
+
+
+def _begun(payload: bytes) -> tuple[bytes, int]:
+    """Return what is before the content of a data section that goes on, and the content's size.
+
+    If the first transfer has no such section, encoded as short as can be, these are b"" and 0.
+    """
+    at, end = 0, len(payload)
+    try:
+        while at < end and payload[at : at + len(_DATA)] != _DATA:
+            _, _, at = section(payload, at, end)
+    except DecodeError:
+        return b"", 0
+    start = at + _DATA_HEAD_BYTES
+    size = int.from_bytes(payload[at + 4 : start])
+    if payload[at + 3 : at + 4] == b"\xb0" and start <= end < start + size and size > _SHORT:
+        return payload[:start], size
+    return b"", 0
