@@ -67,6 +67,7 @@ PAGES = (
     Shown("users/ada", "ada", "monitoring"),
     Shown("limits", "Limits", "max-queues"),
     Shown("definitions", "Definitions", "Upload"),
+    Shown("audit", "Audit", "queues.declare"),
     Shown("log", "Log", "accepting AMQP connection"),
 )
 

@@ -3,6 +3,7 @@
 // is opened.
 import { lazy } from "../lib/lazy.js";
 
+const Audit = lazy(() => import("./audit.js"), "Audit");
 const Channel = lazy(() => import("./channels.js"), "Channel");
 const Channels = lazy(() => import("./channels.js"), "Channels");
 const Compose = lazy(() => import("./compose.js"), "Compose");
@@ -54,6 +55,7 @@ const ADMINISTRATION = [
   { name: "users", label: "Users", tag: "administrator", choose: either(Users, User, 2) },
   { name: "limits", label: "Limits", tag: "administrator", choose: () => Limits },
   { name: "definitions", label: "Definitions", tag: "administrator", choose: () => Definitions },
+  { name: "audit", label: "Audit", tag: "administrator", choose: () => Audit },
   { name: "log", label: "Log", tag: "administrator", choose: () => Logs },
 ];
 
