@@ -39,7 +39,7 @@ EXTRAS = {
     "demo": ("management", "spark", "demo"),
     "site": ("management", "site"),
     "test": (
-        *("management", "dev", "spark", "delta", "iceberg", "demo", "interop", "fuzz"),
+        *("management", "dev", "spark", "sql", "delta", "iceberg", "demo", "interop", "fuzz"),
         *("postgresql", "site"),
     ),
 }

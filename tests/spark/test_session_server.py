@@ -85,11 +85,13 @@ def test_a_server_is_started_once_used_by_statements_and_ends_when_told(
     assert (directory / "spark.log").read_text() == "", "nothing is printed at a start"
     assert directory.stat().st_mode & 0o777 == 0o700
     assert (directory / "spark.json").stat().st_mode & 0o777 == 0o600
-    asked = desk.run("sql", f"SELECT CAST(value AS STRING) AS body FROM queue('{queue}')")
+    asked = desk.run(
+        "sql", "--engine", "spark", f"SELECT CAST(value AS STRING) AS body FROM queue('{queue}')"
+    )
     assert asked.stdout.splitlines() == ["body", "a"], asked.stderr
     moved = desk.run("sql", f"DELETE FROM queue('{queue}') WHERE true")
     assert moved.stdout == f"1 of 1 messages of queue '{queue}' deleted\n", moved.stderr
-    wrong = desk.run("sql", f"SELECT * FROM queue('{queue}x')")
+    wrong = desk.run("sql", "--engine", "spark", f"SELECT * FROM queue('{queue}x')")
     assert wrong.returncode == 1
     assert wrong.stderr.endswith(f"; did you mean '{queue}'?\n"), wrong.stderr
     _refuse_another_token(found[0]["url"])
@@ -185,7 +187,7 @@ def test_a_server_of_another_version_is_told_and_not_used(
     found = versions() | {"harebell": "0.0.1"}
     entry.publish(SessionServer(os.getpid(), 1, "token", versions=found))
     try:
-        asked = desk.run("sql", "SELECT 1 AS one")
+        asked = desk.run("sql", "--engine", "spark", "SELECT 1 AS one")
         assert asked.stdout == "one\n1\n"
         assert "not used: a Spark server with harebell 0.0.1 there and" in asked.stderr
         warm = desk.run("sql", "--warm", "SELECT 1 AS one")

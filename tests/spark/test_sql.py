@@ -204,7 +204,7 @@ def test_a_wrong_catalog_is_answered_with_the_nearest_one(
 
 
 def test_a_mistake_in_sql_is_one_sentence(spark: SparkSession, broker_url: str) -> None:
-    words = ["sql", "SELECT CAST('a' AS INT) FROM queue('none')"]
+    words = ["sql", "--engine", "spark", "SELECT CAST('a' AS INT) FROM queue('none')"]
     done = CliRunner().invoke(harebell, words, env={"HAREBELL_URL": broker_url})
     assert (done.exit_code, done.output.count("\n")) == (1, 1)
     assert "Error: The value 'a' of the type \"STRING\" cannot be cast" in done.output

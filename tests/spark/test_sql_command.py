@@ -58,7 +58,7 @@ def test_the_shell_asks_in_one_session_and_ctrl_c_ends_the_statement_only(
 ) -> None:
     for number in range(3):
         channel.basic_publish("", queue, b"%d" % number)
-    with terminal([command(), "sql"], about, tmp_path) as shell:
+    with terminal([command(), "sql", "--engine", "spark"], about, tmp_path) as shell:
         shell.until("harebell> ")
         shell.type(f"SELECT count(*) AS messages\nFROM queue('{queue}');\n")
         assert "messages\r\n3" in shell.until(" s)")

@@ -1,7 +1,8 @@
-"""Print the rows of a data frame: as a table, as lines of JSON, or as CSV."""
+"""Print the rows of a query: as a table, as lines of JSON, or as CSV."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from harebell.cli.progress import Progress
@@ -16,32 +17,54 @@ def print_rows(frame: Any, rows: int, output: str) -> None:
     from harebell.pipeline.sql.shown_rows import first_rows
 
     with Progress("reading rows"):
-        read = first_rows(frame, rows + 1, "T" if output == "json" else " ")
-    shown = read[:rows]
-    if output == "table" and frame.columns == [_PLAN]:
-        for row in shown:
+        read = first_rows(frame, rows + 1, between(output))
+    print_first(frame.columns, read[:rows], output)
+    say_more(len(read) > rows, rows)
+
+
+def between(output: str) -> str:
+    """Return what is between the date and the time of day in a format."""
+    return "T" if output == "json" else " "
+
+
+def say_more(more: bool, rows: int) -> None:
+    """Say on standard error that there are more rows."""
+    if more:
+        echo(f"... and more: --rows {rows * 10}", err=True)
+
+
+def print_first(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: str) -> None:
+    """Print rows.
+
+    Args:
+        columns: their names.
+        rows: their values.
+        output: table, json or csv.
+    """
+    if output == "table" and list(columns) == [_PLAN]:
+        for row in rows:
             echo(str(row[0]).rstrip())
     elif output == "table":
         from harebell.pipeline.sinks.console import table
 
-        for line in table(frame.columns, [tuple(row) for row in shown]):
+        for line in table(columns, [tuple(row) for row in rows]):
             echo(line)
     elif output == "json":
-        for row in shown:
-            echo_json(_plain(row.asDict(recursive=True)))
+        for row in rows:
+            echo_json(_plain(dict(zip(columns, row, strict=True))))
     else:
         import csv
         import sys
 
         writer = csv.writer(sys.stdout)
-        writer.writerow(frame.columns)
-        writer.writerows([[_csv(value) for value in row] for row in shown])
-    if len(read) > rows:
-        echo(f"... and more: --rows {rows * 10}", err=True)
+        writer.writerow(columns)
+        writer.writerows([[_csv(value) for value in row] for row in rows])
 
 
 def _plain(value: Any) -> Any:
     """Convert bytes to text if they are UTF-8."""
+    if isinstance(value, tuple) and hasattr(value, "asDict"):
+        value = value.asDict()
     if isinstance(value, dict):
         return {str(name): _plain(each) for name, each in value.items()}
     if isinstance(value, list):

@@ -17,7 +17,6 @@ import click
 
 from harebell import __version__
 from harebell.cli.limits import SQL_HISTORY_LINES
-from harebell.cli.piping import sentences
 from harebell.cli.verb import echo
 
 if TYPE_CHECKING:
@@ -37,13 +36,7 @@ Ctrl-C cancels a statement; exit or Ctrl-D ends the shell. docs/guides/sql.md ha
 
 def run_shell(runner: StatementRunner) -> None:
     """Read statements from the terminal and run them until the user leaves."""
-    begun = time.monotonic()
-    with sentences():
-        runner.session()
-    echo(
-        f"Harebell {__version__}, Spark is there after {time.monotonic() - begun:.1f} s. "
-        "End statements with ; and ask help; for more."
-    )
+    echo(f"Harebell {__version__}. End statements with ; and ask help; for more.")
     with _history():
         text = ""
         while True:

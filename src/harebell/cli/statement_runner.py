@@ -1,9 +1,10 @@
 """Run statements of `harebell sql`, one after the other, in one session.
 
-The session is, in this order: the one that the program has; a new one with `--master`; one of the
-server that `harebell spark start` keeps; a new one on this machine. It starts with the first
-statement that needs it. A continuous statement is a pipeline, and never runs in the server: its
-table is written by the program that runs it.
+A query is answered by the embedded engine, in this process, as far as it knows what is asked. For
+everything else there is a session of Spark, which is, in this order: the one that the program has;
+a new one with `--master`; one of the server that `harebell spark start` keeps; a new one on this
+machine. It starts with the first statement that needs it. A continuous statement is a pipeline, and
+never runs in the server: its table is written by the program that runs it.
 """
 
 from __future__ import annotations
@@ -27,11 +28,15 @@ from harebell.cli.which_broker import URL_VARIABLE
 from harebell.client.url import URL
 
 if TYPE_CHECKING:
+    from harebell.pipeline.sql.embedded.engine import Engine
     from harebell.pipeline.sql.inserts import ContinuousStatement, InsertStatement
     from harebell.pipeline.sql.selections import SelectStatement
     from harebell.pipeline.sql.verbs import SettleStatement, Statement
     from harebell.spark.runtime.session_server import SessionServer
 
+AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
+ENGINES = (AUTO, DUCKDB, SPARK)
+_SETTING = ("SET", "USE")
 _DONE = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}
 
 
@@ -46,6 +51,7 @@ class RunningOptions:
         output: how rows are printed: table, json or csv.
         rows: most rows that are printed.
         lake: the directory that tables begin from.
+        engine: one of `ENGINES`.
     """
 
     address: str
@@ -54,6 +60,7 @@ class RunningOptions:
     output: str
     rows: int
     lake: Path
+    engine: str = AUTO
 
 
 class StatementRunner:
@@ -70,6 +77,8 @@ class StatementRunner:
         self._spark: Any = None
         self._server: SessionServer | None = None
         self._count = 0
+        self._engine: Engine | None = None
+        self._configured = False
 
     def __enter__(self) -> StatementRunner:
         """Do nothing yet."""
@@ -105,6 +114,8 @@ class StatementRunner:
         from harebell.pipeline.sql.inserts import ContinuousStatement
 
         statement = self.understood(sql)
+        if self._answered(statement, sql):
+            return
         if isinstance(statement, ContinuousStatement):
             self._follow(statement, sql)
             return
@@ -118,6 +129,66 @@ class StatementRunner:
                 run_cancellable(
                     lambda: self._grouped(statement, group), lambda: self._cancel(group)
                 )
+
+    # --- the embedded engine --------------------------------------------------------------------
+
+    def _answered(self, statement: Statement, sql: str) -> bool:
+        """Answer a query with the embedded engine; False if it is left to Spark."""
+        from harebell.pipeline.sql.embedded.kinds import NeedsSpark
+        from harebell.pipeline.sql.explained_errors import near_queues_named
+        from harebell.pipeline.sql.selections import SelectStatement
+        from harebell.pipeline.sql.verbs import SESSION
+
+        chosen = self._options.engine
+        if chosen == SPARK or (chosen == AUTO and not self._embeds()):
+            return False
+        first = sql.split(maxsplit=1)[0].upper()
+        # From now on the session has settings that queries may depend on.
+        self._configured |= first in _SETTING
+        if not isinstance(statement, SelectStatement) or first in SESSION:
+            if chosen == DUCKDB:
+                raise WrongUsage("this is a statement for Spark: leave out --engine")
+            return False
+        with sentences(), near_queues_named(self._broker):
+            try:
+                self._ask(statement)
+            except NeedsSpark as needed:
+                if chosen == DUCKDB:
+                    raise Failure(f"{needed}: --engine spark does") from None
+                echo(f"Spark is asked: {needed}", err=True)
+                return False
+        return True
+
+    def _embeds(self) -> bool:
+        """Whether queries are for the embedded engine, if nothing is said about it."""
+        from importlib.util import find_spec
+
+        options = self._options
+        asks_spark = options.master is not None or options.warm
+        return not (asks_spark or self._configured) and find_spec("duckdb") is not None
+
+    def _ask(self, query: SelectStatement) -> None:
+        from harebell.cli.printed_rows import between, print_first, say_more
+        from harebell.pipeline.sql.embedded.engine import Engine
+
+        options = self._options
+        if self._engine is None:
+            self._engine = self._held.enter_context(Engine())
+        engine = self._engine
+        made: list[Any] = []
+
+        def work() -> None:
+            with Progress("reading messages"):
+                made.append(
+                    engine.answer(query, self._broker, options.rows, between(options.output))
+                )
+
+        run_cancellable(work, engine.cancel)
+        answer = made[0]
+        print_first(answer.columns, answer.rows, options.output)
+        say_more(answer.more, options.rows)
+
+    # --- Spark ----------------------------------------------------------------------------------
 
     def _grouped(
         self, statement: SelectStatement | InsertStatement | SettleStatement, group: str

@@ -37,3 +37,9 @@ TAKEN_BYTES = 536_870_912
 """Most bytes of bodies that it holds."""
 SETTLED_MESSAGES = 10_000
 """Messages that it settles in one transaction."""
+SQL_MEMORY_BYTES = 512 * 1_048_576
+"""Most memory that the embedded engine of `harebell sql` takes for a query."""
+SQL_THREADS = 2
+"""Threads that it uses."""
+SQL_BATCH_ROWS = 1_024
+"""Rows of a result that are fetched from it at a time."""

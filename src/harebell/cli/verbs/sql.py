@@ -24,6 +24,13 @@ _ROWS = 1_000
 @click.option(
     "--warm", is_flag=True, help="Start a Spark server for this and later calls, if none runs."
 )
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "duckdb", "spark"]),
+    default="auto",
+    show_default=True,
+    help="What answers queries; auto asks Spark for what DuckDB does not know.",
+)
 @takes_format(
     "table", "csv", help_text="How rows are printed.", json_help="Print a line of JSON per row."
 )
@@ -39,6 +46,7 @@ def sql(
     url: str | None,
     master: str | None,
     warm: bool,
+    engine: str,
     output: str,
     rows: int,
     lake: Path,
@@ -53,7 +61,9 @@ def sql(
 
     if warm and master is not None:
         raise WrongUsage("--warm is for this machine: leave out --master")
-    options = RunningOptions(amqp_url(url), master, warm, output, rows, lake)
+    if engine == "duckdb" and (warm or master is not None):
+        raise WrongUsage("--master and --warm are for Spark: leave them out, or --engine duckdb")
+    options = RunningOptions(amqp_url(url), master, warm, output, rows, lake, engine)
     with StatementRunner(options) as runner:
         if statement is not None:
             runner.run(statement)

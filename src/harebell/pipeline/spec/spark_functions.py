@@ -113,6 +113,8 @@ def _listed() -> frozenset[str]:
 @cache
 def functions_of_pyspark() -> frozenset[str]:
     """Return the names of the functions of the PySpark that is installed, and those listed."""
-    from pyspark.sql import functions
-
+    try:
+        from pyspark.sql import functions
+    except ImportError:
+        return _listed()
     return _listed() | {name for name in dir(functions) if name.islower()}

@@ -196,6 +196,8 @@ def _parsed(sql: str) -> tuple[exp.Expr, list[Token]]:
         ) from None
     except TokenError as error:
         raise StatementError(f"this is no SQL: {str(error).splitlines()[0]}") from None
+    except RecursionError:
+        raise StatementError("this is nested too deeply") from None
     if len(trees) != 1:
         many = "nothing" if not trees else f"{len(trees)} statements"
         raise StatementError(f"this is {many}; write one")

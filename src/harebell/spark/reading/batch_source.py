@@ -25,8 +25,9 @@ from harebell.spark.plain_errors import rows_without_traceback, without_tracebac
 from harebell.spark.reading.broker_connection import BrokerConnection
 from harebell.spark.reading.errors import SourceError
 from harebell.spark.reading.planning import OffsetRange, RangePartition, planned
+from harebell.spark.reading.positions.broker_conditions import joined
 from harebell.spark.reading.positions.position_reader import resolved, span_of
-from harebell.spark.reading.positions.pushed_conditions import condition_of, joined
+from harebell.spark.reading.positions.pushed_conditions import condition_of
 from harebell.spark.reading.queue_lookup import check_partition, find_queues
 from harebell.spark.reading.rows.partition_rows import Filters, PartitionRows
 from harebell.spark.reading.rows.row_layout import layout

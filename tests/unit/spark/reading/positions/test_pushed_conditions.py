@@ -6,7 +6,8 @@ import pytest
 from pyspark.sql import datasource as ds
 
 from harebell.model.filter import compile_filter
-from harebell.spark.reading.positions.pushed_conditions import condition_of, joined
+from harebell.spark.reading.positions.broker_conditions import joined
+from harebell.spark.reading.positions.pushed_conditions import condition_of
 
 ID, PRIORITY, AGAIN = ("properties", "message_id"), ("properties", "priority"), ("redelivered",)
 

@@ -1,0 +1,1 @@
+"""The embedded engine of `harebell sql`: DuckDB over Arrow batches, without Java."""

@@ -1,0 +1,286 @@
+"""Run queries with DuckDB: in this process, over the queues of a broker, within limits.
+
+Nothing of DuckDB that leaves the process can be reached: statements are translated from a closed
+list of what SQL has, and its access to files, network and extensions is off for good besides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from harebell.client import blocking
+from harebell.client.errors import AMQPError, NotFound
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.limits import SQL_BATCH_ROWS, SQL_MEMORY_BYTES, SQL_THREADS
+from harebell.pipeline.spec import statements
+from harebell.pipeline.spec.relations import Relation, type_named
+from harebell.pipeline.spec.resolving import Resolver, unknown_functions
+from harebell.pipeline.sql.embedded.kinds import MESSAGE, Kind, NeedsSpark
+from harebell.pipeline.sql.embedded.macros import ELSEWHERE, INVALID, MACROS
+from harebell.pipeline.sql.embedded.queue_stream import QueueStream
+from harebell.pipeline.sql.embedded.shown_values import rows_of
+from harebell.pipeline.sql.embedded.translation import Translated, Translation
+from harebell.pipeline.sql.selections import SelectStatement, place_in, tokens_of
+
+_BULK = "bulk"
+_SETTINGS = {
+    "enable_external_access": "false",
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "allow_community_extensions": "false",
+    "allow_unsigned_extensions": "false",
+    # Nothing is written to disk: a query that needs more memory is refused.
+    "temp_directory": "",
+    "python_enable_replacements": "false",
+    "preserve_insertion_order": "true",
+}
+_QUOTED = re.compile(r"'([^']+)'")
+_DECORATION = re.compile(r"^[\w ]*Error: |\s*\n.*", re.S)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The first rows of a query.
+
+    Args:
+        columns: their names.
+        rows: as Python values, times as texts.
+        more: whether there are more rows.
+        read: number of messages that brokers have sent for it.
+    """
+
+    columns: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+    more: bool
+    read: int
+
+
+class Engine:
+    """DuckDB without tables of its own; a context manager that closes it.
+
+    Args:
+        memory: most bytes that a query holds.
+        threads: that it uses.
+
+    Raises:
+        PipelineError: DuckDB is not installed.
+    """
+
+    def __init__(self, memory: int = SQL_MEMORY_BYTES, threads: int = SQL_THREADS) -> None:
+        try:
+            import duckdb
+            import pyarrow as pa  # noqa: F401 - looked for now, and used later
+        except ImportError:
+            raise PipelineError(
+                "the embedded engine needs DuckDB: pip install 'harebell[sql]'"
+            ) from None
+        limits = {"memory_limit": f"{memory}B", "threads": str(threads)}
+        self._database = duckdb.connect(":memory:", config={**_SETTINGS, **limits})
+        self._database.execute("SET TimeZone = 'UTC'")
+        self._database.create_function(
+            "hb_lossy", lambda data: bytes(data).decode(errors="replace"), ["BLOB"], "VARCHAR"
+        )
+        for head, body in MACROS.items():
+            self._database.execute(f"CREATE MACRO {head} AS {body}")
+        self._database.execute("SET lock_configuration = true")
+
+    def __enter__(self) -> Engine:
+        """Return the engine."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close it."""
+        self._database.close()
+
+    def cancel(self) -> None:
+        """End the query that runs; from another thread."""
+        self._database.interrupt()
+
+    def answer(self, query: SelectStatement, url: URL, rows: int, between: str = " ") -> Answer:
+        """Return the first rows of a query.
+
+        Args:
+            query: with views in place of its queues.
+            url: of the broker.
+            rows: most rows.
+            between: separator of the date and the time of day.
+
+        Raises:
+            NeedsSpark: it has something that only Spark does.
+            PipelineError: it is wrong, or failed; the text is one sentence.
+        """
+        translated = translate(query)
+        with self._streams(query, translated, url) as streams:
+            try:
+                made, more = self._first_rows(translated.sql, rows, between)
+            except PipelineError:
+                for stream in streams:
+                    if stream.failure is not None:
+                        raise PipelineError(str(stream.failure)) from None
+                raise
+            return Answer(translated.columns, made, more, sum(each.rows for each in streams))
+
+    def _first_rows(self, sql: str, rows: int, between: str) -> tuple[list[tuple[Any, ...]], bool]:
+        import duckdb
+
+        made: list[tuple[Any, ...]] = []
+        try:
+            reader = self._database.sql(sql).to_arrow_reader(SQL_BATCH_ROWS)
+            for batch in reader:
+                made += rows_of(batch.slice(0, rows + 1 - len(made)), between)
+                if len(made) > rows:
+                    break
+        except duckdb.Error as error:
+            raise explained(error) from None
+        except OSError as error:
+            # What fails in the middle of Arrow's stream.
+            raise explained(error) from None
+        return made[:rows], len(made) > rows
+
+    @contextmanager
+    def _streams(
+        self, query: SelectStatement, translated: Translated, url: URL
+    ) -> Iterator[Sequence[QueueStream]]:
+        """Open the queues of a query as views."""
+        if not query.tables:
+            yield ()
+            return
+        try:
+            with blocking.connect(url) as connection:
+                if _BULK not in connection.extensions:
+                    raise NeedsSpark("brokers other than Harebell")
+                streams = []
+                try:
+                    for table in query.tables:
+                        wanted = translated.wanted[table.view]
+                        stream = QueueStream(connection, table.name, wanted)
+                        streams.append(stream)
+                        self._show(table.view, stream, kept=wanted.uses > 1)
+                    yield streams
+                finally:
+                    for table in query.tables[: len(streams)]:
+                        self._hide(table.view)
+        except NotFound as error:
+            raise PipelineError(_missing(error, query)) from None
+        except AMQPError as error:
+            raise PipelineError(str(error)) from None
+
+    def _show(self, view: str, stream: QueueStream, *, kept: bool) -> None:
+        """Make a stream a table; in memory, if it is read at several places."""
+        import duckdb
+
+        self._database.register(f"{view}_stream" if kept else view, stream)
+        if kept:
+            try:
+                self._database.execute(f'CREATE TEMP TABLE "{view}" AS FROM "{view}_stream"')
+            except duckdb.Error as error:
+                if stream.failure is not None:
+                    raise stream.failure from None
+                raise explained(error) from None
+            finally:
+                self._database.unregister(f"{view}_stream")
+
+    def _hide(self, view: str) -> None:
+        self._database.unregister(view)
+        self._database.execute(f'DROP TABLE IF EXISTS "{view}"')
+
+
+def translate(query: SelectStatement) -> Translated:
+    """Translate a query to DuckDB.
+
+    Raises:
+        NeedsSpark: it has something that only Spark does.
+        PipelineError: it names a column that does not exist.
+    """
+    for table in query.tables:
+        if table.kind == "lake":
+            raise NeedsSpark("lake()")
+    if query.explains:
+        raise NeedsSpark("EXPLAIN")
+    try:
+        return _translated(query)
+    except RecursionError:
+        raise PipelineError("this is nested too deeply") from None
+
+
+def _translated(query: SelectStatement) -> Translated:
+    try:
+        parsed = statements.query(_with_quotes(query.sql))
+    except statements.StatementError:
+        # `understand` has found it to be a statement of Spark's session.
+        raise NeedsSpark(query.sql.split(maxsplit=1)[0].upper()) from None
+    if parsed.tree is None:
+        raise NeedsSpark("|>")
+    known = Relation(tuple((name, type_named(_ddl(kind))) for name, kind in MESSAGE.items()))
+    resolver = Resolver({table.view: known for table in query.tables})
+    resolver.columns_of(parsed.tree)
+    for mistake in (*resolver.mistakes, *unknown_functions(parsed.called)):
+        place = _place(query.written or query.sql, mistake.text, mistake.line)
+        raise PipelineError(f"{place}: {mistake.text}")
+    return Translation(tuple(table.view for table in query.tables)).translated(parsed.tree)
+
+
+def _with_quotes(sql: str) -> str:
+    """Return the SQL with a backslash for each doubled quote: sqlglot sees two texts there."""
+    tokens = tokens_of(sql)
+    for one, other in reversed(list(pairwise(tokens))):
+        texts = one.token_type.name == other.token_type.name == "STRING"
+        if texts and one.end + 1 == other.start and sql[one.end] == sql[other.start]:
+            sql = f"{sql[: one.end]}\\{sql[other.start :]}"
+    return sql
+
+
+def _ddl(kind: Kind) -> str:
+    if kind.fields:
+        return f"STRUCT<{', '.join(f'{name}: {_ddl(each)}' for name, each in kind.fields)}>"
+    return f"MAP<STRING, {_ddl(kind.inner)}>" if kind.inner is not None else kind.name
+
+
+def _place(sql: str, text: str, line: int) -> str:
+    """Return the place of the name that an error has in quotes."""
+    name = _QUOTED.search(text)
+    begin = 0
+    for _ in range(line - 1):
+        begin = sql.find("\n", begin) + 1
+    found = re.compile(rf"\b{re.escape(name[1])}\b").search(sql, begin) if name else None
+    return place_in(sql, found.start()) if found else f"line {line}"
+
+
+def _missing(error: AMQPError, query: SelectStatement) -> str:
+    for table in query.tables:
+        if not table.name or f"'{table.name}'" in str(error):
+            return f"there is no queue {table.name!r}"
+    return str(error)
+
+
+def explained(error: Exception) -> PipelineError:
+    """Return an error of DuckDB as one sentence."""
+    import duckdb
+
+    text = str(error)
+    if ELSEWHERE in text:
+        return NeedsSpark(text.split(ELSEWHERE, 1)[1].split("\n")[0].strip())
+    if INVALID in text:
+        return PipelineError(text.split(INVALID, 1)[1].split("\n")[0][:200].strip())
+    if isinstance(error, duckdb.InterruptException):
+        return PipelineError("the query was cancelled")
+    if isinstance(error, duckdb.OutOfMemoryException):
+        return PipelineError(
+            f"the query needs more than {SQL_MEMORY_BYTES // 1_048_576} MiB of memory: let it "
+            "read or keep less, or use --engine spark"
+        )
+    said = _DECORATION.sub("", text)
+    if said.startswith("Division by zero"):
+        return PipelineError("division by zero")
+    if (
+        isinstance(error, duckdb.BinderException | duckdb.ParserException)
+        and "GROUP BY" not in said
+    ):
+        return NeedsSpark(f"this: {said[:200]}")
+    return PipelineError(said[:300])

@@ -1,0 +1,707 @@
+"""Translate expressions of Spark SQL to DuckDB, those that give the same values in both.
+
+Every expression has a type, by which conversions that Spark makes are written out. What is not
+listed here is left to Spark: a wrong answer is worse than a slow one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from harebell.pipeline.sql.embedded.kinds import (
+    BOOL,
+    BYTES,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    DUCK,
+    INT,
+    LONG,
+    NULL,
+    TEXT,
+    TIME,
+    Kind,
+    NeedsSpark,
+    common,
+)
+from harebell.pipeline.sql.embedded.regex import translated
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_FLAGS = {"big_int", "safe", "coalesce", "ignore_nulls", "only_json_types", "requires_json"}
+"""Arguments of sqlglot that say nothing about what was written."""
+_INT_MAX, _LONG_MAX = 2**31, 2**63
+_PARSED = {
+    INT: "hb_int",
+    LONG: "hb_long",
+    DOUBLE: "hb_double",
+    BOOL: "hb_bool",
+    TIME: "hb_time",
+    DATE: "hb_date",
+}
+"""Macros that convert a text."""
+_STEP = re.compile(r"[^.\[\]*'\"\s\\$@?]+")
+_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
+_TRUNCATED = (*_UNITS[:4], "WEEK", "MONTH", "QUARTER", "YEAR")
+_DIGITS_MAX = 10
+
+
+@dataclass(frozen=True)
+class Typed:
+    """An expression of DuckDB.
+
+    Args:
+        sql: its text.
+        kind: its type.
+        label: the name that Spark gives to a column of it.
+    """
+
+    sql: str
+    kind: Kind
+    label: str
+
+
+def quoted(text: str) -> str:
+    """Return a text as a literal."""
+    if "\0" in text:
+        raise NeedsSpark("a text with the character 0")
+    return "'" + text.replace("'", "''") + "'"
+
+
+def named(name: str) -> str:
+    """Return a name in quotes."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def parts(node: exp.Expr, *names: str, flags: Iterable[str] = ()) -> list[Any]:
+    """Return arguments of a node, which has no others.
+
+    Raises:
+        NeedsSpark: it has others.
+    """
+    known = {*names, *flags, *_FLAGS}
+    for name, value in node.args.items():
+        if value not in (None, False, []) and name not in known:
+            raise NeedsSpark(f"{called(node)} with {name.strip('_').replace('_', ' ')}")
+    return [node.args.get(name) for name in names]
+
+
+def called(node: exp.Expr) -> str:
+    """Return what a node is, in an error."""
+    from sqlglot import exp
+
+    if isinstance(node, exp.Func):
+        text = node.sql("databricks")
+        name = text.split("(", 1)[0].strip().lower()
+        return f"{name}()" if "(" in text and name.isidentifier() else text[:40]
+    return node.key.upper()
+
+
+class Expressions:
+    """Translate expressions; a subclass knows columns and subqueries."""
+
+    def column(self, node: exp.Expr) -> Typed:
+        """Translate a column, or a field of one."""
+        raise NotImplementedError
+
+    def subquery(self, node: exp.Expr) -> tuple[str, list[Kind]]:
+        """Translate a query within an expression; return its columns, too."""
+        raise NotImplementedError
+
+    def expression(self, node: exp.Expr) -> Typed:
+        """Translate an expression.
+
+        Raises:
+            NeedsSpark: it has something that is not translated.
+        """
+        from sqlglot import exp
+
+        if isinstance(node, exp.Column | exp.Dot):
+            return self.column(node)
+        method: Callable[[Any], Typed] | None = getattr(self, f"_of_{node.key}", None)
+        if method is not None:
+            return method(node)
+        if node.key in _CALLS:
+            return self._call(node, *_CALLS[node.key])
+        if node.key in _COMPARISONS:
+            return self._comparison(node)
+        if node.key in _CHOICES:
+            return self._chosen(node)
+        if node.key in _ARITHMETIC:
+            return self._arithmetic(node)
+        if isinstance(node, exp.Anonymous) and str(node.this).lower() in _ANONYMOUS:
+            kinds, kind, form = _ANONYMOUS[str(node.this).lower()]
+            made = [self.expression(each) for each in node.expressions]
+            return self._filled(str(node.this).lower(), made, kinds, kind, form)
+        raise NeedsSpark(called(node))
+
+    def condition(self, node: exp.Expr) -> str:
+        """Translate a condition."""
+        made = self.expression(node)
+        return converted(made, BOOL, "a condition")
+
+    # --- simple values --------------------------------------------------------------------------
+
+    def _of_literal(self, node: exp.Literal) -> Typed:
+        text = str(node.this)
+        if node.is_string:
+            return Typed(quoted(text), TEXT, text)
+        if text.isdigit():
+            value = int(text)
+            if value >= _LONG_MAX:
+                raise NeedsSpark(f"the number {text[:40]}")
+            return Typed(str(value), INT if value < _INT_MAX else LONG, text)
+        if "e" in text.lower():
+            return Typed(f"CAST({quoted(text)} AS DOUBLE)", DOUBLE, text)
+        before, _, after = text.partition(".")
+        if not re.fullmatch(r"\d{0,18}\.\d{1,18}", text):
+            raise NeedsSpark(f"the number {text[:40]}")
+        digits = len(before.lstrip("0")) + len(after)
+        return Typed(text, Kind(DECIMAL, scale=(digits, len(after))), text)
+
+    def _of_boolean(self, node: exp.Boolean) -> Typed:
+        return Typed("true" if node.this else "false", BOOL, "true" if node.this else "false")
+
+    def _of_null(self, _node: exp.Null) -> Typed:
+        return Typed("NULL", NULL, "NULL")
+
+    def _of_hexstring(self, node: exp.Expr) -> Typed:
+        (digits,) = parts(node, "this")
+        if not re.fullmatch(r"([0-9a-fA-F]{2})*", str(digits)):
+            raise NeedsSpark(f"X'{digits}'")
+        return Typed(f"from_hex('{digits}')", BYTES, f"X'{str(digits).upper()}'")
+
+    def _of_paren(self, node: exp.Paren) -> Typed:
+        inner = self.expression(node.this)
+        return Typed(f"({inner.sql})", inner.kind, inner.label)
+
+    def _of_neg(self, node: exp.Neg) -> Typed:
+        inner = self._numeric(self.expression(node.this), called(node))
+        return Typed(f"(- {inner.sql})", inner.kind, f"(- {inner.label})")
+
+    def _of_currenttimestamp(self, node: exp.Expr) -> Typed:
+        parts(node)
+        return Typed("now()", TIME, "current_timestamp()")
+
+    def _of_currentdate(self, node: exp.Expr) -> Typed:
+        parts(node)
+        return Typed("CAST(now() AS DATE)", DATE, "current_date()")
+
+    # --- logic ----------------------------------------------------------------------------------
+
+    def _of_and(self, node: exp.And) -> Typed:
+        return self._logical(node, "AND")
+
+    def _of_or(self, node: exp.Or) -> Typed:
+        return self._logical(node, "OR")
+
+    def _logical(self, node: exp.Expr, word: str) -> Typed:
+        # A long chain is deep in its syntax tree: it is walked, not called into.
+        sides: list[Typed] = []
+        while node.key == word.lower():
+            sides.append(self.expression(node.args["expression"]))
+            node = node.this
+        sides.append(self.expression(node))
+        sides.reverse()
+        texts = [converted(each, BOOL, word) for each in sides]
+        label = sides[0].label
+        for each in sides[1:]:
+            label = f"({label} {word} {each.label})"
+        return Typed(f"({f' {word} '.join(texts)})", BOOL, label)
+
+    def _of_not(self, node: exp.Not) -> Typed:
+        inner = self.expression(node.this)
+        text = converted(inner, BOOL, "NOT")
+        return Typed(f"(NOT {text})", BOOL, f"(NOT {inner.label})")
+
+    def _of_is(self, node: exp.Is) -> Typed:
+        this, what = parts(node, "this", "expression")
+        inner = self.expression(this)
+        if what.key == "null":
+            return Typed(f"({inner.sql} IS NULL)", BOOL, f"({inner.label} IS NULL)")
+        if what.key == "boolean" and inner.kind == BOOL:
+            word = "TRUE" if what.this else "FALSE"
+            return Typed(f"({inner.sql} IS {word})", BOOL, f"({inner.label} IS {word})")
+        raise NeedsSpark(called(node))
+
+    def _comparison(self, node: exp.Expr) -> Typed:
+        this, other = parts(node, "this", "expression")
+        left, right = self.expression(this), self.expression(other)
+        a, b = aligned(left, right)
+        duck, spark = _COMPARISONS[node.key]
+        label = f"({left.label} {spark} {right.label})"
+        if node.key == "neq":
+            label = f"(NOT {label})"
+        return Typed(f"({a} {duck} {b})", BOOL, label)
+
+    def _of_between(self, node: exp.Between) -> Typed:
+        this, low, high = parts(node, "this", "low", "high")
+        value = self.expression(this)
+        bottom, top = self.expression(low), self.expression(high)
+        a, first = aligned(value, bottom)
+        b, last = aligned(value, top)
+        label = f"between({value.label}, {bottom.label}, {top.label})"
+        return Typed(f"({a} >= {first} AND {b} <= {last})", BOOL, label)
+
+    def _of_in(self, node: exp.In) -> Typed:
+        this, listed, query = parts(node, "this", "expressions", "query")
+        value = self.expression(this)
+        if query is not None:
+            text, kinds = self.subquery(query)
+            if len(kinds) != 1 or not _alike(value.kind, kinds[0]):
+                raise NeedsSpark("IN with a query of another type")
+            return Typed(f"({value.sql} IN {text})", BOOL, f"({value.label} IN (listquery()))")
+        made = [self.expression(each) for each in listed]
+        if not all(_alike(value.kind, each.kind) for each in made):
+            raise NeedsSpark("IN with values of other types")
+        inside = ", ".join(each.sql for each in made)
+        labels = ", ".join(each.label for each in made)
+        return Typed(f"({value.sql} IN ({inside}))", BOOL, f"({value.label} IN ({labels}))")
+
+    def _of_exists(self, node: exp.Exists) -> Typed:
+        text, _ = self.subquery(*parts(node, "this"))
+        return Typed(f"EXISTS {text}", BOOL, "exists()")
+
+    def _of_subquery(self, node: exp.Subquery) -> Typed:
+        text, kinds = self.subquery(node)
+        if len(kinds) != 1:
+            raise NeedsSpark("a query of several columns as a value")
+        return Typed(text, kinds[0], "scalarsubquery()")
+
+    def _of_like(self, node: exp.Like) -> Typed:
+        return self._pattern(node, "LIKE")
+
+    def _of_ilike(self, node: exp.ILike) -> Typed:
+        return self._pattern(node, "ILIKE")
+
+    def _pattern(self, node: exp.Expr, word: str) -> Typed:
+        this, pattern, negate = parts(node, "this", "expression", "negate")
+        value, like = self._text(this), self._text(pattern)
+        if not pattern.is_string or "\\" in str(pattern.this):
+            raise NeedsSpark(f"{word} with such a pattern")
+        label = f"{value.label} {word} {like.label}"
+        return _negated(Typed(f"({value.sql} {word} {like.sql})", BOOL, label), negate)
+
+    def _of_regexplike(self, node: exp.Expr) -> Typed:
+        this, pattern, negate = parts(node, "this", "expression", "negate")
+        value = self._text(this)
+        if not pattern.is_string:
+            raise NeedsSpark("RLIKE with a pattern that is no literal")
+        text = quoted(translated(str(pattern.this)))
+        label = f"RLIKE({value.label}, {pattern.this})"
+        return _negated(Typed(f"regexp_matches({value.sql}, {text})", BOOL, label), negate)
+
+    # --- choices --------------------------------------------------------------------------------
+
+    def _of_case(self, node: exp.Case) -> Typed:
+        this, branches, default = parts(node, "this", "ifs", "default")
+        subject = None if this is None else self.expression(this)
+        made, conditions = [], []
+        for each in branches:
+            when, then = parts(each, "this", "true")
+            if subject is None:
+                conditions.append(self.condition(when))
+            else:
+                a, b = aligned(subject, self.expression(when))
+                conditions.append(f"{a} = {b}")
+            made.append(self.expression(then))
+        made.append(Typed("NULL", NULL, "NULL") if default is None else self.expression(default))
+        kind = common((each.kind for each in made), "CASE")
+        values = [_as(each, kind) for each in made]
+        whens = [
+            f"WHEN {when} THEN {then}" for when, then in zip(conditions, values[:-1], strict=True)
+        ]
+        return Typed(f"CASE {' '.join(whens)} ELSE {values[-1]} END", kind, node.sql("databricks"))
+
+    def _of_if(self, node: exp.If) -> Typed:
+        when, then, other = parts(node, "this", "true", "false")
+        first = self.expression(then)
+        last = Typed("NULL", NULL, "NULL") if other is None else self.expression(other)
+        kind = common((first.kind, last.kind), "IF")
+        text = (
+            f"CASE WHEN {self.condition(when)} THEN {_as(first, kind)} ELSE {_as(last, kind)} END"
+        )
+        return Typed(text, kind, node.sql("databricks").lower())
+
+    def _chosen(self, node: exp.Expr) -> Typed:
+        name = str(node.key)
+        this, others = parts(node, "this", "expressions")
+        made = [self.expression(each) for each in (this, *others)]
+        kind = common((each.kind for each in made), f"{name}()")
+        labels = ", ".join(each.label for each in made)
+        texts = ", ".join(_as(each, kind) for each in made)
+        return Typed(f"{name}({texts})", kind, f"{name}({labels})")
+
+    def _of_nullif(self, node: exp.Expr) -> Typed:
+        this, other = parts(node, "this", "expression")
+        value, null = self.expression(this), self.expression(other)
+        a, b = aligned(value, null)
+        text = f"CASE WHEN {a} = {b} THEN NULL ELSE {value.sql} END"
+        return Typed(text, value.kind, f"nullif({value.label}, {null.label})")
+
+    # --- numbers --------------------------------------------------------------------------------
+
+    def _arithmetic(self, node: exp.Expr) -> Typed:
+        this, other = parts(node, "this", "expression", flags=("typed",))
+        sign, form = _ARITHMETIC[node.key]
+        left = self.expression(this)
+        if other.key == "interval" and left.kind == TIME and node.key in ("add", "sub"):
+            text, label = self._interval(other)
+            return Typed(f"({left.sql} {sign} {text})", TIME, f"{left.label} {sign} {label}")
+        right = self.expression(other)
+        label = f"({left.label} {sign} {right.label})"
+        left, right = _calculable(left, right, node.key)
+        if node.key == "div":
+            return Typed(f"hb_div({left.sql}, {right.sql})", DOUBLE, label)
+        kind = common((left.kind, right.kind), sign)
+        if node.key in ("intdiv", "mod"):
+            if not kind.whole:
+                raise NeedsSpark(f"{sign} of fractions")
+            kind = LONG if node.key == "intdiv" else kind
+        elif kind.name == DECIMAL:
+            raise NeedsSpark("arithmetic of decimals")
+        a, b = _as(left, kind), _as(right, kind)
+        return Typed(form.format(a, b), kind, label)
+
+    def _interval(self, node: exp.Expr) -> tuple[str, str]:
+        this, unit = parts(node, "this", "unit")
+        name = unit.name.upper().removesuffix("S") if unit is not None else ""
+        amount = str(this.this) if this is not None else ""
+        if name not in _UNITS or not re.fullmatch(r"-?\d{1,9}", amount):
+            raise NeedsSpark(f"the interval {node.sql('databricks')}")
+        return f"INTERVAL '{amount}' {name}", f"INTERVAL '{amount}' {name}"
+
+    def _of_round(self, node: exp.Expr) -> Typed:
+        this, digits = parts(node, "this", "decimals")
+        value = self._numeric(self.expression(this), "round()")
+        count = 0 if digits is None else _whole(digits, "round()")
+        if value.kind != DOUBLE or count > _DIGITS_MAX:
+            raise NeedsSpark(f"round() of {value.kind.name}")
+        label = f"round({value.label}, {count})"
+        return Typed(f"hb_round({value.sql}, {count})", DOUBLE, label)
+
+    def _of_floor(self, node: exp.Expr) -> Typed:
+        return self._rounded(node, "floor")
+
+    def _of_ceil(self, node: exp.Expr) -> Typed:
+        return self._rounded(node, "ceil")
+
+    def _rounded(self, node: exp.Expr, name: str) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        if value.kind not in (INT, LONG, DOUBLE):
+            raise NeedsSpark(f"{name}() of {value.kind.name}")
+        label = f"{name.upper()}({value.label})"
+        return Typed(f"CAST({name}({value.sql}) AS BIGINT)", LONG, label)
+
+    def _of_abs(self, node: exp.Expr) -> Typed:
+        value = self._numeric(self.expression(*parts(node, "this")), "abs()")
+        return Typed(f"abs({value.sql})", value.kind, f"abs({value.label})")
+
+    def _numeric(self, value: Typed, where: str) -> Typed:
+        if not value.kind.number:
+            raise NeedsSpark(f"{where} of {value.kind.name}")
+        return value
+
+    # --- texts ----------------------------------------------------------------------------------
+
+    def _text(self, node: exp.Expr) -> Typed:
+        made = self.expression(node)
+        if made.kind == NULL:
+            return Typed("CAST(NULL AS VARCHAR)", TEXT, made.label)
+        if made.kind != TEXT:
+            raise NeedsSpark(f"{made.kind.name} where a text is expected")
+        return made
+
+    def _of_length(self, node: exp.Expr) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        name = {TEXT: "length", BYTES: "octet_length"}.get(value.kind)
+        if name is None:
+            raise NeedsSpark(f"length() of {value.kind.name}")
+        return Typed(f"CAST({name}({value.sql}) AS INTEGER)", INT, f"length({value.label})")
+
+    def _of_concat(self, node: exp.Expr) -> Typed:
+        (listed,) = parts(node, "expressions")
+        return self._joined([self.expression(each) for each in listed], "concat")
+
+    def _of_dpipe(self, node: exp.Expr) -> Typed:
+        this, other = parts(node, "this", "expression")
+        return self._joined([self.expression(this), self.expression(other)], "concat")
+
+    def _joined(self, made: Sequence[Typed], name: str) -> Typed:
+        texts = [converted(each, TEXT, f"{name}()") for each in made]
+        labels = ", ".join(each.label for each in made)
+        return Typed(f"({' || '.join(texts)})", TEXT, f"{name}({labels})")
+
+    def _of_substring(self, node: exp.Expr) -> Typed:
+        this, start, length = parts(node, "this", "start", "length")
+        value = self._text(this)
+        begin = max(_whole(start, "substring()"), 1)
+        count = _INT_MAX - 1 if length is None else _whole(length, "substring()")
+        label = f"substring({value.label}, {start.this}, {count})"
+        return Typed(f"substring({value.sql}, {begin}, {count})", TEXT, label)
+
+    def _of_left(self, node: exp.Expr) -> Typed:
+        this, count = parts(node, "this", "expression")
+        value, length = self._text(this), _whole(count, "left()")
+        return Typed(f"left({value.sql}, {length})", TEXT, f"left({value.label}, {length})")
+
+    def _of_jsonextractscalar(self, node: exp.Expr) -> Typed:
+        this, path = parts(node, "this", "expression")
+        value = self._text(this)
+        steps = [] if path.key != "jsonpath" else path.expressions[1:]
+        keys = [(each.key, each.this) for each in steps]
+        if not keys or any(
+            not isinstance(step, int if kind == "jsonpathsubscript" else str)
+            or kind not in ("jsonpathkey", "jsonpathsubscript")
+            or not _STEP.fullmatch(str(step))
+            for kind, step in keys
+        ):
+            raise NeedsSpark(f"the path {path.sql('databricks')[:60]} of get_json_object()")
+        inside = "$" + "".join(
+            f"[{step}]" if type(step) is int else f'."{step}"' for _, step in keys
+        )
+        spark = "$" + "".join(f"[{step}]" if type(step) is int else f".{step}" for _, step in keys)
+        label = f"get_json_object({value.label}, {spark})"
+        return Typed(f"hb_json({value.sql}, {quoted(inside)})", TEXT, label)
+
+    # --- maps -----------------------------------------------------------------------------------
+
+    def _of_bracket(self, node: exp.Expr) -> Typed:
+        this, keys = parts(node, "this", "expressions", flags=("offset",))
+        value = self.expression(this)
+        if value.kind.inner is None or len(keys) != 1:
+            raise NeedsSpark("an element of an array")
+        key = self._text(keys[0])
+        label = f"{value.label}[{key.label}]"
+        return Typed(f"({value.sql})[{key.sql}]", value.kind.inner, label)
+
+    # --- times ----------------------------------------------------------------------------------
+
+    def _of_tsordstodate(self, node: exp.Expr) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        if value.kind not in (TIME, DATE):
+            raise NeedsSpark(f"{value.kind.name} as a date")
+        return Typed(f"CAST({value.sql} AS DATE)", DATE, f"to_date({value.label})")
+
+    def _of_timestamptrunc(self, node: exp.Expr) -> Typed:
+        this, unit = parts(node, "this", "unit")
+        value, name = self.expression(this), unit.name.upper()
+        if value.kind != TIME or name not in _TRUNCATED:
+            raise NeedsSpark(f"date_trunc() of {value.kind.name} to {name}")
+        text = f"date_trunc('{name.lower()}', {value.sql})"
+        return Typed(text, TIME, f"date_trunc({name.lower()}, {value.label})")
+
+    # --- conversions ----------------------------------------------------------------------------
+
+    def _of_cast(self, node: exp.Cast) -> Typed:
+        this, to = parts(node, "this", "to")
+        value = self.expression(this)
+        kind = _named_kind(to)
+        name = kind.name if kind.name != DECIMAL else to.sql("databricks")
+        # Spark calls the conversion of a column by the column's name.
+        label = value.label if this.key in ("column", "dot") else f"CAST({value.label} AS {name})"
+        return Typed(converted(value, kind, "CAST", cast=True), kind, label)
+
+    # --- what is the same in both ---------------------------------------------------------------
+
+    def _call(
+        self, node: exp.Expr, names: tuple[str, ...], kinds: Sequence[Kind], kind: Kind, form: str
+    ) -> Typed:
+        made = [self.expression(each) for each in parts(node, *names) if each is not None]
+        return self._filled(called(node).removesuffix("()"), made, kinds, kind, form)
+
+    def _filled(
+        self, name: str, made: Sequence[Typed], kinds: Sequence[Kind], kind: Kind, form: str
+    ) -> Typed:
+        if len(made) != len(kinds) or any(
+            each.kind not in (wanted, NULL) for each, wanted in zip(made, kinds, strict=True)
+        ):
+            raise NeedsSpark(f"{name}() of {', '.join(each.kind.name for each in made)}")
+        labels = ", ".join(each.label for each in made)
+        return Typed(form.format(*(each.sql for each in made)), kind, f"{name}({labels})")
+
+
+# --- types --------------------------------------------------------------------------------------
+
+
+def _negated(made: Typed, negate: object) -> Typed:
+    return Typed(f"(NOT {made.sql})", BOOL, f"(NOT {made.label})") if negate else made
+
+
+def _alike(one: Kind, other: Kind) -> bool:
+    return one.simple and (one == other or NULL in (one, other) or (one.whole and other.whole))
+
+
+def _as(value: Typed, kind: Kind) -> str:
+    """Return a value as the type that it has together with others."""
+    if value.kind == kind or kind == NULL:
+        return value.sql
+    if value.kind == NULL:
+        return f"CAST(NULL AS {DUCK[kind]})" if kind in DUCK else value.sql
+    return f"CAST({value.sql} AS {DUCK[kind]})"
+
+
+def aligned(left: Typed, right: Typed) -> tuple[str, str]:
+    """Return two values as what Spark compares.
+
+    Raises:
+        NeedsSpark: Spark compares them in a way of its own.
+    """
+    a, b = left.kind, right.kind
+    if not (a.simple and b.simple):
+        raise NeedsSpark(f"a comparison of {a.name} and {b.name}")
+    if a == b or NULL in (a, b) or (a.number and b.number):
+        return left.sql, right.sql
+    if TEXT in (a, b):
+        other = b if a == TEXT else a
+        kind = LONG if other.whole else DOUBLE if other.number else other
+        if kind in _PARSED:
+            return converted(left, kind, "="), converted(right, kind, "=")
+    if {a, b} == {TIME, DATE}:
+        return converted(left, TIME, "="), converted(right, TIME, "=")
+    raise NeedsSpark(f"a comparison of {a.name} and {b.name}")
+
+
+def _calculable(left: Typed, right: Typed, key: str) -> tuple[Typed, Typed]:
+    """Return two values as numbers."""
+    made = []
+    for one, other in ((left, right), (right, left)):
+        value = one
+        if one.kind == TEXT and other.kind.number:
+            kind = LONG if other.kind.whole and key != "div" else DOUBLE
+            value = Typed(converted(one, kind, key), kind, one.label)
+        if not value.kind.number:
+            raise NeedsSpark(f"arithmetic of {left.kind.name} and {right.kind.name}")
+        made.append(value)
+    kinds = [each.kind for each in made]
+    if key == "div" and DECIMAL in (kinds[0].name, kinds[1].name) and DOUBLE not in kinds:
+        raise NeedsSpark("arithmetic of decimals")
+    return made[0], made[1]
+
+
+def converted(value: Typed, kind: Kind, where: str, *, cast: bool = False) -> str:
+    """Return a value as another type, converted as Spark does.
+
+    Args:
+        value: an expression, with the type that it has.
+        kind: the type.
+        where: the place, for errors.
+        cast: whether a conversion is asked for by CAST.
+
+    Raises:
+        NeedsSpark: Spark converts it in a way of its own.
+    """
+    a, sql = value.kind, value.sql
+    if a == kind:
+        return sql
+    duck = f"DECIMAL({kind.scale[0]}, {kind.scale[1]})" if kind.name == DECIMAL else DUCK[kind]
+    if a == NULL:
+        return f"CAST(NULL AS {duck})"
+    if a == TEXT and kind in _PARSED:
+        return f"{_PARSED[kind]}({sql})"
+    plain = {(INT, LONG), (INT, DOUBLE), (LONG, DOUBLE), (DATE, TIME), (INT, TEXT), (LONG, TEXT)}
+    plain |= {(DATE, TEXT), (BOOL, TEXT)}
+    if (a, kind) in plain:
+        return f"CAST({sql} AS {duck})"
+    if a.name == DECIMAL and kind == DOUBLE:
+        return f"CAST({sql} AS DOUBLE)"
+    if a == TIME and kind == TEXT:
+        return f"hb_shown({sql})"
+    if cast:
+        if a == BYTES and kind == TEXT:
+            return f"hb_text({sql})"
+        if a == TEXT and kind == BYTES:
+            return f"encode({sql})"
+        if (a, kind) in {(LONG, INT), (TIME, DATE)}:
+            return f"CAST({sql} AS {duck})"
+        if a == DOUBLE and kind.whole:
+            return f"CAST(trunc({sql}) AS {duck})"
+        if a == TIME and kind == LONG:
+            return f"hb_seconds({sql})"
+        if a == BOOL and kind.whole:
+            return f"CAST({sql} AS {duck})"
+        if a.whole and kind.name == DECIMAL:
+            return f"CAST({sql} AS {duck})"
+        if a == TEXT and kind.name == DECIMAL:
+            return f"CAST(hb_digits({sql}) AS {duck})"
+    raise NeedsSpark(f"{a.name} as {kind.name} in {where}")
+
+
+def _named_kind(to: exp.DataType) -> Kind:
+    from sqlglot import exp
+
+    types = exp.DataType.Type
+    known = {
+        types.INT: INT,
+        types.BIGINT: LONG,
+        types.DOUBLE: DOUBLE,
+        types.TEXT: TEXT,
+        types.BINARY: BYTES,
+        types.BOOLEAN: BOOL,
+        types.TIMESTAMPTZ: TIME,
+        types.DATE: DATE,
+        types.VARBINARY: BYTES,
+    }
+    kind = known.get(to.this)
+    if to.this == types.DECIMAL and len(to.expressions) == 2:
+        digits = [int(each.name) for each in to.expressions]
+        kind = Kind(DECIMAL, scale=(digits[0], digits[1]))
+    if kind is None or (to.expressions and kind.name != DECIMAL):
+        raise NeedsSpark(f"the type {to.sql('databricks')}")
+    return kind
+
+
+def _whole(node: exp.Expr, where: str) -> int:
+    if node.key != "literal" or node.args.get("is_string") or not str(node.this).isdigit():
+        raise NeedsSpark(f"{where} with a number that is no literal")
+    return int(str(node.this))
+
+
+_COMPARISONS = {
+    "eq": ("=", "="),
+    "neq": ("<>", "="),
+    "gt": (">", ">"),
+    "gte": (">=", ">="),
+    "lt": ("<", "<"),
+    "lte": ("<=", "<="),
+    "nullsafeeq": ("IS NOT DISTINCT FROM", "<=>"),
+}
+_CHOICES = ("coalesce", "greatest", "least")
+_ARITHMETIC = {
+    "add": ("+", "({} + {})"),
+    "sub": ("-", "({} - {})"),
+    "mul": ("*", "({} * {})"),
+    "div": ("/", ""),
+    "intdiv": ("div", "CAST(({} // {}) AS BIGINT)"),
+    "mod": ("%", "({} % {})"),
+}
+_ONE = ("this",)
+_TWO = ("this", "expression")
+_CALLS: dict[str, tuple[tuple[str, ...], Sequence[Kind], Kind, str]] = {
+    "upper": (_ONE, (TEXT,), TEXT, "upper({0})"),
+    "lower": (_ONE, (TEXT,), TEXT, "lower({0})"),
+    "trim": (_ONE, (TEXT,), TEXT, "trim({0})"),
+    "startswith": (_TWO, (TEXT, TEXT), BOOL, "starts_with({0}, {1})"),
+    "endswith": (_TWO, (TEXT, TEXT), BOOL, "ends_with({0}, {1})"),
+    "contains": (_TWO, (TEXT, TEXT), BOOL, "contains({0}, {1})"),
+    "strposition": (
+        ("this", "substr"),
+        (TEXT, TEXT),
+        INT,
+        "CAST(instr({0}, {1}) AS INTEGER)",
+    ),
+    "year": (_ONE, (DATE,), INT, "CAST(year({0}) AS INTEGER)"),
+    "month": (_ONE, (DATE,), INT, "CAST(month({0}) AS INTEGER)"),
+    "day": (_ONE, (DATE,), INT, "CAST(day({0}) AS INTEGER)"),
+    "hour": (_ONE, (TIME,), INT, "CAST(hour({0}) AS INTEGER)"),
+    "minute": (_ONE, (TIME,), INT, "CAST(minute({0}) AS INTEGER)"),
+    "second": (_ONE, (TIME,), INT, "CAST(second({0}) AS INTEGER)"),
+}
+_ANONYMOUS: dict[str, tuple[Sequence[Kind], Kind, str]] = {
+    "octet_length": ((BYTES,), INT, "CAST(octet_length({0}) AS INTEGER)"),
+    "unix_millis": ((TIME,), LONG, "CAST(floor(epoch_us({0}) / 1000) AS BIGINT)"),
+}

@@ -1,0 +1,56 @@
+"""Functions of DuckDB that convert as Spark does, with ANSI mode."""
+
+from __future__ import annotations
+
+ELSEWHERE = "harebell-elsewhere: "
+"""What begins the error text of a value that only Spark converts."""
+INVALID = "harebell-invalid: "
+"""What begins the error text of a value that cannot be converted."""
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)"
+_REAL = rf"(?i)({_NUMBER}(e[+-]?[0-9]+)?|[+-]?inf(inity)?|nan)"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
+_TIME = (
+    rf"{_DAY}([ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}})?(Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?"
+)
+# What `String.trim` of Java removes.
+_BARE = r"regexp_replace(x, '^[\x00-\x20]+|[\x00-\x20]+$', '', 'g')"
+
+
+def _invalid(kind: str) -> str:
+    return f"error('{INVALID}' || coalesce(x, '') || ' is no {kind}')"
+
+
+def _parsed(pattern: str, kind: str, otherwise: str) -> str:
+    return (
+        f"CASE WHEN x IS NULL THEN NULL WHEN regexp_full_match({_BARE}, '{pattern}') "
+        f"THEN CAST({_BARE} AS {kind}) ELSE {otherwise} END"
+    )
+
+
+MACROS = {
+    "hb_text(x)": "coalesce(try(decode(x)), hb_lossy(x))",
+    "hb_long(x)": _parsed("[+-]?[0-9]+", "BIGINT", _invalid("BIGINT")),
+    "hb_int(x)": _parsed("[+-]?[0-9]+", "INTEGER", _invalid("INT")),
+    "hb_double(x)": _parsed(_REAL, "DOUBLE", _invalid("DOUBLE")),
+    "hb_digits(x)": _parsed(_NUMBER, "VARCHAR", f"error('{ELSEWHERE}a text as DECIMAL')"),
+    "hb_time(x)": _parsed(_TIME, "TIMESTAMPTZ", f"error('{ELSEWHERE}a text as TIMESTAMP')"),
+    "hb_date(x)": _parsed(_DAY, "DATE", f"error('{ELSEWHERE}a text as DATE')"),
+    "hb_bool(x)": (
+        f"CASE WHEN lower({_BARE}) IN ('t', 'true', 'y', 'yes', '1') THEN true "
+        f"WHEN lower({_BARE}) IN ('f', 'false', 'n', 'no', '0') THEN false "
+        f"WHEN x IS NULL THEN NULL ELSE {_invalid('BOOLEAN')} END"
+    ),
+    "hb_json(x, path)": "CASE WHEN json_valid(x) THEN json_extract_string(x, path) END",
+    "hb_div(x, y)": (
+        "CASE WHEN y = 0 THEN error('" + INVALID + "division by zero') "
+        "ELSE CAST(x AS DOUBLE) / CAST(y AS DOUBLE) END"
+    ),
+    "hb_round(x, digits)": (
+        "CASE WHEN isfinite(x) THEN "
+        "CAST(round(CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 15)), digits) AS DOUBLE) ELSE x END"
+    ),
+    "hb_seconds(x)": "CAST(floor(epoch_us(x) / 1000000) AS BIGINT)",
+    "hb_shown(x)": "CAST(x AT TIME ZONE 'UTC' AS VARCHAR)",
+}
+"""The body of each macro, by its name and parameters."""

@@ -1,0 +1,588 @@
+"""Translate a query of Spark SQL to DuckDB, and find out what it reads of its queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from harebell.pipeline.sql.embedded.expressions import (
+    Expressions,
+    Typed,
+    called,
+    converted,
+    named,
+    parts,
+)
+from harebell.pipeline.sql.embedded.kinds import (
+    BOOL,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    INT,
+    LONG,
+    MESSAGE,
+    NULL,
+    TEXT,
+    TIME,
+    Kind,
+    NeedsSpark,
+    common,
+)
+from harebell.pipeline.sql.embedded.pushing import Wanted, conjuncts
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_JOINS = {
+    "": "JOIN",
+    "INNER": "JOIN",
+    "CROSS": "CROSS JOIN",
+    "LEFT": "LEFT JOIN",
+    "RIGHT": "RIGHT JOIN",
+    "FULL": "FULL JOIN",
+    "SEMI": "SEMI JOIN",
+    "ANTI": "ANTI JOIN",
+}
+_CLAUSES = (
+    *("expressions", "with_", "from_", "joins", "where", "group", "having", "order"),
+    *("limit", "offset", "distinct"),
+)
+_DEEPEST = 100
+"""Queries within queries."""
+
+
+@dataclass
+class _Source:
+    """A table in a FROM.
+
+    Args:
+        columns: its columns and their types.
+        view: the queue that it is; "" for a query.
+    """
+
+    columns: list[tuple[str, Kind]]
+    view: str = ""
+
+
+@dataclass
+class _Scope:
+    """What names mean in a SELECT.
+
+    Args:
+        outer: the scope around it.
+        sources: by alias in small letters.
+        hidden: aliases that `*` and names leave out: the right sides of semi and anti joins.
+        aliases: the types of its own columns, by name in small letters.
+        grouped: whether names are looked up among its own columns first, as in ORDER BY.
+    """
+
+    outer: _Scope | None = None
+    sources: dict[str, _Source] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    aliases: dict[str, Kind] = field(default_factory=dict)
+    own_first: bool = False
+
+
+@dataclass(frozen=True)
+class Translated:
+    """A query of DuckDB.
+
+    Args:
+        sql: its text.
+        columns: the names of its columns, as Spark has them.
+        wanted: what it reads of each view.
+    """
+
+    sql: str
+    columns: tuple[str, ...]
+    wanted: Mapping[str, Wanted]
+
+
+class Translation(Expressions):
+    """Translate one query.
+
+    Args:
+        views: the views that it may name.
+    """
+
+    def __init__(self, views: Iterator[str] | tuple[str, ...]) -> None:
+        self.wanted = {name: Wanted() for name in views}
+        self._scope = _Scope()
+        self._tables: list[dict[str, list[tuple[str, Kind]]]] = [{}]
+        self._uses: dict[str, int] = {}
+        self._depth = 0
+
+    def translated(self, tree: exp.Expr) -> Translated:
+        """Translate a query.
+
+        Raises:
+            NeedsSpark: it has something that only Spark does.
+        """
+        for node in tree.walk():
+            if node.key == "table" and node.name.lower() not in self._uses:
+                self._uses[node.name.lower()] = 0
+            if node.key == "table":
+                self._uses[node.name.lower()] += 1
+        text, columns = self._query(tree)
+        return Translated(text, tuple(name for name, _ in columns), self.wanted)
+
+    # --- queries --------------------------------------------------------------------------------
+
+    def _query(self, node: exp.Expr) -> tuple[str, list[tuple[str, Kind]]]:
+        self._depth += 1
+        if self._depth > _DEEPEST:
+            raise NeedsSpark(f"more than {_DEEPEST} queries within each other")
+        self._tables.append({})
+        try:
+            return self._queried(node)
+        finally:
+            self._tables.pop()
+            self._depth -= 1
+
+    def _queried(self, node: exp.Expr) -> tuple[str, list[tuple[str, Kind]]]:
+        from sqlglot import exp
+
+        if isinstance(node, exp.Subquery):
+            inner, with_, order, limit, offset = parts(
+                node, "this", "with_", "order", "limit", "offset"
+            )
+            before = self._with(with_)
+            text, columns = self._query(inner)
+            end = self._end(order, limit, offset, columns)
+            return f"{before}({text}){end}" if end else f"{before}{text}", columns
+        if isinstance(node, exp.SetOperation):
+            return self._united(node)
+        if isinstance(node, exp.Select):
+            return self._select(node)
+        raise NeedsSpark(called(node))
+
+    def _with(self, node: exp.Expr | None) -> str:
+        if node is None:
+            return ""
+        (listed,) = parts(node, "expressions")
+        made = []
+        for each in listed:
+            query, alias = parts(each, "this", "alias")
+            text, columns = self._query(query)
+            columns = _renamed(columns, alias)
+            name = each.alias.lower()
+            self._tables[-1][name] = columns
+            # Read once, as by Spark: both places see the same messages.
+            kept = " MATERIALIZED" if self._uses.get(name, 0) > 1 else ""
+            names = ", ".join(named(column) for column, _ in columns)
+            made.append(f"{named(name)}({names}) AS{kept} ({text})")
+        return f"WITH {', '.join(made)} "
+
+    def _united(self, node: exp.Expr) -> tuple[str, list[tuple[str, Kind]]]:
+        left, right, distinct, with_, order, limit, offset = parts(
+            node, "this", "expression", "distinct", "with_", "order", "limit", "offset"
+        )
+        before = self._with(with_)
+        one, columns = self._query(left)
+        other, others = self._query(right)
+        if len(columns) != len(others):
+            raise NeedsSpark(f"{node.key.upper()} of different numbers of columns")
+        made = []
+        for (name, kind), (_, second) in zip(columns, others, strict=True):
+            both = common((kind, second), node.key.upper())
+            if not both.simple or both == NULL:
+                raise NeedsSpark(f"{node.key.upper()} of {both.name}")
+            made.append((name, both))
+        word = node.key.upper() + ("" if distinct else " ALL")
+        end = self._end(order, limit, offset, made)
+        return f"{before}({one}) {word} ({other}){end}", made
+
+    def _end(self, order: Any, limit: Any, offset: Any, columns: list[tuple[str, Kind]]) -> str:
+        """Translate what is behind a query in brackets, or behind a UNION."""
+        before = self._scope
+        self._scope = _Scope(aliases={name.lower(): kind for name, kind in columns})
+        try:
+            return self._order(order) + self._limited(limit, offset)
+        finally:
+            self._scope = before
+
+    def _select(self, node: exp.Select) -> tuple[str, list[tuple[str, Kind]]]:
+        projected, with_, from_, joins, where, group, having, order, limit, offset, distinct = (
+            parts(
+                node,
+                *("expressions", "with_", "from_", "joins", "where", "group", "having", "order"),
+                *("limit", "offset", "distinct"),
+            )
+        )
+        before = self._with(with_)
+        around, self._scope = self._scope, _Scope(self._scope)
+        scope = self._scope
+        try:
+            source = "" if from_ is None else f" FROM {self._from(from_.this, joins or ())}"
+            selected = ""
+            if where is not None:
+                selected = f" WHERE {self.condition(where.this)}"
+                self._push(where.this)
+            columns = list(self._projected(projected))
+            if distinct is not None and not all(each.kind.simple for _, each in columns):
+                raise NeedsSpark("DISTINCT of such columns")
+            scope.aliases = {name.lower(): each.kind for name, each in columns}
+            text = f"{before}SELECT {self._distinct(distinct)}"
+            text += ", ".join(f"{each.sql} AS {named(name)}" for name, each in columns)
+            text += source + selected + self._group(group)
+            if having is not None:
+                text += f" HAVING {self.condition(having.this)}"
+            text += self._order(order) + self._limited(limit, offset)
+            return text, [(name, each.kind) for name, each in columns]
+        finally:
+            self._scope = around
+
+    def _distinct(self, node: exp.Expr | None) -> str:
+        if node is None:
+            return ""
+        parts(node)
+        return "DISTINCT "
+
+    def _projected(self, nodes: list[exp.Expr]) -> Iterator[tuple[str, Typed]]:
+        from sqlglot import exp
+
+        for node in nodes:
+            if isinstance(node, exp.Star):
+                parts(node)
+                yield from self._starred(None)
+            elif isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+                parts(node, "this", "table")
+                parts(node.this)
+                yield from self._starred(node.table.lower())
+            elif isinstance(node, exp.Alias):
+                yield node.alias, self.expression(node.this)
+            else:
+                made = self.expression(node)
+                yield made.label, made
+
+    def _starred(self, table: str | None) -> Iterator[tuple[str, Typed]]:
+        found = False
+        for alias, source in self._scope.sources.items():
+            if alias in self._scope.hidden or table not in (None, alias):
+                continue
+            found = True
+            for name, kind in source.columns:
+                self._want(source, name)
+                yield name, Typed(f"{named(alias)}.{named(name)}", kind, name)
+        if not found:
+            raise NeedsSpark("such a *")
+
+    def _group(self, node: exp.Expr | None) -> str:
+        if node is None:
+            return ""
+        listed, every = parts(node, "expressions", "all")
+        if every:
+            return " GROUP BY ALL"
+        texts = []
+        for each in listed:
+            plain = each.key == "literal" and not each.is_string
+            made = None if plain else self.expression(each)
+            if made is not None and not made.kind.simple:
+                raise NeedsSpark(f"GROUP BY of {made.kind.name}")
+            texts.append(str(each.this) if made is None else made.sql)
+        return f" GROUP BY {', '.join(texts)}"
+
+    def _order(self, node: exp.Expr | None) -> str:
+        if node is None:
+            return ""
+        self._scope.own_first = True
+        (listed,) = parts(node, "expressions")
+        made = ", ".join(self._ordered(each) for each in listed)
+        self._scope.own_first = False
+        return f" ORDER BY {made}"
+
+    def _ordered(self, node: exp.Expr) -> str:
+        this, falling, first = parts(node, "this", "desc", "nulls_first")
+        if this.key == "literal" and not this.is_string:
+            text = str(this.this)
+        else:
+            made = self.expression(this)
+            if not made.kind.simple:
+                raise NeedsSpark(f"ORDER BY of {made.kind.name}")
+            text = made.sql
+        return f"{text} {'DESC' if falling else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+
+    def _limited(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
+        text = ""
+        for node, word in ((limit, "LIMIT"), (offset, "OFFSET")):
+            if node is not None:
+                (count,) = parts(node, "expression")
+                if count.key != "literal" or not str(count.this).isdigit():
+                    raise NeedsSpark(f"{word} with an expression")
+                text += f" {word} {count.this}"
+        return text
+
+    # --- tables ---------------------------------------------------------------------------------
+
+    def _from(self, node: exp.Expr, joins: Any) -> str:
+        _, text = self._source(node)
+        for join in joins:
+            table, on, side, kind = parts(join, "this", "on", "side", "kind")
+            word = str(kind or side or "").upper()
+            if side and kind and str(kind).upper() not in ("OUTER", "SEMI", "ANTI"):
+                raise NeedsSpark(f"{side} {kind} JOIN")
+            if word == "OUTER":
+                word = str(side or "").upper()
+            if word not in _JOINS or (
+                str(side or "").upper() == "RIGHT" and word in ("SEMI", "ANTI")
+            ):
+                raise NeedsSpark(f"{word} JOIN")
+            alias, other = self._source(table)
+            if word in ("SEMI", "ANTI"):
+                self._scope.hidden.add(alias)
+            if on is None:
+                if word not in ("", "CROSS", "INNER"):
+                    raise NeedsSpark(f"{word} JOIN without ON")
+                text += f" CROSS JOIN {other}"
+            else:
+                # What ON names may be of a hidden table.
+                hidden, self._scope.hidden = self._scope.hidden, set()
+                text += f" {_JOINS[word]} {other} ON {self.condition(on)}"
+                self._scope.hidden = hidden
+        return text
+
+    def _source(self, node: exp.Expr) -> tuple[str, str]:
+        """Translate a table; return its alias, and its text with the alias."""
+        from sqlglot import exp
+
+        if isinstance(node, exp.Table):
+            if node.args.get("db"):
+                raise NeedsSpark(f"the table {node.sql('databricks')[:60]}")
+            this, alias = parts(node, "this", "alias")
+            if not isinstance(this, exp.Identifier):
+                raise NeedsSpark(f"the table {node.sql('databricks')[:60]}")
+            name = node.name.lower()
+            columns = next((each[name] for each in reversed(self._tables) if name in each), None)
+            source = _Source(columns or [])
+            if columns is None and name in self.wanted:
+                source = _Source(list(MESSAGE.items()), name)
+                self.wanted[name].uses += 1
+            elif columns is None:
+                raise NeedsSpark(f"the table {node.sql('databricks')[:60]}")
+            text = named(name)
+        elif isinstance(node, exp.Subquery):
+            alias = node.args.get("alias")
+            bare = node.copy()
+            bare.set("alias", None)
+            around, self._scope = self._scope, _Scope()
+            try:
+                inner, columns = self._query(bare)
+            finally:
+                self._scope = around
+            source = _Source(columns)
+            text = f"({inner})"
+        else:
+            raise NeedsSpark(called(node))
+        name = (node.alias_or_name or f"query_{len(self._scope.sources) + 1}").lower()
+        if name in self._scope.sources:
+            raise NeedsSpark(f"two tables {name} in one FROM")
+        names = ""
+        if alias is not None and alias.args.get("columns"):
+            source = _Source(_renamed(source.columns, alias), "")
+            if isinstance(node, exp.Table):
+                raise NeedsSpark("names of columns behind a table")
+            names = "(" + ", ".join(named(each) for each, _ in source.columns) + ")"
+        lowered = [each.lower() for each, _ in source.columns]
+        if len(set(lowered)) != len(lowered):
+            raise NeedsSpark("two columns of one name in a query within a query")
+        self._scope.sources[name] = source
+        return name, f"{text} AS {named(name)}{names}"
+
+    # --- columns --------------------------------------------------------------------------------
+
+    def column(self, node: exp.Expr) -> Typed:
+        """Translate a column, or a field of one."""
+        from sqlglot import exp
+
+        names: list[str] = []
+        while isinstance(node, exp.Dot):
+            if not isinstance(node.expression, exp.Identifier):
+                raise NeedsSpark(node.sql("databricks")[:60])
+            names.insert(0, node.expression.name)
+            node = node.this
+        if not isinstance(node, exp.Column):
+            raise NeedsSpark(node.sql("databricks")[:60])
+        path = [each.name for each in node.parts] + names
+        scope: _Scope | None = self._scope
+        while scope is not None:
+            found = self._found(path, scope)
+            if found is not None:
+                return found
+            scope = scope.outer
+        raise NeedsSpark(f"the column {'.'.join(path)}")
+
+    def place(self, path: list[str], scope: _Scope) -> tuple[str, _Source, list[str]] | None:
+        """Return the table of a path of names, and the names behind it."""
+        first = path[0].lower()
+        source = scope.sources.get(first)
+        if len(path) > 1 and source is not None and _type_of(source, path[1]) is not None:
+            return first, source, path[1:]
+        owners = [
+            (alias, each)
+            for alias, each in scope.sources.items()
+            if alias not in scope.hidden and _type_of(each, path[0]) is not None
+        ]
+        if len(owners) > 1:
+            raise NeedsSpark(f"the column {path[0]}, which several tables have")
+        return (*owners[0], path) if owners else None
+
+    def _found(self, path: list[str], scope: _Scope) -> Typed | None:
+        own = scope.aliases.get(path[0].lower())
+        if own is not None and scope.own_first and len(path) == 1:
+            return Typed(named(path[0]), own, path[0])
+        place = self.place(path, scope)
+        if place is None:
+            if own is None or len(path) > 1:
+                return None
+            return Typed(named(path[0]), own, path[0])
+        alias, source, names = place
+        kind = _type_of(source, names[0])
+        assert kind is not None, "`place` looks for it"
+        text = f"{named(alias)}.{named(names[0])}"
+        self._want(source, *names[:2])
+        for each in names[1:]:
+            kind = {name.lower(): inner for name, inner in kind.fields}.get(each.lower())
+            if kind is None:
+                raise NeedsSpark(f"the column {'.'.join(path)}")
+            text = f"({text}).{named(each)}"
+        return Typed(text, kind, names[-1])
+
+    def _want(self, source: _Source, *path: str) -> None:
+        if source.view:
+            self.wanted[source.view].columns.add(".".join(path).lower())
+
+    def _push(self, where: exp.Expr) -> None:
+        """Note the conditions that hold for every row of a queue that is read once."""
+        scope = self._scope
+        for path, symbol, values in conjuncts(where):
+            try:
+                place = self.place(path, scope)
+            except NeedsSpark:
+                continue
+            # Behind an outer join a condition holds for rows that have no message.
+            if place is not None and place[1].view and len(scope.sources) == 1:
+                view = place[1].view
+                if self._uses.get(view) == 1:
+                    names = tuple(name.lower() for name in place[2])
+                    self.wanted[view].conditions.append((names, symbol, values))
+
+    # --- queries within expressions -------------------------------------------------------------
+
+    def subquery(self, node: exp.Expr) -> tuple[str, list[Kind]]:
+        """Translate a query within an expression; return the types of its columns, too."""
+        text, columns = self._query(node)
+        return f"({text})", [kind for _, kind in columns]
+
+    # --- aggregates and windows -----------------------------------------------------------------
+
+    def _of_count(self, node: exp.Expr) -> Typed:
+        this, others = parts(node, "this", "expressions")
+        if others:
+            raise NeedsSpark("count() of several values")
+        if this.key == "star":
+            return Typed("count(*)", LONG, "count(1)")
+        word, value = self._aggregated(this)
+        if not value.kind.simple:
+            raise NeedsSpark(f"count() of {value.kind.name}")
+        return Typed(f"count({word}{value.sql})", LONG, f"count({word}{value.label})")
+
+    def _of_sum(self, node: exp.Expr) -> Typed:
+        word, value = self._aggregated(*parts(node, "this"))
+        kind = value.kind
+        if kind.whole:
+            made, total = f"CAST(sum({word}{value.sql}) AS BIGINT)", LONG
+        elif kind == DOUBLE:
+            made, total = f"sum({word}{value.sql})", DOUBLE
+        elif kind.name == DECIMAL:
+            digits, behind = min(kind.scale[0] + 10, 38), kind.scale[1]
+            made = f"CAST(sum({word}{value.sql}) AS DECIMAL({digits}, {behind}))"
+            total = Kind(DECIMAL, scale=(digits, behind))
+        else:
+            raise NeedsSpark(f"sum() of {kind.name}")
+        return Typed(made, total, f"sum({word}{value.label})")
+
+    def _of_avg(self, node: exp.Expr) -> Typed:
+        word, value = self._aggregated(*parts(node, "this"))
+        if not value.kind.whole and value.kind != DOUBLE:
+            raise NeedsSpark(f"avg() of {value.kind.name}")
+        return Typed(f"avg({word}{value.sql})", DOUBLE, f"avg({word}{value.label})")
+
+    def _of_min(self, node: exp.Expr) -> Typed:
+        return self._extreme(node, "min")
+
+    def _of_max(self, node: exp.Expr) -> Typed:
+        return self._extreme(node, "max")
+
+    def _extreme(self, node: exp.Expr, name: str) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        kind = value.kind
+        if not kind.number and kind not in (TEXT, TIME, DATE, BOOL):
+            raise NeedsSpark(f"{name}() of {kind.name}")
+        return Typed(f"{name}({value.sql})", kind, f"{name}({value.label})")
+
+    def _of_countif(self, node: exp.Expr) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        text = converted(value, BOOL, "count_if()")
+        return Typed(f"CAST(count_if({text}) AS BIGINT)", LONG, f"count_if({value.label})")
+
+    def _of_filter(self, node: exp.Expr) -> Typed:
+        this, where = parts(node, "this", "expression")
+        if this.key not in ("count", "min", "max", "avg"):
+            raise NeedsSpark(f"FILTER behind {called(this)}")
+        made, when = self.expression(this), self.expression(where.this)
+        text = f"{made.sql} FILTER (WHERE {converted(when, BOOL, 'FILTER')})"
+        return Typed(text, made.kind, f"{made.label} FILTER (WHERE {when.label})")
+
+    def _aggregated(self, node: exp.Expr) -> tuple[str, Typed]:
+        if node.key != "distinct":
+            return "", self.expression(node)
+        (listed,) = parts(node, "expressions")
+        if len(listed) != 1:
+            raise NeedsSpark("DISTINCT of several values")
+        return "DISTINCT ", self.expression(listed[0])
+
+    def _of_window(self, node: exp.Expr) -> Typed:
+        this, listed, order = parts(node, "this", "partition_by", "order", flags=("over",))
+        if node.args.get("over") not in (None, "OVER"):
+            raise NeedsSpark("such a window")
+        if this.key in _NUMBERED:
+            parts(this)
+            name = _NUMBERED[this.key]
+            made = Typed(f"CAST({name}() OVER ", INT, f"{name}()")
+            after = " AS INTEGER)"
+        elif this.key in ("count", "min", "max", "avg"):
+            inner = self.expression(this)
+            made, after = Typed(f"{inner.sql} OVER ", inner.kind, inner.label), ""
+        else:
+            raise NeedsSpark(f"{called(this)} over a window")
+        before = self._scope.own_first
+        self._scope.own_first = False
+        inside = []
+        if listed:
+            inside.append("PARTITION BY " + ", ".join(self.expression(e).sql for e in listed))
+        if order is not None:
+            (ordered,) = parts(order, "expressions")
+            inside.append("ORDER BY " + ", ".join(self._ordered(each) for each in ordered))
+        self._scope.own_first = before
+        text = f"{made.sql}({' '.join(inside)}){after}"
+        return Typed(text, made.kind, node.sql("databricks").lower())
+
+
+_NUMBERED = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank"}
+
+
+def _type_of(source: _Source, name: str) -> Kind | None:
+    for each, kind in source.columns:
+        if each.lower() == name.lower():
+            return kind
+    return None
+
+
+def _renamed(columns: list[tuple[str, Kind]], alias: Any) -> list[tuple[str, Kind]]:
+    names = [each.name for each in (alias.args.get("columns") or ())] if alias is not None else []
+    if not names:
+        return columns
+    if len(names) != len(columns):
+        raise NeedsSpark("names of other columns than there are")
+    return [(name, kind) for name, (_, kind) in zip(names, columns, strict=True)]

@@ -1,0 +1,191 @@
+"""`harebell sql` with the embedded engine: on a real broker, and without Java."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from harebell.client.blocking import connect
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sql.embedded.engine import Answer, Engine
+from harebell.pipeline.sql.embedded.kinds import NeedsSpark
+from harebell.pipeline.sql.selections import SelectStatement
+from harebell.pipeline.sql.verbs import understand
+from tests.cli.conftest import Result, error_of, run_harebell
+from tests.patience import eventually
+from tests.running import command, environment, running_broker
+
+MESSAGES = 3_000
+NO_JAVA = {"JAVA_HOME": "/no/java"}
+ENDLESS = ", ".join(f"queue('jobs') AS {name}" for name in "abcd")
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    """A broker with some messages."""
+    with running_broker() as broker:
+        url = f"{broker.address()}/%2F"
+        with connect(url) as connection:
+            channel = connection.channel()
+            channel.declare_queue("jobs", durable=True)
+            bodies = [b'{"id": %d, "size": %d}' % (n, n % 4) for n in range(MESSAGES)]
+            channel.publish_many(bodies, routing_key="jobs")
+        yield url
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    with Engine() as made:
+        yield made
+
+
+def asked(engine: Engine, address: str, sql: str, rows: int = 10) -> Answer:
+    statement = understand(sql)
+    assert isinstance(statement, SelectStatement)
+    return engine.answer(statement, URL.parse(address), rows)
+
+
+def sql(address: str, *words: str, stdin: bytes = b"") -> Result:
+    return run_harebell("sql", *words, "--url", address, stdin=stdin, env=NO_JAVA)
+
+
+def test_a_query_is_answered_without_java(address: str) -> None:
+    done = sql(address, "SELECT queue, count(*) AS messages FROM queue('jobs') GROUP BY queue")
+    assert done.stdout.decode() == "queue  messages\njobs   3000\n"
+    assert done.stderr == b""
+
+
+def test_rows_are_printed_as_json_and_those_left_out_are_told(address: str) -> None:
+    text = "SELECT offset, CAST(value AS STRING) AS body FROM queue('jobs') ORDER BY offset DESC"
+    done = sql(address, text, "--json", "--rows", "1")
+    assert json.loads(done.stdout) == {"offset": 2999, "body": '{"id": 2999, "size": 3}'}
+    assert b"... and more: --rows 10" in done.stderr
+
+
+def test_spark_is_asked_for_what_the_engine_does_not_know_and_one_line_says_so(
+    address: str,
+) -> None:
+    done = sql(address, "SELECT explode(headers) FROM queue('jobs')")
+    assert done.returncode == 1
+    first, second = done.stderr.decode().splitlines()
+    assert first == "Spark is asked: the embedded engine does not know explode()"
+    assert "JAVA_HOME" in second
+
+
+def test_the_engine_that_is_asked_for_answers_alone(address: str) -> None:
+    done = sql(address, "SELECT explode(headers) FROM queue('jobs')", "--engine", "duckdb")
+    assert error_of(done) == "the embedded engine does not know explode(): --engine spark does"
+    done = sql(address, "DELETE FROM queue('jobs') WHERE true", "--engine", "duckdb")
+    assert error_of(done) == "this is a statement for Spark: leave out --engine"
+    done = sql(address, "SELECT 1", "--engine", "spark")
+    assert "JAVA_HOME" in error_of(done)
+
+
+def test_the_broker_sends_only_the_messages_that_fit(engine: Engine, address: str) -> None:
+    text = "SELECT count(*) FROM queue('jobs') WHERE "
+    assert asked(engine, address, f"{text} routing_key = 'other'").read == 0
+    assert asked(engine, address, f"{text} routing_key IN ('x', 'y')").read == 0
+    assert asked(engine, address, f"{text} offset >= 2990 AND delivery_count < 1").read == 10
+    # A condition of a part of the rows is none of all of them.
+    assert asked(engine, address, f"{text} routing_key = 'other' OR offset = 1").rows == [(1,)]
+
+
+def test_a_queue_that_is_named_twice_is_read_once(engine: Engine, address: str) -> None:
+    text = "SELECT count(*) FROM queue('jobs') a JOIN queue('jobs') b ON a.offset = b.offset + 1"
+    answer = asked(engine, address, text)
+    assert (answer.rows, answer.read) == ([(MESSAGES - 1,)], MESSAGES)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("SELECT ofset FROM queue('jobs')", "line 1, column 8: there is no column 'ofset'"),
+        ("SELECT 1,\n  uper('a')", "line 2, column 3: there is no function 'uper'"),
+        ("SELECT * FROM queue('job')", "there is no queue 'job'"),
+        ("SELECT 1 / 0", "division by zero"),
+        ("SELECT offset % 0 FROM queue('jobs')", "division by zero"),
+        ("SELECT CAST(routing_key AS INT) FROM queue('jobs')", "jobs is no INT"),
+        ("SELECT 9223372036854775807 + 1", "Overflow in addition"),
+        ("SELECT " + "(" * 5_000 + "1" + ")" * 5_000, "nested too deeply"),
+        ("SELECT 1 WHERE " + " AND ".join(["1 = 1"] * 5_000), "nested too deeply"),
+        (f"SELECT a.value FROM {ENDLESS} ORDER BY a.value, b.value, c.value", "512 MiB of memory"),
+        ("COPY (SELECT 1) TO '/tmp/x'", "this is no query but COPY"),
+        ("ATTACH '/tmp/x.db'", "there is no verb ATTACH"),
+        ("INSTALL httpfs", "there is no verb INSTALL"),
+        ("LOAD httpfs", "this is no query but LOAD"),
+        ("PRAGMA database_list", "this is no query but PRAGMA"),
+        ("SELECT 1; DROP TABLE x", "this is 2 statements"),
+    ],
+)
+def test_what_is_wrong_with_a_statement_is_one_sentence(
+    engine: Engine, address: str, text: str, said: str
+) -> None:
+    with pytest.raises(PipelineError) as error:
+        asked(engine, address, text)
+    assert said in str(error.value)
+    assert asked(engine, address, "SELECT 1").rows == [(1,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM '/etc/passwd'"),
+        *("SELECT * FROM csv.`/etc/passwd`", "SELECT read_text('/etc/passwd')"),
+        *("SELECT * FROM duckdb_settings()", "SELECT * FROM information_schema.tables"),
+        *("SELECT * FROM pg_class", "SELECT * FROM queue_1", "SET memory_limit = '100GB'"),
+        *("SELECT reflect('java.lang.System', 'getenv')", "SELECT repeat('x', 3000000000)"),
+        *("SELECT * FROM glob('/*')", "SELECT * FROM range(1000000000000)"),
+        "WITH RECURSIVE t AS (SELECT 1 AS n UNION ALL SELECT n + 1 FROM t) SELECT * FROM t",
+    ],
+)
+def test_nothing_of_duckdb_but_what_spark_has_can_be_reached(
+    engine: Engine, address: str, text: str
+) -> None:
+    with pytest.raises((NeedsSpark, PipelineError)):
+        asked(engine, address, text)
+
+
+def test_names_of_queues_and_columns_are_never_sql(engine: Engine, address: str) -> None:
+    hostile = 'jobs"; DROP TABLE x; --'
+    with pytest.raises(PipelineError, match="there is no queue"):
+        asked(engine, address, f"SELECT * FROM queue('{hostile}')")
+    answer = asked(engine, address, f"SELECT 'it''s' AS `a\"b; {hostile}`")
+    assert (answer.columns, answer.rows) == ((f'a"b; {hostile}',), [("it's",)])
+
+
+def test_files_and_the_network_are_closed_below_the_statements(
+    engine: Engine, tmp_path: Path
+) -> None:
+    import duckdb
+
+    database = engine._database
+    for statement in (
+        *(f"COPY (SELECT 1) TO '{tmp_path}/x'", f"ATTACH '{tmp_path}/x.db'", "INSTALL httpfs"),
+        *("LOAD httpfs", "SELECT * FROM read_text('/etc/passwd')", "SELECT * FROM glob('/*')"),
+        *("SET enable_external_access = true", "SET memory_limit = '100GB'"),
+    ):
+        with pytest.raises(duckdb.Error):
+            database.execute(statement)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_ctrl_c_ends_a_query_that_would_not_end(address: str) -> None:
+    words = [command(), "sql", f"SELECT count(*) FROM {ENDLESS} WHERE a.value <> d.value"]
+    process = subprocess.Popen(
+        [*words, "--url", address],
+        env=environment(NO_JAVA),
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    )
+    status = Path(f"/proc/{process.pid}/status")
+    # DuckDB's threads have begun.
+    assert eventually(lambda: "Threads:\t1\n" not in status.read_text())
+    process.send_signal(signal.SIGINT)
+    assert process.wait(100) == 130
+    assert process.communicate()[0] == b""

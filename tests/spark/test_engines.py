@@ -1,0 +1,113 @@
+"""The same questions on Spark and on the embedded engine: the same columns and rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pika
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from harebell.client.url import URL
+from harebell.pipeline.errors import PipelineError
+from harebell.pipeline.sql.embedded.engine import Engine
+from harebell.pipeline.sql.queries import drop_views, select
+from harebell.pipeline.sql.selections import SelectStatement
+from harebell.pipeline.sql.shown_rows import first_rows
+from harebell.pipeline.sql.splitting import split
+from harebell.pipeline.sql.verbs import understand
+
+pytestmark = pytest.mark.timeout(1_200)
+
+QUESTIONS = [each.sql for each in split((Path(__file__).parent / "questions.sql").read_text())]
+ORDERS = 100
+ROWS = 1_000
+ODD = (
+    *(b"", b"\xff\xfe", b"no JSON", b'{"a": null}', b'{"a": "text", "list": [1, {"x": 2.50}]}'),
+    *(
+        b'{"a": true, "inner": {"b": [1, 2], "c": "d/e"}}',
+        b'{"a": 1.10}',
+        b"[1]",
+        b'{"a": "\\u00e9"}',
+    ),
+)
+
+
+@pytest.fixture(scope="module")
+def shop(broker_url: str) -> Iterator[URL]:
+    """Queues and a stream to ask about."""
+    connection = pika.BlockingConnection(pika.URLParameters(f"{broker_url}?heartbeat=0"))
+    channel = connection.channel()
+    channel.confirm_delivery()
+    names = ("orders", "customers", "odd")
+    for name in names:
+        channel.queue_declare(name, durable=True)
+    channel.queue_declare("log", durable=True, arguments={"x-queue-type": "stream"})
+    people = ("ada", "bob", "eve")
+    for number in range(ORDERS):
+        body = '{"id": %d, "total": %d, "price": "%d.%02d", "customer": {"name": "%s"}, "last": %d}'
+        name = people[number % 3]
+        region = ("north", "south", "Nörd", None)[number % 4]
+        properties = pika.BasicProperties(
+            message_id=f"m{number}",
+            priority=number % 10,
+            timestamp=1_772_323_200 + number * 1_800 if number % 5 else None,
+            headers=None if region is None else {"region": region, "n": number},
+        )
+        values = (number, number, number, number % 100, name, number)
+        channel.basic_publish("", "orders", (body % values).encode(), properties)
+    for number in range(4):
+        body = b'{"key": "%s"}' % (b"ada", b"bob", b"eve", b"nemo")[number]
+        channel.basic_publish("", "customers", body)
+        channel.basic_publish("", "log", b"%d" % number)
+    for body in ODD:
+        channel.basic_publish("", "odd", body, pika.BasicProperties(timestamp=1_516_000_000_000))
+    yield URL.parse(broker_url)
+    for name in (*names, "log"):
+        channel.queue_delete(name)
+    connection.close()
+
+
+def plain(value: Any) -> Any:
+    """A value without the classes of either engine."""
+    if isinstance(value, Row):
+        return {name: plain(each) for name, each in value.asDict().items()}
+    if isinstance(value, dict):
+        return {name: plain(each) for name, each in value.items()}
+    if isinstance(value, bytearray):
+        return bytes(value)
+    return pytest.approx(value, rel=1e-12) if isinstance(value, float) else value
+
+
+def asked(sql: str) -> SelectStatement:
+    """The question as a statement."""
+    statement = understand(sql)
+    assert isinstance(statement, SelectStatement)
+    return statement
+
+
+def test_the_same_questions_have_the_same_rows_on_spark_and_on_the_embedded_engine(
+    spark: SparkSession, broker_url: str, shop: URL
+) -> None:
+    different = []
+    with Engine() as engine:
+        for sql in QUESTIONS:
+            query = asked(sql)
+            frame = select(spark, query, broker_url, Path())
+            wanted = [tuple(map(plain, row)) for row in first_rows(frame, ROWS)]
+            try:
+                answer = engine.answer(query, shop, ROWS)
+            except PipelineError as error:
+                different.append(f"{sql}\n  {error}")
+                continue
+            finally:
+                drop_views(spark, query)
+            rows = [
+                tuple(dict(v) if isinstance(v, dict) else v for v in row) for row in answer.rows
+            ]
+            if list(answer.columns) != frame.columns or rows != wanted:
+                different.append(f"{sql}\n  {frame.columns} {wanted}\n  {answer.columns} {rows}")
+    assert len(QUESTIONS) >= 40
+    assert not different, "\n".join(different)
