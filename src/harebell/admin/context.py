@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.admin.findings import Findings, NoFindings
 from harebell.admin.login_attempts import LoginAttempts
 from harebell.admin.node import NodeFacts
 from harebell.admin.statistics import NoStatistics, Statistics
@@ -106,6 +107,7 @@ class AdminContext:
             directory; the app sets it.
         operation: stops, starts and changes the process; the app sets it.
         backups: makes backups of the broker; the app sets it.
+        findings: what needs somebody; the app sets it.
         store: the number of the store, in a cluster with several of them.
         vhost_names: returns the names of all vhosts, in a cluster those of all stores.
         settings: what connections are configured with; the app sets it.
@@ -139,6 +141,7 @@ class AdminContext:
         self.auditor: Callable[[], Audit] | None = None
         self.operation: Operation
         self.backups: Backups
+        self.findings: Findings = NoFindings()
         self.store = 1
         self.vhost_names: Callable[[], Iterable[str]] = lambda: broker.vhosts
         self.settings: Settings | None = None

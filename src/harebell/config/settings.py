@@ -314,6 +314,31 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     metrics_per_object: Annotated[Switch, Reload.METRICS,
         RabbitMQ("prometheus.return_per_object_metrics"),
         "Whether /metrics has a sample for each queue, channel and connection, not sums."] = False
+    health_interval: Annotated[int, whole(0, limits.STATISTICS_MAX_MS),
+        "Milliseconds between two looks for findings of harebell health --why; 0: none."
+    ] = 10_000
+    health_trend_minutes: Annotated[Count, Reload.AT_USE,
+        "Found: memory or disk that will block publishers within so many minutes."] = 30
+    health_full_minutes: Annotated[Count, Reload.AT_USE,
+        "Found: a queue that will reach its length limit within so many minutes."] = 60
+    health_no_consumer_seconds: Annotated[Count, Reload.AT_USE,
+        "Found: a queue with messages that has had no consumer for so long."] = 300
+    health_held_seconds: Annotated[Count, Reload.AT_USE,
+        "Found: consumers that hold everything, and acknowledge nothing for so long."] = 300
+    health_redeliveries_per_second: Annotated[Count, Reload.AT_USE,
+        "Found: a queue with so many redeliveries, half of its deliveries or more."] = 5
+    health_oldest_seconds: Annotated[Count, Reload.AT_USE,
+        "Found: a queue whose oldest message waits so long, and five times its usual."] = 600
+    health_dead_letters_per_minute: Annotated[Count, Reload.AT_USE,
+        "Found: a queue that makes so many dead letters."] = 10
+    health_query_lag_seconds: Annotated[Count, Reload.AT_USE,
+        "Found: a query that is so far behind its sources."] = 600
+    health_sync_ms: Annotated[Count, Reload.AT_USE,
+        "Found: syncs of the disk that take so long in the mean."] = 250
+    health_certificate_days: Annotated[Count, Reload.AT_USE,
+        "Found: a certificate of a listener that expires within so many days."] = 14
+    health_connections_per_second: Annotated[Count, Reload.AT_USE,
+        "Found: so many connections that are opened, in the mean of a minute."] = 10
     auth_mechanisms: Annotated[tuple[str, ...] | None, mechanisms,
         "SASL mechanisms that clients may use; without it all except CRAM-MD5."] = None
     auth_backends: Annotated[tuple[str, ...] | None, backend_entries,

@@ -99,3 +99,19 @@ STATISTICS_PASSES = 20_000
 """Passes of the sampler whose times are kept: one every five seconds for 24 hours, and more."""
 STATISTICS_HISTORIES = 2_000
 """Queues, exchanges, channels and connections with a history; further ones have rates only."""
+
+# --- findings -------------------------------------------------------------------------------------
+FINDINGS_SLICE_QUEUES = 64
+"""Queues that are looked at for findings between two checks of the work budget."""
+FINDINGS_SLICE_UNITS = 300
+"""Work units of that: about 5 microseconds for each queue that has messages."""
+FINDINGS_SHOWN = 20
+"""Findings of a rule in a vhost that are told one by one; further ones are counted."""
+RATE_SECONDS = 60.0
+"""How long a rate counts in the steady rate that rules look at."""
+USUAL_SECONDS = 86_400.0
+"""How long an age of messages counts in the usual age of a queue (a day)."""
+USUAL_TIMES = 5.0
+"""How many times the usual age the age of a message is that is found."""
+FULL_SHARE = 0.1
+"""The share of a limit from which on a rule says when a queue or the memory reaches it."""

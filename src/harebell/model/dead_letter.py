@@ -112,6 +112,7 @@ class DeadLetters:
     Attributes:
         exchange: as given.
         routing_key: as given.
+        sent: the number of dead letters by reason.
     """
 
     def __init__(
@@ -135,10 +136,15 @@ class DeadLetters:
         self._chain = chain
         self._counts = counts
         self._kind = kind
+        self.sent: dict[str, int] = {}
 
     def count(self, reason: str) -> None:
         """Count a dead letter that is sent until other queues have stored it."""
-        self._counts.count(self._kind, AT_LEAST_ONCE, reason)
+        self._count(AT_LEAST_ONCE, reason)
+
+    def _count(self, strategy: str, reason: str) -> None:
+        self._counts.count(self._kind, strategy, reason)
+        self.sent[reason] = self.sent.get(reason, 0) + 1
 
     def confirm(self) -> None:
         """Count a dead letter that other queues have stored."""
@@ -177,7 +183,7 @@ class DeadLetters:
         self._chain.work.charge(LETTER_UNITS)
         # With `taken` it may be sent several times: its caller counts it, once.
         if taken is None:
-            self._counts.count(self._kind, AT_MOST_ONCE, reason)
+            self._count(AT_MOST_ONCE, reason)
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
         copies = _texts(headers.get("CC"))

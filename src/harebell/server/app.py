@@ -38,11 +38,14 @@ from harebell.front.common.kept import KeptChecks
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
+from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 from harebell.management.control import server as control_server
 from harebell.management.control.dispatcher import Dispatcher
+from harebell.management.health.watch import Watch
 from harebell.management.http.connections import HttpConnections
 from harebell.management.http.listening import HttpListener
 from harebell.management.http.serving import serve_http
+from harebell.management.limits import FINDINGS_SLICE_UNITS
 from harebell.management.metrics.serving import serve_metrics
 from harebell.management.metrics.source import Source
 from harebell.management.statistics import node
@@ -181,13 +184,23 @@ class App:
         self.again: ReadConfig | None = None
         self._auditing: Auditing | None = None
         self._control: Any = None
-        self._sampling = Sampling(self.loop, self._exact_ms, self.registry.turns)
+        # Half a microsecond for each object.
+        units = STATISTICS_SLICE_OBJECTS // 2
+        self._sampling = Sampling(self.loop, self._exact_ms, self.registry.turns, units)
         self.statistics = Sampler(
             self.broker,
             self.registry,
             lambda: node.sampled(self),
             self.take_samples,
             plan_of(config),
+        )
+        self._watching = Sampling(
+            self.loop, self._exact_ms, self.registry.turns, FINDINGS_SLICE_UNITS
+        )
+        self.findings = Watch(
+            lambda: self._metrics_source(LoginAttempts()),
+            lambda: self.config,
+            lambda: [] if self.member is None else self.member.nodes(),
         )
         self.metrics_listeners: list[HttpListener] = []
         self.service = ClientService(self, closed)
@@ -376,6 +389,7 @@ class App:
         if self.step_down is not None:
             self.step_down.start()
         self.turns.start()
+        self._watching.start(self.findings)
         self._started = True
 
     def _make_context(self) -> AdminContext:
@@ -400,6 +414,7 @@ class App:
         context.operation = self.service
         context.backups = self.backups
         self._auditing = Auditing(context, lambda: self.config, self._exact_ms)
+        context.findings = self.findings
         return context
 
     def obey(self, manager: ServiceManager) -> None:
@@ -456,6 +471,7 @@ class App:
             certificates=lambda: node.expiring(self),
             backups=self.backups.figures,
             passed_on=self._passed_on,
+            findings=self.findings,
         )
 
     def _trouble(self) -> str:
@@ -502,6 +518,7 @@ class App:
         if self.handing_over is not None:
             self.handing_over.close()
         self._sampling.stop()
+        self._watching.stop()
         if self.cluster is not None:
             self.cluster.close()
         self.turns.stop()

@@ -13,7 +13,9 @@ from typing import Any
 from harebell.admin.catalog import HEALTH
 from harebell.admin.command import MANAGEMENT, MONITORING, Row
 from harebell.admin.context import AdminContext, CheckFailed, CommandRefused
+from harebell.admin.findings import ALARM, Finding
 from harebell.admin.place import ANYWHERE, CHECK, CHECK_OF_ALL, EVERYWHERE
+from harebell.base.slices import Slices, gathered
 
 _OK: Row = {"status": "ok"}
 _SINGLE: Row = {"status": "ok", "reason": "single node cluster"}
@@ -65,6 +67,23 @@ def in_effect(context: AdminContext) -> list[Row]:
         }
         for what, alarm in sorted(context.registry.publishers.alarms.items())
     ]
+
+
+@HEALTH.command("GET /api/health/findings", tag=MANAGEMENT, place=EVERYWHERE)
+def findings(context: AdminContext) -> Slices[list[Row]]:
+    """List what needs somebody: the object, why, since when (ms since 1970), and what repairs it.
+
+    A user sees findings about what that user can see. A healthy broker has none.
+    """
+    context.check_stats()
+    node = context.broker.events.node
+    return gathered(each.row(node) for each in context.findings.found if _may_see(context, each))
+
+
+def _may_see(context: AdminContext, finding: Finding) -> bool:
+    if finding.vhost:
+        return context.may_see(finding.vhost)
+    return finding.kind == ALARM or context.sees_everything()
 
 
 @HEALTH.command("GET /api/health/checks/alarms", tag=MONITORING, place=EVERYWHERE, merge=CHECK)

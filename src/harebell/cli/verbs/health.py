@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import click
 
+from harebell.base.printable import printable
 from harebell.cli.broker_options import takes_broker
 from harebell.cli.formats import takes_json
-from harebell.cli.verb import FAILED, Verb, WrongUsage, echo, echo_json
+from harebell.cli.verb import FAILED, Failure, Verb, WrongUsage, echo, echo_json
 from harebell.cli.which_broker import administered
 from harebell.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.config import ConfigError, load
@@ -29,6 +31,7 @@ from harebell.server.limits import CONTROL_TIMEOUT_SECONDS
 
 STAGES = ("ping", "running", "alarms", "listeners", "vhosts")
 """The stages in their order; each includes those before it."""
+_MS = 1_000
 _ANY_ADDRESS = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  # compared, not bound
 
 
@@ -215,6 +218,35 @@ def checked(broker: Local | OfServer, patience: float, until: str) -> Mapping[st
     return {"status": "ok", "passed": passed}
 
 
+def _findings(broker: Local | OfServer) -> list[dict[str, Any]]:
+    """Return what the broker has found.
+
+    Raises:
+        Failure: it does not say it.
+    """
+    try:
+        found: list[dict[str, Any]] = broker.ask("health.findings")
+    except ControlError as error:
+        raise Failure(str(error)) from None
+    return found
+
+
+def _show(findings: list[dict[str, Any]]) -> None:
+    """Print the verdict, and each finding with what repairs it."""
+    from harebell.admin.findings import counted, verdict
+
+    echo(f"{verdict(counted(findings))}{':' if findings else ''}")
+    for each in findings:
+        since = datetime.fromtimestamp(each["since"] / _MS).astimezone()
+        where = f" in vhost {printable(each['vhost'])}" if each["vhost"] else ""
+        name = f" {printable(each['name'])}" if each["name"] else ""
+        echo(f"\n{each['rule']}: {each['kind']}{name}{where}, since {since:%Y-%m-%d %H:%M:%S}")
+        echo(f"  {printable(each['why'])}")
+        echo(f"  {each['advice']}")
+        if each["command"]:
+            echo(f"  $ {printable(each['command'])}")
+
+
 @click.command(cls=Verb)
 @click.option(
     "--stage",
@@ -231,6 +263,7 @@ def checked(broker: Local | OfServer, patience: float, until: str) -> Mapping[st
     show_default=True,
     help="How long each stage may take.",
 )
+@click.option("--why", is_flag=True, help="Also list what needs somebody, and what repairs it.")
 @takes_broker
 @takes_json()
 @click.pass_context
@@ -238,6 +271,7 @@ def health(
     ctx: click.Context,
     stage: str,
     timeout: float,
+    why: bool,
     data_dir: str | None,
     config_file: str | None,
     as_json: bool,
@@ -248,6 +282,9 @@ def health(
     answers), running (it listens), alarms (memory and disk suffice), listeners (every port takes
     a connection) and vhosts. With --url it is another broker. On a machine with
     several stores the processes of all of them are checked.
+
+    --why lists what the broker has found: queues without consumers, certificates that expire,
+    and so on. They do not change the exit code: a probe would restart a broker that works.
     """
     url, data_dir = administered(data_dir)
     broker: Local | OfServer
@@ -260,10 +297,14 @@ def health(
         raise WrongUsage(str(error)) from None
     health_status = checked(broker, timeout, stage)
     healthy = health_status["status"] == "ok"
+    findings = _findings(broker) if why and health_status["passed"] else None
     if as_json:
-        echo_json(health_status)
-    elif healthy:
-        echo(f"healthy: {', '.join(health_status['passed'])}")
+        echo_json(health_status if findings is None else {**health_status, "findings": findings})
     else:
-        echo(f"unhealthy: {health_status['failed']}: {health_status['reason']}", err=True)
+        if healthy:
+            echo(f"healthy: {', '.join(health_status['passed'])}")
+        else:
+            echo(f"unhealthy: {health_status['failed']}: {health_status['reason']}", err=True)
+        if findings is not None:
+            _show(findings)
     ctx.exit(0 if healthy else FAILED)

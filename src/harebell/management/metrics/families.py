@@ -52,6 +52,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "harebell_connections_closed": (totals.closed,),
     "harebell_certificates": (node.certificates,),
     "harebell_health": (node.health, node.memory),
+    "harebell_findings": (node.findings, node.each_finding),
     "harebell_backups": (storage.backups,),
     "harebell_storage": (storage.storage, storage.passed_on),
 }
@@ -101,6 +102,6 @@ OF_THE_BROKER: tuple[Section, ...] = (
 OF_THE_NODE: tuple[Section, ...] = (
     *(totals.churn, totals.closed, totals.logins),
     *(node.coarse, node.limits, node.alarms, node.persister, node.memory, node.health),
-    *(node.certificates, storage.backups, storage.storage, storage.passed_on),
+    *(node.findings, node.certificates, storage.backups, storage.storage, storage.passed_on),
 )
 """What the process uses, which every complete endpoint has."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from harebell.base.histogram import Histogram
 
 if TYPE_CHECKING:
+    from harebell.admin.findings import Findings
     from harebell.admin.login_attempts import LoginAttempts
     from harebell.admin.node import Certificate, Listening
     from harebell.auth.users import Users
@@ -40,6 +41,7 @@ class Source(Struct, frozen=True):
             each file.
         backups: returns the values of `BACKUPS` in `groups/storage.py`.
         passed_on: returns how many clients of other stores there are; nothing with one store.
+        findings: what needs somebody.
     """
 
     broker: Broker
@@ -55,6 +57,7 @@ class Source(Struct, frozen=True):
     certificates: Callable[[], list[tuple[Listening, Certificate]]]
     backups: Callable[[], tuple[float | None, ...]]
     passed_on: Callable[[], dict[str, int]]
+    findings: Findings
 
     def queues(self, vhosts: frozenset[str] | None = None) -> Iterator[Queue]:
         """Yield the queues, of all vhosts or of some; a slice may end between two of them."""

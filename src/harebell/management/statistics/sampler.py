@@ -90,6 +90,11 @@ class Sampler:
         self._vhosts: dict[str, History] = {}
         self._whole: dict[str, History] = {}
 
+    @property
+    def every_ms(self) -> int:
+        """Milliseconds between two samples; 0 if none are taken."""
+        return round(self.plan.seconds * _MS) if self.plan.samples else 0
+
     # --- for commands -----------------------------------------------------------------------------
 
     def series(self, resource: object) -> Series:

@@ -1,69 +1,77 @@
-"""Run the sampler at every multiple of a few seconds, within the work budget of a turn."""
+"""Look at the broker at every multiple of a few seconds, within the work budget of a turn."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from harebell.base.slices import stepped
-from harebell.front.limits import STATISTICS_SLICE_OBJECTS
+from harebell.base.slices import Slices, stepped
 
 if TYPE_CHECKING:
     from harebell.front.common.turns import Turns
-    from harebell.management.statistics.sampler import Sampler
-
-_UNITS = STATISTICS_SLICE_OBJECTS // 2
-"""The cost of a slice in units of work: half a microsecond for each object."""
 
 _MS = 1_000
 _LATE_MS = 5
 """By how much a pass is later than a multiple, so that no timer runs before it."""
 
 
+class Looks(Protocol):
+    """What looks at the broker: a `Sampler`, or a `Watch`."""
+
+    @property
+    def every_ms(self) -> int:
+        """Milliseconds between two looks; 0 for none."""
+
+    def take(self, now: int) -> Slices[None]:
+        """Look at the broker, now in milliseconds since 1970."""
+
+
 class Sampling:
-    """The passes of a sampler.
+    """The passes of what looks at the broker.
 
     Args:
         loop: the event loop.
         now: returns milliseconds since 1970, exactly.
         turns: the work budgets.
+        units: the cost of one slice in units of work.
     """
 
     def __init__(
-        self, loop: asyncio.AbstractEventLoop, now: Callable[[], int], turns: Turns
+        self, loop: asyncio.AbstractEventLoop, now: Callable[[], int], turns: Turns, units: int
     ) -> None:
         self._loop = loop
         self._now = now
         self._turns = turns
-        self._sampler: Sampler | None = None
+        self._units = units
+        self._looks: Looks | None = None
         self._next: asyncio.TimerHandle | None = None
 
     @property
     def runs(self) -> bool:
-        """Whether samples are taken."""
+        """Whether there are looks."""
         return self._next is not None
 
-    def start(self, sampler: Sampler) -> None:
-        """Take the first sample now, and further ones regularly, if any are wanted."""
-        if not self.runs and sampler.plan.samples:
-            self._sampler = sampler
+    def start(self, looks: Looks) -> None:
+        """Look now, and again regularly, if that is wanted."""
+        if not self.runs and looks.every_ms:
+            self._looks = looks
             self._pass()
 
     def stop(self) -> None:
-        """Take no more samples."""
+        """Look no more."""
         if self._next is not None:
             self._next.cancel()
             self._next = None
 
     def _pass(self) -> None:
-        assert self._sampler is not None, "only `start` schedules a pass"
+        assert self._looks is not None, "only `start` schedules a pass"
         now = self._now()
-        interval = max(round(self._sampler.plan.seconds * _MS), 1)
+        interval = max(self._looks.every_ms, 1)
         delay = (interval - now % interval + _LATE_MS) / _MS
         self._next = self._loop.call_later(delay, self._pass)
         turns = self._turns
-        step = stepped(self._sampler.take(now), turns.work, _UNITS, bool)
+        step = stepped(self._looks.take(now), turns.work, self._units, bool)
         turns.begin_anyway(turns.own)
         try:
             if not step():

@@ -20,6 +20,7 @@ SINGLE = {"status": "ok", "reason": "single node cluster"}
 WELL: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "alarms": ({}, OK),
     "in-effect": ({}, []),
+    "findings": ({}, []),
     "local-alarms": ({}, OK),
     "certificate-expiration": ({"within": 1, "unit": "months"}, OK),
     "port-listener": ({"port": 5672}, {"status": "ok", "port": 5672}),

@@ -6,6 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+from harebell.admin.findings import QUEUE, Finding
 from harebell.admin.login_attempts import LoginAttempts
 from harebell.admin.node import Certificate, Listening
 from harebell.auth.users import Users
@@ -16,6 +17,8 @@ from harebell.management.metrics.scrape import Scraper
 from harebell.management.metrics.source import Source
 from tests.unit.front.amqp_0_9_1.world import World
 from tests.unit.management.metrics.parsing import Parsed, parse
+
+_FINDING = Finding("no-consumer", QUEUE, "/", "q", "no consumer", 1_700_000_000_000, "", "")
 
 
 class Asked:
@@ -28,6 +31,7 @@ class Asked:
     def __init__(self, world: World | None = None, *, per_object: bool = False) -> None:
         self.world = World() if world is None else world
         self.trouble = ""
+        self.findings: Any = SimpleNamespace(found=(_FINDING,))
         self.certificates: list[tuple[Listening, Certificate]] = []
         self.syncs = Histogram(SYNC_SECONDS)
         self.late_syncs = Histogram(SYNC_SECONDS)
@@ -53,6 +57,7 @@ class Asked:
             login_attempts=LoginAttempts(),
             certificates=lambda: list(self.certificates),
             backups=lambda: (1_700_000_000, 2.5, 900, 100, 4, 2, 1),
+            findings=self.findings,
             passed_on=lambda: {"connections_passed_on": 3, "connections_waiting": 1},
         )
         self.scraper = Scraper(self.source, "3.13.7")

@@ -165,6 +165,32 @@ def health(chosen: Selection) -> Values:
 
 
 @section("""
+    by rule
+    gauge harebell_findings Findings of `harebell health --why`, by what was found.
+""")
+def findings(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each rule that has found something."""
+    counts: dict[str, int] = {}
+    for each in chosen.source.findings.found:
+        counts[each.rule] = counts.get(each.rule, 0) + (each.more or 1)
+    for rule, count in counts.items():
+        yield labels(rule=rule), (count,)
+
+
+@section("""
+    by rule kind vhost name
+    gauge harebell_finding_since_seconds Since when somebody is needed there, in seconds since \
+        1970; at most 20 of a rule in a vhost.
+""")
+def each_finding(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each finding that is told by its name."""
+    for each in chosen.source.findings.found:
+        if not each.more and (chosen.vhosts is None or each.vhost in chosen.vhosts):
+            text = labels(rule=each.rule, kind=each.kind, vhost=each.vhost, name=each.name)
+            yield text, (each.since / _MS,)
+
+
+@section("""
     by protocol address port file
     gauge harebell_certificate_expiry_timestamp_seconds When the first certificate in a file of a \
         TLS listener expires, in seconds since 1970.

@@ -1,0 +1,101 @@
+"""Findings: a user sees those about what that user can see elsewhere, and no other."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from harebell.admin.catalog import find
+from harebell.admin.context import CommandRefused
+from harebell.admin.findings import ALARM, NODE, QUERY, QUEUE, Finding, counted, verdict
+from harebell.admin.sampling_plan import SamplingPlan
+from harebell.wire.v09 import methods as m
+from tests.unit.admin.commands.site import Site
+from tests.unit.management.http.test_rights import MAY, TAGS
+
+ELSEWHERE = {
+    ALARM: "health.in-effect",
+    QUEUE: "queues.list",
+    QUERY: "queries.list",
+    NODE: "nodes.list",
+}
+"""What shows a user what a finding of a kind is about."""
+VHOSTS = ("/", "other")
+
+
+def _finding(kind: str, vhost: str, more: int = 0) -> Finding:
+    return Finding("rule", kind, vhost, "q", "why", 5, "advice", "command", more)
+
+
+FINDINGS = [
+    *(_finding(kind, "") for kind in (ALARM, NODE)),
+    *(_finding(kind, vhost) for kind in (QUEUE, QUERY) for vhost in VHOSTS),
+]
+
+
+def _site() -> Site:
+    site = Site()
+    site.world.peer().ask(m.QueueDeclare("q"))
+    other = site.world.broker.add_vhost("other")
+    for vhost in (site.world.broker.vhosts["/"], other):
+        vhost.query_reports.add("somebody", "q", {})
+    found: Any = SimpleNamespace(found=tuple(FINDINGS))
+    site.context.findings = found
+    return site
+
+
+def _shows(site: Site, tag: str, finding: Finding) -> bool:
+    """Whether what the finding is about is shown to the actor by the command for such things."""
+    command = find(ELSEWHERE[finding.kind])
+    assert command is not None
+    if tag not in MAY[command.tag]:
+        return False
+    return not finding.vhost or finding.vhost in [row["name"] for row in site.run("vhosts.list")]
+
+
+@pytest.mark.parametrize("vhosts", [(), ("/",), ("other",), VHOSTS], ids=str)
+@pytest.mark.parametrize("tag", [tag for tag in TAGS if tag in MAY["management"]])
+def test_a_finding_shows_nothing_that_a_user_cannot_see_elsewhere(
+    tag: str, vhosts: tuple[str, ...]
+) -> None:
+    site = _site()
+    user = site.world.users.add("ann", "secret", tags=(tag,), vhosts=vhosts)
+    site.context = site.context.on_behalf_of(user)
+    seen = [(row["kind"], row["vhost"]) for row in site.run("health.findings")]
+    assert seen == [(each.kind, each.vhost) for each in FINDINGS if _shows(site, tag, each)]
+
+
+def test_the_operator_sees_every_finding_with_its_members() -> None:
+    rows = _site().run("health.findings")
+    assert len(rows) == len(FINDINGS)
+    assert rows[2] == {
+        "node": "harebell@localhost",
+        "rule": "rule",
+        "kind": "queue",
+        "vhost": "/",
+        "name": "q",
+        "why": "why",
+        "since": 5,
+        "advice": "advice",
+        "command": "command",
+        "more": 0,
+    }
+
+
+def test_findings_are_refused_where_nothing_that_is_counted_is_shown() -> None:
+    site = Site(SamplingPlan(disabled=True))
+    user = site.world.users.add("ann", "secret", tags=("administrator",), vhosts=("/",))
+    site.context = site.context.on_behalf_of(user)
+    with pytest.raises(CommandRefused, match="disabled on this node"):
+        site.run("health.findings")
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [([], "Healthy"), ([0], "1 thing needs you"), ([0, 0, 7], "9 things need you")],
+)
+def test_the_verdict_is_a_sentence(more: list[int], sentence: str) -> None:
+    rows = [_finding(QUEUE, "/", count).row("node") for count in more]
+    assert verdict(counted(rows)) == sentence
