@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { get, path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
+import { Verdict } from "../lib/findings.js";
 import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Awaited, Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
@@ -110,6 +111,7 @@ export function Overview() {
       <span class="hint">${data.cluster_name} · ${data.product_name} ${data.product_version}</span>
       <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>
     <${Problem} error=${error} />
+    <${Verdict} shown=${!data.disable_stats} />
     <${Tiles} of=${[
       ["Published", perSecond(stats.publish_details?.rate)],
       ["Delivered", perSecond(stats.deliver_get_details?.rate)],

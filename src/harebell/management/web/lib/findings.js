@@ -1,0 +1,56 @@
+// What needs somebody: a sentence, and each finding with what repairs it.
+import { dateTime } from "./format.js";
+import { html } from "./html.js";
+import { Badge, Problem } from "./pieces.js";
+import { usePoll } from "./poll.js";
+import { to } from "./router.js";
+
+const PAGES = {
+  "blocked-publishers": ["Look at the queues", () => to("queues")],
+  trend: ["Look at the queues", () => to("queues")],
+  query: ["Look at the queries", () => to("pipelines")],
+  "connection-churn": ["Look at the connections", () => to("connections")],
+};
+
+// What a user can open to repair it.
+function pageOf({ rule, kind, vhost, name }) {
+  if (kind !== "queue") return PAGES[rule];
+  return name === ""
+    ? ["Look at the queues", () => to("queues")]
+    : ["Look at the queue", () => to("queues", vhost, name)];
+}
+
+export function verdict(count) {
+  if (count === 0) return "Healthy";
+  return count === 1 ? "1 thing needs you" : `${count} things need you`;
+}
+
+function FindingItem({ of }) {
+  const page = pageOf(of);
+  return html`<li>
+    <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${of.kind} ${of.name}</strong>
+      ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
+      <span class="hint"> since ${dateTime(of.since)}</span></p>
+    <p>${of.why}</p>
+    <p>${of.advice} ${page && html`<a href=${page[1]()}>${page[0]}</a>`}</p>
+    ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
+  </li>`;
+}
+
+// `shown` is false where the broker tells nothing that is counted.
+export function Verdict({ shown }) {
+  const { data, error } = usePoll(shown ? "health/findings" : null);
+  if (!data) return html`<${Problem} error=${error} />`;
+  const count = data.reduce((sum, { more }) => sum + (more || 1), 0);
+  return html`<section aria-labelledby="verdict" class="verdict">
+    <div role="status"><h2 id="verdict" class=${count ? "bad" : "good"}>${verdict(count)}</h2></div>
+    <${Problem} error=${error} />
+    ${
+      count > 0 &&
+      html`<ul>${data.map(
+        (each) => html`<${FindingItem}
+      key=${[each.node, each.rule, each.vhost, each.name].join("\n")} of=${each} />`,
+      )}</ul>`
+    }
+  </section>`;
+}
