@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from xml.etree import ElementTree
 
+from harebell.cli.demo.bad_day import PLANTED
 from harebell.cli.demo.flights import AIRPORTS, flights
 from harebell.client.blocking import connect
 from tests.cli.conftest import done, run_harebell
@@ -67,6 +68,15 @@ def test_the_demo_ends_cleanly_with_ctrl_c(tmp_path: Path) -> None:
         assert page is not None
         assert shown.press_ctrl_c() == 0
         assert (tmp_path / "harebell-demo.svg").exists()
+
+
+def test_each_problem_of_a_bad_day_is_found_within_a_minute_and_nothing_else() -> None:
+    result = run_harebell("demo", "--bad-day")
+    text = result.stdout.decode()
+    assert result.returncode == 0, (text, result.stderr)
+    for rule, name in PLANTED:
+        assert re.search(rf"^{rule} +{name}: ", text, re.M), text
+    assert f"\n{len(PLANTED)} things need you: all was found in " in text
 
 
 def test_the_demo_names_a_place_that_it_cannot_write(tmp_path: Path) -> None:

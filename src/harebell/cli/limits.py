@@ -21,6 +21,12 @@ DEMO_LOOK_SECONDS = 0.1
 """How often `harebell demo` shows how far it is."""
 DEMO_PATIENCE_SECONDS = 1.0
 """How long a consumer of `harebell demo` waits before it looks whether to stop."""
+BAD_DAY_SECONDS = 60.0
+"""How long `harebell demo --bad-day` waits until all that it has planted is found."""
+BAD_DAY_LOOK_SECONDS = 1.0
+"""How often it looks what was found."""
+BAD_DAY_TRANSACTION_BYTES = 314_572_800
+"""Size at which its transaction is rolled back, below the watermark of its broker (300 MiB)."""
 
 # --- pipelines ------------------------------------------------------------------------------------
 LAKE_EXPIRE_AGE = "7d"

@@ -8,16 +8,20 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
+from harebell.admin.findings import counted, verdict
 from harebell.cli.demo.flights import AIRPORTS, flights
 from harebell.cli.demo.picture import Hours, picture
 from harebell.cli.demo.traffic import EXCHANGE, LATE, STREAM, Sums, Traffic, declare
-from harebell.cli.limits import DEMO_SECONDS
+from harebell.cli.limits import BAD_DAY_LOOK_SECONDS, BAD_DAY_SECONDS, DEMO_SECONDS
 from harebell.cli.verb import Failure, Verb, echo
 from harebell.client.blocking import connect
 from harebell.client.errors import AMQPError
+from harebell.management.control.client import ask_command
 from harebell.server.limits import MANAGEMENT_PORT
 from harebell.testing import RunningBroker
 from harebell.testing.running import DidNotStart
@@ -56,24 +60,91 @@ _LONG_SECONDS = 3600
     default=None,
     help="Keep the broker until Ctrl-C.  [default: stay on a terminal]",
 )
-def demo(path: Path, seconds: float | None, with_spark: bool | None, stay: bool | None) -> None:
+@click.option(
+    "--bad-day", is_flag=True, help="Plant twelve problems instead, and show that all are found."
+)
+def demo(
+    path: Path,
+    seconds: float | None,
+    with_spark: bool | None,
+    stay: bool | None,
+    bad_day: bool,
+) -> None:
     """Send a month of flights through a broker, and draw what they say.
 
     27,004 departures from New York are published with confirms to a topic exchange, which routes
     them to queues of three airports and a stream. Consumers add up the delays, Spark does so too
     where it is installed, and the answer is a picture. The broker's data is removed at the end.
+
+    With --bad-day twelve things go wrong: queues without consumers, messages that loop, a
+    certificate that has expired. Within a minute the first page says which.
     """
     watched = sys.stdout.isatty()
-    _check_writable(path)
+    stays = watched if stay is None else stay
+    if not bad_day:
+        _check_writable(path)
     try:
+        if bad_day:
+            _have_a_bad_day(stays)
+            return
         with _broker() as (broker, page):
             _run(broker.url, page, path, DEMO_SECONDS if watched else 0.0, seconds, with_spark)
-            if watched if stay is None else stay:
+            if stays:
                 _stay(page)
     except DidNotStart as error:
         raise Failure(str(error)) from None
     except AMQPError as error:
         raise Failure(f"the demo's broker does not do what is asked of it: {error}") from None
+
+
+def _have_a_bad_day(stays: bool) -> None:
+    """Plant problems, and compare what the broker finds with them.
+
+    Raises:
+        Failure: it finds less, or more.
+    """
+    from harebell.cli.demo.bad_day import PLANTED, BadDay, flags
+
+    with (
+        TemporaryDirectory(prefix="harebell-") as directory,
+        _broker(*flags(Path(directory), _free_port())) as (broker, page),
+        BadDay(broker.url) as clients,
+    ):
+        echo(f"broker    {broker.url}")
+        echo(f"web page  {page}  (guest, guest)" if page else f"web page  none: {_without_page()}")
+        begun = time.monotonic()
+        found: list[dict[str, Any]] = []
+        with click.progressbar(length=len(PLANTED), label=f"{len(PLANTED)} problems") as bar:
+            while not clients.failures and time.monotonic() < begun + BAD_DAY_SECONDS:
+                found = ask_command(broker.data_dir, "health.findings", {})
+                bar.update(len(found) - bar.pos)
+                if _names(found) == set(PLANTED):
+                    break
+                time.sleep(BAD_DAY_LOOK_SECONDS)
+        if clients.failures:
+            raise clients.failures[0]
+        for each in found:
+            echo(f"{each['rule']:20}{Path(each['name']).name}: {each['why']}")
+        _compare(_names(found), set(PLANTED))
+        echo(f"{verdict(counted(found))}: all was found in {time.monotonic() - begun:.0f} s")
+        if stays:
+            _stay(page)
+
+
+def _names(found: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    return {(each["rule"], Path(each["name"]).name) for each in found}
+
+
+def _compare(found: set[tuple[str, str]], planted: set[tuple[str, str]]) -> None:
+    """Refuse findings that are not those that were planted.
+
+    Raises:
+        Failure: some are missing, or there are others.
+    """
+    for text, names in (("not found", planted - found), ("not planted", found - planted)):
+        if names:
+            listed = ", ".join([f"{rule} {name}" for rule, name in sorted(names)])
+            raise Failure(f"{text}: {listed}")
 
 
 def _check_writable(path: Path) -> None:
@@ -91,11 +162,15 @@ def _check_writable(path: Path) -> None:
 
 
 @contextmanager
-def _broker() -> Iterator[tuple[RunningBroker, str]]:
-    """Run a broker for the length of a block; also give the address of its web page, or ""."""
+def _broker(*more: str) -> Iterator[tuple[RunningBroker, str]]:
+    """Run a broker for the length of a block; also give the address of its web page, or "".
+
+    Args:
+        *more: flags beside those of every demo.
+    """
     from harebell.management.http.listening import is_installed
 
-    flags = ["--collect-statistics-interval", str(_STATISTICS_MS)]
+    flags = [*more, "--collect-statistics-interval", str(_STATISTICS_MS)]
     if _free(_AMQP_PORT):
         flags += ["--port", str(_AMQP_PORT)]
     page = ""

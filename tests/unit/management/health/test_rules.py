@@ -12,7 +12,7 @@ from harebell.admin.findings import ALARM, NODE, QUERY, QUEUE
 from harebell.admin.node import Certificate, Listening
 from harebell.front.common.blocked_publishers import Alarm
 from harebell.management.health import rules
-from harebell.management.limits import FINDINGS_SHOWN
+from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES
 from harebell.wire.v09 import methods as m
 from tests.unit.management.health.watching import LOOK_SECONDS, Watched, words
 
@@ -186,7 +186,7 @@ def test_the_oldest_message_is_found_when_it_is_older_than_usual() -> None:
         consumer.frames()
         site.look()
     assert site.found == [("old-messages", "q")]
-    assert site.only.why.startswith("the oldest message waits for 2 minutes, usual are")
+    assert site.only.why.startswith("the oldest message waits for 2 minutes; usual: ")
     assert site.now - site.only.since >= 120_000
 
 
@@ -378,6 +378,15 @@ def test_many_findings_of_a_vhost_are_counted_and_hide_none_of_another() -> None
     assert len(found) == FINDINGS_SHOWN + 1
     assert (found[-1].name, found[-1].more, found[-1].why) == ("", 7, "the same of 7 more")
     assert ("query", "failed") in site.found
+
+
+def test_many_queues_are_looked_at_in_slices_that_are_charged_to_the_work_budget() -> None:
+    site = Watched()
+    for number in range(FINDINGS_SLICE_QUEUES * 10):
+        site.declare(f"q{number}")
+    site.publish("q0")
+    slices = sum(1 for _ in site.watch.take(site.now + 10_000))
+    assert slices >= 10
 
 
 def test_deleted_queues_are_forgotten() -> None:

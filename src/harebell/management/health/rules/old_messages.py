@@ -19,7 +19,7 @@ def _look(trail: QueueTrail, config: Config, on: bool) -> Seen | None:
         return None
     queue = trail.queue
     return Seen(
-        f"the oldest message waits for {span(trail.age)}, usual are {span(usual)}",
+        f"the oldest message waits for {span(trail.age)}; usual: {span(usual)}",
         "Add consumers, or find out why they are slow.",
         command("queues", "show", vhost=queue.vhost, about=queue.name),
         trail.now - round(trail.age * 1_000),

@@ -32,8 +32,9 @@ function FindingItem({ of }) {
       ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
       <span class="hint"> since ${dateTime(of.since)}</span></p>
     <p>${of.why}</p>
-    <p>${of.advice} ${page && html`<a href=${page[1]()}>${page[0]}</a>`}</p>
+    <p>${of.advice}</p>
     ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
+    ${page && html`<p><a href=${page[1]()}>${page[0]}</a></p>`}
   </li>`;
 }
 

@@ -1,0 +1,115 @@
+"""The overview begins with a sentence: healthy, or how many things need somebody, and which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pika
+import pytest
+from playwright.sync_api import Browser, ViewportSize, expect
+
+from harebell.cli.demo.bad_day import PLANTED, BadDay, flags
+from tests.browser.browsing import window
+from tests.browser.payloads import PAYLOADS
+from tests.browser.traffic import Site, serving
+from tests.patience import eventually
+from tests.ports import free_port
+from tests.unit.management.http.asking import segment
+
+SIZES: list[ViewportSize] = [{"width": 390, "height": 800}, {"width": 1440, "height": 900}]
+FLAGS = ("--health-interval", "500", "--health-no-consumer-seconds", "1")
+
+
+@pytest.fixture(scope="module")
+def ill() -> Iterator[Site]:
+    """A broker with queues of hostile names that have messages and no consumer."""
+    with serving(*FLAGS) as site:
+        site.api.done("PUT", "/api/vhosts/other", {})
+        site.api.user("ada", "management", vhost="other")
+        with pika.BlockingConnection(pika.ConnectionParameters(port=site.broker.port)) as link:
+            channel = link.channel()
+            for name in ("orders", *PAYLOADS[:12]):
+                channel.queue_declare(name)
+                channel.basic_publish("", name, b"body")
+        wanted = len(PAYLOADS[:12]) + 1
+        assert eventually(lambda: len(site.api.get("/api/health/findings")) == wanted)
+        yield site
+
+
+def test_a_new_broker_is_healthy(browser: Browser) -> None:
+    with serving() as site, window(browser, site.base) as opened:
+        opened.enter()
+        expect(opened.page.get_by_role("heading", name="Healthy")).to_be_visible()
+        assert opened.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: str(size["width"]))
+def test_the_overview_says_what_needs_somebody_and_leads_there_by_keyboard(
+    browser: Browser, ill: Site, size: ViewportSize, scheme: str
+) -> None:
+    with window(browser, ill.base, color_scheme=scheme) as opened:
+        opened.enter()
+        page = opened.page
+        page.set_viewport_size(size)
+        expect(page.get_by_role("heading", name="13 things need you")).to_be_visible()
+        # Nothing but the title of the page is above it.
+        assert page.locator("main h2").first.text_content() == "13 things need you"
+        item = page.locator(".verdict li").filter(has_text="queue orders")
+        expect(item).to_contain_text("no consumer for")
+        expect(item).to_contain_text("in vhost / since")
+        expect(item).to_contain_text("harebell queues purge orders")
+        assert opened.barriers() == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        item.get_by_role("link", name="Look at the queue").focus()
+        page.keyboard.press("Enter")
+        expect(page.locator("h1")).to_have_text("orders")
+        assert opened.complaints == []
+
+
+def test_names_in_findings_are_text(browser: Browser, ill: Site) -> None:
+    with window(browser, ill.base) as opened:
+        opened.enter()
+        for payload in PAYLOADS[:12]:
+            expect(
+                opened.page.locator(".verdict").get_by_text(f"queue {payload}", exact=True)
+            ).to_be_attached()
+        assert opened.page.evaluate("window.executed") is None
+        assert opened.page.locator("main script, main img, main iframe").count() == 0
+        assert opened.complaints == []
+        assert opened.dialogs == []
+
+
+def test_findings_about_what_a_user_may_not_see_are_not_shown(browser: Browser, ill: Site) -> None:
+    with window(browser, ill.base) as opened:
+        opened.page.goto(ill.base)
+        opened.log_in("ada", "p")
+        expect(opened.page.get_by_role("heading", name="Healthy")).to_be_visible()
+
+
+def test_a_finding_goes_when_its_trouble_has_gone(browser: Browser, ill: Site) -> None:
+    with window(browser, ill.base) as opened:
+        opened.enter()
+        expect(opened.page.get_by_role("heading", name="13 things need you")).to_be_visible()
+        for name in ("orders", *PAYLOADS[:12]):
+            ill.api.done("DELETE", f"/api/queues/%2F/{segment(name)}")
+        expect(opened.page.get_by_role("heading", name="Healthy")).to_be_visible()
+
+
+def test_the_page_names_each_problem_of_a_bad_day_and_nothing_else(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with (
+        serving(*flags(tmp_path, free_port())) as site,
+        BadDay(site.broker.url) as clients,
+        window(browser, site.base) as opened,
+    ):
+        opened.enter()
+        page = opened.page
+        expect(page.get_by_role("heading", name=f"{len(PLANTED)} things need you")).to_be_visible()
+        found = page.locator(".verdict li")
+        shown = [text.split() for text in found.locator("p:first-child").all_inner_texts()]
+        assert {(words[0], words[2].rpartition("/")[2]) for words in shown} == set(PLANTED)
+        assert opened.barriers() == []
+        assert clients.failures == []
