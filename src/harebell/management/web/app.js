@@ -21,12 +21,12 @@ function Group({ title, pages, at, onGo }) {
   const seen = pages.filter(({ label, tag }) => label && has(tag ?? "management"));
   const id = `group-${title.toLowerCase()}`;
   if (!seen.length) return null;
-  return html`<p class="group" id=${id}>${title}</p>
+  return html`<div class="group"><p id=${id}>${title}</p>
     <ul aria-labelledby=${id}>${seen.map(
       ({ name, names, label }) => html`
       <li key=${name}><a href=${to(name)} onClick=${onGo}
         aria-current=${at === name || names?.includes(at) ? "page" : undefined}>${label}</a></li>`,
-    )}</ul>`;
+    )}</ul></div>`;
 }
 
 function Navigation({ at, open, onGo }) {
@@ -39,7 +39,7 @@ function Navigation({ at, open, onGo }) {
 
 function Choice({ label, of, options }) {
   const chosen = useStore(of);
-  return html`<label class="choice"><span>${label}</span>
+  return html`<label class="choice">${label}
     <select value=${chosen} onChange=${(event) => of.set(event.currentTarget.value)}>
       ${options.map(([value, text]) => html`<option key=${value} value=${value}>${text}</option>`)}
     </select></label>`;

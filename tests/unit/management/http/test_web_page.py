@@ -82,11 +82,11 @@ def test_the_page_is_asked_for_again_and_its_files_never(api: Api) -> None:
 
 
 def test_files_are_compressed_for_browsers(api: Api) -> None:
-    link = next(link for link in links(api.ask("GET", "/", user=None)) if "uPlot.esm" in link)
+    link = next(link for link in links(api.ask("GET", "/", user=None)) if "uPlot.iife" in link)
     asked = {"accept-encoding": "gzip"}
     file = api.ask("GET", f"/{link}", user=None, headers=asked)
     assert file.headers["content-encoding"] == "gzip"
-    assert gzip.decompress(file.body) == (FILES / "vendor/uPlot.esm.js").read_bytes()
+    assert gzip.decompress(file.body) == (FILES / "vendor/uPlot.iife.min.js").read_bytes()
 
 
 def test_other_paths_and_methods_are_answered_as_before(api: Api) -> None:

@@ -19,6 +19,7 @@ _TEXTS = [
     *((name, f"{name}-back") for name in ("accent", "bad", "warn", "good")),
     ("accent-text", "accent"),
 ]
+_SINGLE_PAGES = "/* Rules of single pages. */"
 _EDGES = [(name, "card") for name in ("edge", *(f"series-{each}" for each in range(1, 5)))]
 
 
@@ -64,7 +65,7 @@ def test_light_and_dark_have_the_same_names() -> None:
     ids=["sizes of text", "distances", "colours"],
 )
 def test_the_style_measures_by_its_scales(pattern: str, allowed: str) -> None:
-    rules = STYLE[STYLE.index("* {") :]
+    rules = STYLE[STYLE.index("* {") : STYLE.index(_SINGLE_PAGES)]
     for found in re.findall(pattern, rules):
         assert re.fullmatch(allowed, found), found
 

@@ -1,11 +1,12 @@
 // A chart of a few series over time, drawn by uPlot, with a legend of text.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import uPlot from "uplot";
 import { html } from "./html.js";
 import { bytes, short } from "./format.js";
 import { useStore } from "./store.js";
 import { drawn } from "./theme.js";
 
+// A script before this one has made it; it is half of what its module would be.
+const { uPlot } = globalThis;
 const HEIGHT = 150;
 const COLORS = ["--series-1", "--series-2", "--series-3", "--series-4"];
 

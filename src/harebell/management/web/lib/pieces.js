@@ -3,9 +3,6 @@ import { html } from "./html.js";
 import { NOTHING, ago, dateTime, value } from "./format.js";
 
 const ICON = new URL("../icon.svg", import.meta.url).href;
-// Letters of the end of a name that are always shown, and of the longest name that is not cut.
-const END = 8;
-const LONG = 24;
 
 // What went wrong, in the place where it did.
 export function Problem({ error, onRetry }) {
@@ -65,15 +62,6 @@ export function Awaited({ error, onRetry }) {
 export function RelativeTime({ ms }) {
   if (!ms) return NOTHING;
   return html`<time datetime=${new Date(ms).toISOString()} title=${dateTime(ms)}>${ago(ms)}</time>`;
-}
-
-// A name that is cut in its middle where it has no room, as ends tell names apart.
-export function Middle({ name }) {
-  const letters = [...name];
-  if (letters.length <= LONG) return name;
-  return html`<span class="middle" role="img" aria-label=${name} title=${name}><span>${letters
-    .slice(0, -END)
-    .join("")}</span>${letters.slice(-END).join("")}</span>`;
 }
 
 // The harebell; its name is beside it.

@@ -20,8 +20,8 @@ export function VhostChoice() {
   const { data } = usePoll("vhosts?columns=name", { every: 10000 });
   const names = (data ?? []).map(({ name }) => name);
   useEffect(() => visible.set(data && names), [data]);
-  return html`<label class="choice">Vhost
-    <select value=${chosen} onChange=${(event) => vhost.set(event.currentTarget.value)}>
+  return html`<label class="choice"><span>Vhost</span>
+    <select aria-label="Vhost" value=${chosen} onChange=${(event) => vhost.set(event.currentTarget.value)}>
       <option value="">all</option>
       ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
     </select></label>`;

@@ -96,7 +96,7 @@ export function Logs() {
       <input id="log-filter" type="search" placeholder="part of the line" autocomplete="off"
         spellcheck=${false} value=${text}
         onInput=${(event) => setText(event.currentTarget.value)} />
-      <span class="total" role="status">${count(shown.length)} lines${paused
+      <span class="total" role="status">${count(shown.length)} ${shown.length === 1 ? "line" : "lines"}${paused
         ? ", paused" : ""}</span>
     </div>
     <${Problem} error=${error} />
