@@ -35,6 +35,11 @@ def hostile() -> Iterator[Site]:
                     **dict.fromkeys(("content_type", "message_id", "reply_to", "type"), payload),
                 )
                 channel.basic_publish(payload, payload, payload.encode(), properties)
+            for payload in PAYLOADS:
+                death = {"queue": payload, "reason": payload, "routing-keys": [payload]}
+                died = {"x-death": [death], "x-error": payload, "x-first-death-queue": payload}
+                properties = pika.BasicProperties(headers=died)
+                channel.basic_publish("", PAYLOADS[1], payload.encode(), properties)
         for payload in PAYLOADS:
             site.api.done("PUT", f"/api/queues/%2F/{segment(f'log {payload}')}", {})
             site.api.done("DELETE", f"/api/queues/%2F/{segment(f'log {payload}')}")
@@ -217,6 +222,22 @@ def test_payloads_in_messages_are_text(opened: Window) -> None:
     shown = opened.page.locator(".messages").first.inner_text()
     assert not [payload for payload in PAYLOADS if shown.count(payload.strip()) < 6]
     _nothing_ran(opened)
+
+
+def test_payloads_in_dead_letters_are_text(opened: Window) -> None:
+    opened.show("dead-letters/%2F", "Dead letters")
+    groups = opened.page.get_by_role("region", name="Dead letters", exact=True)
+    buttons = groups.get_by_role("button")
+    # One queue has each payload as the queue that a message died in.
+    expect(buttons).to_have_count(len(PAYLOADS))
+    for number in range(0, len(PAYLOADS), 8):
+        buttons.nth(number).click()
+        samples = opened.page.get_by_role("group", name="Samples")
+        expect(samples.get_by_role("checkbox")).to_have_count(1)
+        samples.get_by_role("checkbox").check()
+        opened.unfold()
+        expect(opened.page.get_by_role("form", name="Edit and retry")).to_be_visible()
+        _nothing_ran(opened)
 
 
 def test_a_payload_in_the_address_is_text(opened: Window) -> None:

@@ -56,6 +56,7 @@ PAGES = (
     Shown("topology", "Topology", "orders.failed"),
     Shown("topology/%2F/queue/orders.eu", "Topology", "steps from queue 'orders.eu'"),
     Shown("streams", "Streams", "reports"),
+    Shown("dead-letters/%2F", "Dead letters", "orders.failed"),
     Shown("pipelines", "Pipelines", "no space left for table daily"),
     Shown("publish", "Publish", "Sent from this page"),
     Shown("explain/%2F/orders/eu.order.created", "Explain", "without publishing it"),

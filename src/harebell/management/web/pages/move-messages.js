@@ -15,7 +15,7 @@ const VERBS = [
   ["retry", "retry dead letters where they first died"],
 ];
 
-function Job({ id }) {
+export function Job({ id }) {
   const { data, error, refresh } = usePoll(`jobs/${id}`, { every: 1000 });
   return html`<${Problem} error=${error} />${
     data &&

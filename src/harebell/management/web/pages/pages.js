@@ -9,6 +9,7 @@ const Channels = lazy(() => import("./channels.js"), "Channels");
 const Compose = lazy(() => import("./compose.js"), "Compose");
 const Connection = lazy(() => import("./connection.js"), "Connection");
 const Connections = lazy(() => import("./connections.js"), "Connections");
+const DeadLetters = lazy(() => import("./dead-letters.js"), "DeadLetters");
 const Definitions = lazy(() => import("./definitions.js"), "Definitions");
 const Exchange = lazy(() => import("./exchange.js"), "Exchange");
 const Exchanges = lazy(() => import("./exchanges.js"), "Exchanges");
@@ -35,6 +36,7 @@ const MESSAGES = [
   { name: "queues", label: "Queues", choose: either(Queues, Queue, 3) },
   { name: "exchanges", label: "Exchanges", choose: either(Exchanges, Exchange, 3) },
   { name: "streams", label: "Streams", choose: () => Streams },
+  { name: "dead-letters", label: "Dead letters", choose: () => DeadLetters },
   { name: "topology", label: "Topology", choose: () => Topology },
 ];
 
