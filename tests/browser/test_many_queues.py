@@ -13,6 +13,8 @@ from tests.browser.traffic import Site, serving
 QUEUES = 10_000
 ROWS_MAX = 60
 FRAMES = 200
+FIRST_PAGE_BYTES = 120_000
+"""Transferred until the overview has all it shows, with the answers of the broker."""
 PAGE_ROWS = 100
 """Rows per answer."""
 _SCROLL = """async () => {
@@ -42,6 +44,23 @@ def crowded() -> Iterator[Site]:
         queues = [{"name": f"queue {number:05}", **rest} for number in range(QUEUES)]
         site.api.done("POST", "/api/definitions", {"queues": queues})
         yield site
+
+
+def test_the_first_page_of_10000_queues_is_small_and_asks_for_no_list_of_them(
+    browser: Browser, crowded: Site
+) -> None:
+    with window(browser, crowded.base) as opened:
+        asked: list[str] = []
+        opened.page.on("request", lambda made: asked.append(made.url))
+        session = opened.page.context.new_cdp_session(opened.page)
+        session.send("Network.enable")
+        sizes: list[float] = []
+        session.on("Network.loadingFinished", lambda end: sizes.append(end["encodedDataLength"]))
+        opened.enter()
+        expect(opened.page.get_by_text("10,000", exact=True)).to_be_visible()
+        expect(opened.page.locator(".chart canvas")).to_have_count(6)
+        assert sum(sizes) <= FIRST_PAGE_BYTES
+        assert [url for url in asked if "/api/queues" in url] == []
 
 
 def test_10000_queues_scroll_without_a_pause(browser: Browser, crowded: Site) -> None:

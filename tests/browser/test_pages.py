@@ -210,8 +210,7 @@ def test_nothing_moves_when_the_system_says_so(browser: Browser, site: Site) -> 
         opened.page.route("**/api/overview*", lambda _: None)
         opened.enter()
         waiting = opened.page.locator(".skeleton")
-        expect(waiting).to_be_visible()
-        assert waiting.evaluate("it => getComputedStyle(it).animationName") == "none"
+        expect(waiting).to_have_css("animation-name", "none")
 
 
 def test_the_account_is_reached_with_the_keyboard(shown: Window) -> None:

@@ -38,6 +38,7 @@ def _queues(page: Page) -> None:
 def _queue(page: Page) -> None:
     page.get_by_role("link", name="orders.us").click()
     expect(page.get_by_role("heading", name="Messages per second")).to_be_visible()
+    page.get_by_label("Range").select_option(label="1 minute")
 
 
 def _messages(page: Page) -> None:
@@ -56,7 +57,9 @@ def _topology(page: Page) -> None:
 def _explain(page: Page) -> None:
     page.evaluate("location.hash = '#/explain/%2F/orders/eu.order.created'")
     page.get_by_role("button", name="Explain").click()
-    expect(page.get_by_text("It reaches 2 queues.")).to_be_visible()
+    verdict = page.get_by_text("It reaches 2 queues.")
+    expect(verdict).to_be_visible()
+    verdict.evaluate("it => it.scrollIntoView({ block: 'center' })")
 
 
 def _dark(page: Page) -> None:

@@ -21,7 +21,8 @@ export function VhostChoice() {
   const names = (data ?? []).map(({ name }) => name);
   useEffect(() => visible.set(data && names), [data]);
   return html`<label class="choice"><span>Vhost</span>
-    <select aria-label="Vhost" value=${chosen} onChange=${(event) => vhost.set(event.currentTarget.value)}>
+    <select aria-label="Vhost" value=${chosen}
+      onChange=${(event) => vhost.set(event.currentTarget.value)}>
       <option value="">all</option>
       ${names.map((name) => html`<option key=${name} value=${name}>${name}</option>`)}
     </select></label>`;

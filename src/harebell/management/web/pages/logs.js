@@ -96,8 +96,9 @@ export function Logs() {
       <input id="log-filter" type="search" placeholder="part of the line" autocomplete="off"
         spellcheck=${false} value=${text}
         onInput=${(event) => setText(event.currentTarget.value)} />
-      <span class="total" role="status">${count(shown.length)} ${shown.length === 1 ? "line" : "lines"}${paused
-        ? ", paused" : ""}</span>
+      <span class="total" role="status">${count(shown.length)} ${
+        shown.length === 1 ? "line" : "lines"
+      }${paused ? ", paused" : ""}</span>
     </div>
     <${Problem} error=${error} />
     <div class="scroll log" tabindex="0" role="region" aria-label="Log" ref=${view}
