@@ -6,11 +6,12 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pika
 import pytest
-from playwright.sync_api import Browser, Locator, expect
+from playwright.sync_api import Browser, Locator, Route, expect
 
 from harebell.client import blocking
-from tests.browser.browsing import Window, window
+from tests.browser.browsing import SECONDS, Window, window
 from tests.browser.traffic import Site, serving
 from tests.unit.management.http.asking import segment
 
@@ -240,3 +241,64 @@ def test_queues_are_purged_with_the_keyboard_alone(lists: Window, stock: Site) -
     keys.press("Escape")
     expect(dialog).to_be_hidden()
     assert stock.api.get("/api/queues/%2F/bulk.a")["messages"] == 0
+
+
+def _connected(stock: Site, name: str) -> pika.BlockingConnection:
+    claims = {"connection_name": name}
+    return pika.BlockingConnection(
+        pika.ConnectionParameters(port=stock.broker.port, client_properties=claims)
+    )
+
+
+def test_connections_and_channels_are_found_by_the_name_of_the_client(
+    lists: Window, stock: Site
+) -> None:
+    with _connected(stock, "payments") as one, _connected(stock, "mails") as other:
+        one.channel()
+        other.channel()
+        for page, heading in (("connections", "Connections"), ("channels", "Channels")):
+            lists.show(page, heading)
+            expect(lists.page.get_by_role("link", name=re.compile("^mails"))).to_be_visible()
+            lists.page.get_by_label("Filter", exact=True).fill("paym")
+            expect(lists.page.get_by_text(re.compile("^1 "))).to_be_visible()
+            expect(lists.page.get_by_role("link", name=re.compile("^payments"))).to_be_visible()
+            assert lists.barriers() == []
+
+
+def test_chosen_connections_are_closed(lists: Window, stock: Site) -> None:
+    one, other = _connected(stock, "closing"), _connected(stock, "staying")
+    lists.show("connections", "Connections")
+    lists.page.get_by_label("Filter", exact=True).fill("closing")
+    lists.page.get_by_role("checkbox", name="Choose all 1 connections").check()
+    bar = lists.page.get_by_role("group", name="Chosen")
+    bar.get_by_role("button", name="Close…").click()
+    dialog = lists.page.get_by_role("dialog")
+    dialog.get_by_label("to confirm").fill("1")
+    dialog.get_by_role("button", name="Close 1 connection").click()
+    expect(dialog.get_by_role("status")).to_have_text("1 connection done, 0 refused.")
+    with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
+        one.sleep(SECONDS)
+    other.channel()
+    other.close()
+
+
+def test_a_stuck_consumer_is_said_to_be_stuck(lists: Window, stock: Site) -> None:
+    """What the broker says after a minute is put into its answer; its own tests wait for that."""
+
+    def answer(route: Route) -> None:
+        found = route.fetch()
+        text = found.text().replace('"stuck_seconds":null', '"stuck_seconds":90.0')
+        route.fulfill(response=found, body=text)
+
+    with _connected(stock, "hanging") as link:
+        link.channel().basic_consume("bulk.a", lambda *_: None, consumer_tag="lazy")
+        link.process_data_events(0)
+        lists.page.route("**/api/channels?*", answer)
+        lists.page.route("**/api/queues/%2F/bulk.a?*", answer)
+        lists.show("channels", "Channels")
+        row = lists.page.locator(".body .row").filter(has_text="hanging")
+        expect(row.get_by_text("stuck 90 s")).to_have_attribute(
+            "title", re.compile("^3 deliveries are not acknowledged")
+        )
+        lists.show("queues/%2F/bulk.a", "bulk.a")
+        expect(lists.page.get_by_role("region", name="Consumers").first).to_contain_text("stuck 90 s")

@@ -77,6 +77,8 @@ HTTP_GET_BYTES = 33_554_432
 # --- statistics -----------------------------------------------------------------------------------
 STATISTICS_SECONDS = 5
 """Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""
+STUCK_SECONDS = 60
+"""Time from which a channel that holds deliveries and does nothing is said to be stuck."""
 TREND_SECONDS = 600
 """Time over which the trend of a queue is taken: for as long as samples of queues are kept."""
 

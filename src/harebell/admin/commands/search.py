@@ -11,6 +11,7 @@ from harebell.admin.commands.connections import visible_connections
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.limits import SEARCH_NAMES, SEARCH_ROWS, SEARCH_SLICE_NAMES, SEARCH_TEXT_BYTES
 from harebell.admin.place import EACH_ONCE
+from harebell.admin.rows.connections import client_name
 from harebell.base.slices import Slices
 
 _Hit = tuple[str, str, str, str, str]
@@ -69,8 +70,7 @@ def _names(context: AdminContext) -> Iterator[_Hit]:
             yield "user", "", user.name, " ".join(user.tags), user.name
     for connection in visible_connections(context, None):
         name = connection.peer.connection_name
-        given = connection.client_properties.get("connection_name")
-        called = given if isinstance(given, str) else ""
+        called = client_name(connection)
         yield "connection", "", name, called, called or name
     vhosts = context.vhosts(None)
     for vhost in vhosts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.command import Row
+from harebell.admin.limits import STUCK_SECONDS
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
 from harebell.admin.statistics import Range, message_stats, with_details
 
@@ -41,7 +42,7 @@ def connection_row(
 
     peer, vhost, traffic = connection.peer, connection.vhost, connection.traffic
     state = connection.state.value
-    given, session = connection.client_properties.get("connection_name"), peer.session
+    session = peer.session
     age = context.clock() - connection.connected_at
     passed = with_details(
         {"recv_oct": traffic.recv_oct, "send_oct": traffic.send_oct},
@@ -66,7 +67,7 @@ def connection_row(
         "client_properties": shown_table(connection.client_properties),
         "connected_seconds": round(age, 3),
         "connected_at": context.broker.clock.ms - round(age * _MS),
-        "user_provided_name": given if isinstance(given, str) else "",
+        "user_provided_name": client_name(connection),
         "user_who_performed_action": connection.user.name,
         "auth_mechanism": connection.mechanism,
         "node": context.broker.events.node,
@@ -98,8 +99,31 @@ CHANNEL_COLUMNS = (
     *("acks_uncommitted", "prefetch_count", "global_prefetch_count", "state", "node"),
     *("connection_details", "user_who_performed_action", "message_stats", "idle_since"),
     *("pending_raft_commands", "garbage_collection", "reductions", "reductions_details"),
+    *("user_provided_name", "stuck_seconds"),
 )
 """What there is to say about a channel."""
+
+
+def client_name(connection: BaseConnection) -> str:
+    """Return the name that the client gave its connection; "" without one."""
+    given = connection.client_properties.get("connection_name")
+    return given if isinstance(given, str) else ""
+
+
+def _idle_since(context: AdminContext, channel: AnyChannel) -> int | None:
+    """Return since when nothing was counted for a channel (ms since 1970); None while it works."""
+    counters = channel.counters
+    if sum(counters.values()) != counters.seen:
+        return None
+    return context.statistics.idle_since(counters.moved_at)
+
+
+def _stuck_seconds(context: AdminContext, idle: int | None, unacked: int) -> float | None:
+    """Return for how long deliveries are held while nothing happens; None if that is not long."""
+    if idle is None or not unacked:
+        return None
+    seconds = (context.broker.clock.ms - idle) / _MS
+    return seconds if seconds >= STUCK_SECONDS else None
 
 
 def channel_name(connection: BaseConnection, channel: AnyChannel) -> str:
@@ -116,9 +140,7 @@ def channel_row(
     """What there is to say about a channel."""
     confirms, transaction, counters = channel.confirms, channel.transaction, channel.counters
     publishes, acks = (0, 0) if transaction is None else transaction.pending()
-    idle = None
-    if sum(counters.values()) == counters.seen:
-        idle = context.statistics.idle_since(counters.moved_at)
+    idle, unacked = _idle_since(context, channel), len(channel.unacked.numbers())
     return {
         "name": channel_name(connection, channel),
         "connection": connection.peer.connection_name,
@@ -128,7 +150,7 @@ def channel_row(
         "transactional": transaction is not None,
         "confirm": confirms is not None,
         "consumer_count": len(channel.consumers or ()),
-        "messages_unacknowledged": len(channel.unacked.numbers()),
+        "messages_unacknowledged": unacked,
         "messages_unconfirmed": 0 if confirms is None else confirms.taken - confirms.sent,
         "messages_uncommitted": publishes,
         "acks_uncommitted": acks,
@@ -148,6 +170,8 @@ def channel_row(
         "garbage_collection": GARBAGE_COLLECTION,
         "reductions": 0,
         "reductions_details": NO_RATE,
+        "user_provided_name": client_name(connection),
+        "stuck_seconds": _stuck_seconds(context, idle, unacked),
     }
 
 
@@ -155,6 +179,7 @@ CONSUMER_COLUMNS = (
     *("vhost", "queue_name", "channel", "consumer_tag", "ack_required", "exclusive", "priority"),
     *("prefetch_count", "messages_unacknowledged", "arguments", "active", "activity_status"),
     *("offset", "offset_lag", "queue", "channel_details", "user_who_performed_action"),
+    "stuck_seconds",
 )
 """What there is to say about a consumer."""
 
@@ -190,6 +215,7 @@ def consumer_row(
         "queue": {"name": queue.name, "vhost": queue.vhost},
         "channel_details": channel_details(connection, channel),
         "user_who_performed_action": connection.user.name,
+        "stuck_seconds": _stuck_seconds(context, _idle_since(context, channel), consumer.unacked),
     }
 
 

@@ -67,7 +67,6 @@ def queue_row(
     unselected, unselected_ms = queue.unselected()
     owner: Any = queue.owner
     policies, series = vhost.policies, context.statistics.series(queue)
-    working = _utilisation(queue, ready)
     in_memory = 0 if queue.durable else total
     return {
         **quick,
@@ -87,8 +86,7 @@ def queue_row(
             series, "messages_unacknowledged", period.lengths, unacked
         ),
         "idle_since": _idle_since(context, queue),
-        "consumer_utilisation": working,
-        "consumer_capacity": working,
+        "consumer_capacity": quick["consumer_utilisation"],
         "exclusive_consumer_tag": next(
             (each.tag for each in queue.consumers if each.exclusive), None
         ),
@@ -153,6 +151,9 @@ _QUICK: dict[str, _Column] = {
         queue, context.broker.clock.ms
     ),
     "consumers": lambda _context, _vhost, queue, _period: len(queue.consumers),
+    "consumer_utilisation": lambda _context, _vhost, queue, _period: _utilisation(
+        queue, queue.ready_count()
+    ),
     "messages_trend": lambda context, _vhost, queue, _period: context.statistics.series(
         queue
     ).trend("messages", TREND_SECONDS),

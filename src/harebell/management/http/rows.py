@@ -124,7 +124,7 @@ def encoded(rows: Iterable[Row], query: RowQuery) -> Slices[list[bytes]]:
     on_page = _places(page) if page is not None and not query.sort else None
     for row in rows:
         total += 1
-        if matches is None or matches(str(row.get("name", ""))):
+        if matches is None or _is_found(row, matches):
             number = len(entries)
             if isinstance(row, LazyRow):
                 key = tuple([_key(row.at(column)) for column in columns])
@@ -193,6 +193,15 @@ def _joined(
         pieces.add(row if isinstance(row, bytes) else _encoded(row, query))
         yield
     return pieces.end(end)
+
+
+def _is_found(row: Row, matches: Callable[[str], object]) -> object:
+    """Compare the name, and that which a client gave its connection, with a filter."""
+    found = matches(str(row.get("name", "")))
+    if found or isinstance(row, LazyRow):
+        return found
+    given = row.get("user_provided_name")
+    return given and matches(given)
 
 
 def _matcher(page: Page) -> Callable[[str], object]:

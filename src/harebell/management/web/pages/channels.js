@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { path } from "../lib/api.js";
 import { Chart } from "../lib/chart.js";
 import { empty } from "../lib/empty.js";
-import { count, perSecond, rate } from "../lib/format.js";
+import { count, perSecond, rate, seconds } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Awaited, Badge, Listing, Problem, Rows, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
@@ -16,20 +16,45 @@ import { RangeChoice } from "./overview.js";
 
 const FIELDS =
   "name,number,user,vhost,confirm,transactional,consumer_count,prefetch_count," +
-  "messages_unacknowledged,message_stats.publish_details.rate," +
+  "messages_unacknowledged,user_provided_name,stuck_seconds," +
+  "message_stats.publish_details.rate," +
   "message_stats.deliver_get_details.rate";
+
+// That deliveries are held for long while nothing happens: their client hangs, or has lost them.
+export function Stuck({ of }) {
+  const { stuck_seconds: time, messages_unacknowledged: held } = of;
+  if (!time) return null;
+  const text = `${count(held)} deliveries are not acknowledged, and nothing happens for`;
+  return html`<${Badge} tone="bad" title=${`${text} ${seconds(time)}`}>stuck ${seconds(time)}</${Badge}>`;
+}
 
 function Modes({ channel }) {
   return html`${channel.confirm && html`<${Badge} title="publisher confirms">confirm</${Badge}>`}
     ${channel.transactional && html`<${Badge}>transactional</${Badge}>`}`;
 }
 
+// The name that the client gave its connection, before the addresses.
+function ChannelLink({ channel }) {
+  const { name, number, user_provided_name: given } = channel;
+  return html`<a href=${to("channels", name)}>${given ? `${given} (${number})` : name}</a>${
+    given ? html` <span class="hint">${name}</span>` : null
+  }`;
+}
+
 const COLUMNS = [
   {
     label: "Name",
-    sort: "name",
+    sort: "user_provided_name",
+    fixed: true,
     width: "minmax(170px, 3fr)",
-    cell: (row) => html`<a href=${to("channels", row.name)}>${row.name}</a>`,
+    cell: (row) => html`<${ChannelLink} channel=${row} />`,
+  },
+  {
+    label: "State",
+    sort: "stuck_seconds",
+    wide: true,
+    width: "minmax(90px, 1fr)",
+    cell: (row) => html`<${Stuck} of=${row} />`,
   },
   { label: "User", sort: "user", cell: (row) => row.user },
   { label: "Vhost", sort: "vhost", wide: true, cell: (row) => row.vhost },
@@ -44,7 +69,8 @@ const COLUMNS = [
 export function Channels() {
   useTitle("Channels");
   return html`<div class="title"><h1>Channels</h1></div>
-    <${Table} label="Channels" where="channels" columns=${COLUMNS} fields=${FIELDS}
+    <${Table} label="Channels" name="channels" where="channels" columns=${COLUMNS} fields=${FIELDS}
+      sorted=${{ by: "user_provided_name", reverse: false }}
       empty=${empty("channels")} />`;
 }
 
@@ -81,6 +107,7 @@ export function Channel({ names: [, name] }) {
   }
   const link = data.connection_details?.name ?? data.connection;
   return html`${head}<div class="title"><h1>${name}</h1><${Modes} channel=${data} />
+      <${Stuck} of=${data} />
       <span class="space"></span><${RangeChoice} range=${range} onRange=${setRange} /></div>
     <p>of the connection <a href=${to("connections", link)}>${link}</a></p>
     <${Problem} error=${error} />
@@ -94,12 +121,13 @@ export function Channel({ names: [, name] }) {
     ]} />
     <${Passed} channel=${data} range=${range} />
     <${Listing} id="consumers" title="Consumers" empty="It has no consumer."
-        heads=${["Tag", "Queue", "Acknowledges", "Prefetch", "Unacked"]}
+        heads=${["Tag", "Queue", "Acknowledges", "Prefetch", "Unacked", "State"]}
         rows=${(data.consumer_details ?? []).map((each) => [
           each.consumer_tag,
           html`<a href=${to("queues", each.queue.vhost, each.queue.name)}>${each.queue.name}</a>`,
           each.ack_required ? "yes" : "no",
           count(each.prefetch_count),
           count(each.messages_unacknowledged),
+          html`<${Stuck} of=${each} />`,
         ])} />`;
 }

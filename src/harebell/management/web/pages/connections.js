@@ -1,10 +1,13 @@
 // All connections.
+import { useState } from "preact/hooks";
+import { path, send } from "../lib/api.js";
+import { BulkBar } from "../lib/bulk.js";
 import { empty } from "../lib/empty.js";
 import { bytes, count } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/pieces.js";
 import { to } from "../lib/router.js";
-import { Table, figure } from "../lib/table.js";
+import { Table, figure, useSelection } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 
 const FIELDS =
@@ -26,7 +29,8 @@ export function StateBadge({ state }) {
 const COLUMNS = [
   {
     label: "Name",
-    sort: "name",
+    sort: "user_provided_name",
+    fixed: true,
     width: "minmax(170px, 3fr)",
     cell: (row) => html`<${ConnectionLink} connection=${row} />`,
   },
@@ -45,9 +49,28 @@ const COLUMNS = [
   figure("Out/s", "send_oct_details.rate", bytes, { wide: true }),
 ];
 
+const ACTIONS = [
+  {
+    label: "Close",
+    heads: ["Name", "Address", "User", "Vhost"],
+    preview: (row) => [row.user_provided_name || row.name, row.name, row.user, row.vhost],
+    text: () => "Their clients get 320 CONNECTION_FORCED. Most clients connect again.",
+    run: async ({ name }) => {
+      await send("DELETE", `connections/${path(name)}`);
+      return "closed";
+    },
+  },
+];
+
 export function Connections() {
   useTitle("Connections");
+  const [round, setRound] = useState(0);
+  const selection = useSelection(({ name }) => name);
   return html`<div class="title"><h1>Connections</h1></div>
-    <${Table} label="Connections" where="connections" columns=${COLUMNS} fields=${FIELDS}
+    <${BulkBar} what="connection" selection=${selection} actions=${ACTIONS}
+      onDone=${() => setRound(round + 1)} />
+    <${Table} label="Connections" name="connections" where="connections" columns=${COLUMNS}
+      fields=${FIELDS} selection=${selection} round=${round}
+      sorted=${{ by: "user_provided_name", reverse: false }}
       empty=${empty("connections")} />`;
 }

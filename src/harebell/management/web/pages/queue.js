@@ -12,6 +12,7 @@ import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
 import { QueueBindings } from "./bindings.js";
+import { Stuck } from "./channels.js";
 import { Leases } from "./leases.js";
 import { Browse, GetMessages } from "./messages.js";
 import { MoveMessages } from "./move-messages.js";
@@ -61,7 +62,8 @@ function Consumers({ of }) {
         each.ack_required ? "yes" : "no",
         count(each.prefetch_count),
         count(each.messages_unacknowledged),
-        each.active ? "yes" : html`<${Badge}>${each.activity_status}</${Badge}>`,
+        html`${each.active ? "yes" : html`<${Badge}>${each.activity_status}</${Badge}>`}
+          <${Stuck} of=${each} />`,
       ])} />`;
 }
 

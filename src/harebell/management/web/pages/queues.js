@@ -35,9 +35,18 @@ export function QueueBadges({ queue }) {
     ${queue.policy && html`<${Badge} title="the policy in force">${queue.policy}</${Badge}>`}`;
 }
 
-// Whether messages wait that nobody takes.
-const isStuck = ({ type, messages_ready: ready, consumers }) =>
-  type !== "stream" && ready > 0 && consumers === 0;
+// Whether messages wait that no consumer takes.
+function State({ queue }) {
+  if (queue.type === "stream" || !queue.messages_ready) return queue.state;
+  if (!queue.consumers) {
+    return html`<${Badge} tone="bad" title="messages wait, and no consumer is there"
+      >no consumers</${Badge}>`;
+  }
+  return queue.consumer_utilisation === 0
+    ? html`<${Badge} tone="warn" title="messages wait: each consumer holds as many as it may"
+      >consumers full</${Badge}>`
+    : queue.state;
+}
 
 function Trend({ queue }) {
   const perSecond = Math.round((queue.messages_trend ?? 0) * 10) / 10;
@@ -97,12 +106,8 @@ const COLUMNS = [
     label: "State",
     wide: true,
     width: "minmax(104px, 1fr)",
-    fields: "state",
-    cell: (row) =>
-      isStuck(row)
-        ? html`<${Badge} tone="bad" title="messages wait, and no consumer is there"
-          >no consumers</${Badge}>`
-        : row.state,
+    fields: "state,consumer_utilisation",
+    cell: (row) => html`<${State} queue=${row} />`,
   },
   figure("Ready", "messages_ready", count),
   figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(72px, 1fr)" }),
