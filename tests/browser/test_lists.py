@@ -156,7 +156,7 @@ def test_a_long_name_is_cut_in_its_middle_and_whole_in_its_tooltip(lists: Window
     expect(link).to_have_attribute("title", LONG)
     expect(link).to_have_text(LONG)
     wide = link.evaluate("each => each.getBoundingClientRect().width")
-    link.locator(".middle").evaluate("each => { each.className = '' }")
+    link.locator(".left-out").evaluate("each => { each.className = '' }")
     assert wide < link.evaluate("each => each.getBoundingClientRect().width")
 
 
@@ -301,4 +301,6 @@ def test_a_stuck_consumer_is_said_to_be_stuck(lists: Window, stock: Site) -> Non
             "title", re.compile("^3 deliveries are not acknowledged")
         )
         lists.show("queues/%2F/bulk.a", "bulk.a")
-        expect(lists.page.get_by_role("region", name="Consumers").first).to_contain_text("stuck 90 s")
+        expect(lists.page.get_by_role("region", name="Consumers").first).to_contain_text(
+            "stuck 90 s"
+        )

@@ -25,6 +25,6 @@ export function NameLink({ href, name }) {
   if (letters.length <= NAME_LETTERS) return html`<a href=${href}>${name}</a>`;
   const head = letters.slice(0, NAME_LETTERS - TAIL_LETTERS).join("");
   const middle = letters.slice(NAME_LETTERS - TAIL_LETTERS, -TAIL_LETTERS).join("");
-  return html`<a href=${href} title=${name}>${head}<span class="middle">${middle}</span
+  return html`<a href=${href} title=${name}>${head}<span class="left-out">${middle}</span
     >${letters.slice(-TAIL_LETTERS).join("")}</a>`;
 }
