@@ -2,12 +2,14 @@
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { bytes, short } from "./format.js";
+import { marks } from "./marks.js";
 import { useStore } from "./store.js";
 import { drawn } from "./theme.js";
 
 // A script before this one has made it; it is half of what its module would be.
 const { uPlot } = globalThis;
 const HEIGHT = 150;
+const FAR = 4;
 const COLORS = ["--series-1", "--series-2", "--series-3", "--series-4"];
 
 function color(name) {
@@ -36,7 +38,37 @@ function joined(series) {
   return [times, ...rows];
 }
 
-function optionsOf(labels, width, format, shown, onCursor) {
+// The limits that are not far above what is shown: others would make a flat line of it.
+const near = (limits, high) => limits.filter(({ value }) => value <= Math.max(1, high) * FAR);
+
+function line(plot, colour, from, end) {
+  const { ctx } = plot;
+  ctx.save();
+  ctx.strokeStyle = colour;
+  ctx.lineWidth = devicePixelRatio;
+  ctx.setLineDash([4 * devicePixelRatio, 3 * devicePixelRatio]);
+  ctx.beginPath();
+  ctx.moveTo(...from);
+  ctx.lineTo(...end);
+  ctx.stroke();
+  ctx.restore();
+}
+
+// Limits lie across a chart, and marks stand in it.
+function drawLines(plot, limits) {
+  const { left, top, width, height } = plot.bbox;
+  const [from, end] = [plot.scales.x.min, plot.scales.x.max];
+  for (const { value } of limits) {
+    const y = Math.round(plot.valToPos(value, "y", true));
+    if (y >= top && y <= top + height) line(plot, color("--bad"), [left, y], [left + width, y]);
+  }
+  for (const { at } of marks.get()) {
+    const x = Math.round(plot.valToPos(at, "x", true));
+    if (at >= from && at <= end) line(plot, color("--muted"), [x, top], [x, top + height]);
+  }
+}
+
+function optionsOf(labels, width, format, shown, bounds, onCursor) {
   const text = color("--muted");
   const axis = {
     stroke: text,
@@ -48,12 +80,23 @@ function optionsOf(labels, width, format, shown, onCursor) {
     width,
     height: HEIGHT,
     legend: { show: false },
-    cursor: { y: false, points: { size: 6 }, drag: { x: false, y: false } },
+    cursor: {
+      y: false,
+      points: { size: 6 },
+      drag: { x: false, y: false },
+      // One crosshair for all charts of a page.
+      sync: { key: "page", scales: ["x", null] },
+    },
     padding: [8, 28, 0, 0],
     scales: {
       // All charts of a page have the same.
       x: { range: () => shown.current },
-      y: { range: (_, low, high) => [Math.min(0, low ?? 0), (high || 1) * 1.1] },
+      y: {
+        range: (_, low, high) => {
+          const most = near(bounds.current, high).map(({ value }) => value);
+          return [Math.min(0, low ?? 0), Math.max(high || 1, ...most) * 1.1];
+        },
+      },
     },
     axes: [
       { ...axis, space: 70, size: 24, values: (_, splits) => clock(splits) },
@@ -75,11 +118,24 @@ function optionsOf(labels, width, format, shown, onCursor) {
         points: { show: (plot) => plot.data[0].length < 3, size: 5 },
       })),
     ],
-    hooks: { setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)] },
+    hooks: {
+      setCursor: [(plot) => onCursor(plot.cursor.idx ?? null)],
+      draw: [(plot) => drawLines(plot, bounds.current)],
+    },
   };
 }
 
-export function Chart({ title, series, window: range, format = short, children }) {
+const NO_LIMITS = [];
+
+// `limits`: [{label, value}, ...] of what is shown.
+export function Chart({
+  title,
+  series,
+  window: range,
+  format = short,
+  limits = NO_LIMITS,
+  children,
+}) {
   const box = useRef(null);
   const plot = useRef(null);
   const [cursor, setCursor] = useState(null);
@@ -90,10 +146,13 @@ export function Chart({ title, series, window: range, format = short, children }
   latest.current = data;
   const span = useRef(range);
   span.current = range;
+  const bounds = useRef(limits);
+  bounds.current = limits;
+  const marked = useStore(marks);
   useEffect(() => {
     const place = box.current;
     const width = () => Math.max(200, place.clientWidth);
-    const options = optionsOf(labels.split("\n"), width(), format, span, setCursor);
+    const options = optionsOf(labels.split("\n"), width(), format, span, bounds, setCursor);
     const made = new uPlot(options, latest.current, place);
     plot.current = made;
     const watch = new ResizeObserver(() => made.setSize({ width: width(), height: HEIGHT }));
@@ -103,7 +162,8 @@ export function Chart({ title, series, window: range, format = short, children }
       made.destroy();
     };
   }, [labels, shade, format]);
-  useEffect(() => plot.current.setData(data), [data, ...range]);
+  const bound = limits.map(({ value }) => value).join(" ");
+  useEffect(() => plot.current.setData(data), [data, marked, bound, ...range]);
   const at = cursor ?? data[0].length - 1;
   const shown = data.slice(1).map((row) => format(row[at] ?? null));
   const spoken = series.map(({ label }, index) => `${label} ${shown[index]}`).join(", ");
@@ -115,6 +175,10 @@ export function Chart({ title, series, window: range, format = short, children }
           ({ label }, index) => html`<li key=${label}>
           <i class=${`swatch swatch-${index + 1}`}></i>${label} <b>${shown[index]}</b>
         </li>`,
+        )}
+        ${limits.map(
+          ({ label, value }) => html`<li key=${label}><i class="mark limit"></i>${label}
+          ${" "}<b>${format(value)}</b></li>`,
         )}
       </ul>
     </figcaption>

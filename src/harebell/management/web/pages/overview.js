@@ -6,6 +6,7 @@ import { Verdict } from "../lib/findings.js";
 import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { html } from "../lib/html.js";
 import { Awaited, Badge, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Marks, useMarks } from "../lib/marks.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
@@ -72,6 +73,8 @@ function OldestChart({ shown }) {
   </${Chart}>`;
 }
 
+const limitOf = (label, value) => (value ? [{ label, value }] : []);
+
 function NodeCharts({ name, range, shown }) {
   const { data: node, error } = usePoll(`nodes/${path(name)}?${sampled(range, "node_stats")}`);
   const memory = useLevels(node, { used: node?.mem_used_details });
@@ -81,8 +84,10 @@ function NodeCharts({ name, range, shown }) {
   const syncs = useMemo(() => [{ label: "mean", points: sync }], [sync]);
   if (!node) return html`<${Problem} error=${error} />`;
   return html`<${Problem} error=${error} />
-    <${Chart} title="Memory" series=${memory} window=${shown} format=${bytes} />
-    <${Chart} title="Disk" series=${disk} window=${shown} format=${bytes} />
+    <${Chart} title="Memory" series=${memory} window=${shown} format=${bytes}
+      limits=${limitOf("watermark", node.mem_limit)} />
+    <${Chart} title="Disk" series=${disk} window=${shown} format=${bytes}
+      limits=${limitOf("limit", node.disk_free_limit)} />
     <${Chart} title="Latency of a sync" series=${syncs} window=${shown} format=${seconds} />
     <div class="chart facts"><h3>Process</h3>
       <dl class="members">
@@ -100,6 +105,7 @@ function NodeCharts({ name, range, shown }) {
 
 export function Overview() {
   useTitle("Overview");
+  useMarks();
   const [range, setRange] = useState(RANGES[1]);
   const { data, error } = usePoll(`overview?${sampled(range, "msg_rates", "lengths")}`);
   if (!data) return html`<h1>Overview</h1><${Awaited} error=${error} />`;
@@ -128,6 +134,7 @@ export function Overview() {
       ${has("monitoring") && data.node && html`<${NodeCharts} name=${data.node} range=${range}
         shown=${shown} />`}
     </div>
+    <${Marks} window=${shown} />
     <${Section} id="listeners" title="Listens on">
       <${Rows} label="Listeners" heads=${["Protocol", "Address", "Port"]}
         rows=${(data.listeners ?? []).map((each) => [

@@ -7,6 +7,7 @@ import { bytes, count, perSecond, seconds, short } from "../lib/format.js";
 import { Confirm } from "../lib/confirm.js";
 import { html } from "../lib/html.js";
 import { Awaited, Badge, Fold, Listing, Problem, Section, Tiles } from "../lib/pieces.js";
+import { Marks, useMarks } from "../lib/marks.js";
 import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useLevels, useRates, windowOf } from "../lib/samples.js";
@@ -19,7 +20,14 @@ import { MoveMessages } from "./move-messages.js";
 import { Publish } from "./publish.js";
 import { RangeChoice, useHistory } from "./overview.js";
 import { QueueBadges } from "./queues.js";
-import { Settings } from "./settings.js";
+import { Settings, settingsOf } from "./settings.js";
+
+// The limit of a queue that is in force, for a chart.
+function limitsOf(queue, key, scale = 1) {
+  return settingsOf(queue)
+    .filter(([name, limit]) => name === key && typeof limit === "number")
+    .map(([label, limit]) => ({ label, value: limit * scale }));
+}
 
 function Charts({ queue, range }) {
   const stream = queue.type === "stream";
@@ -37,16 +45,19 @@ function Charts({ queue, range }) {
   });
   const shown = windowOf(range, queue.messages_ready_details);
   const age = useMemo(() => [{ label: "oldest", points: ages }], [ages]);
+  useMarks(queue.vhost);
+  const lengths = useMemo(() => limitsOf(queue, "max-length"), [queue]);
+  const times = useMemo(() => limitsOf(queue, "message-ttl", 0.001), [queue]);
   return html`<div class="charts">
-    <${Chart} title="Messages" series=${depth} window=${shown} />
+    <${Chart} title="Messages" series=${depth} window=${shown} limits=${lengths} />
     <${Chart} title="Messages per second" series=${passed} window=${shown}
       format=${perSecond} />
     ${
       !stream &&
       html`<${Chart} title="Age of the oldest ready message" series=${age} window=${shown}
-        format=${seconds} />`
+        format=${seconds} limits=${times} />`
     }
-  </div>`;
+  </div><${Marks} window=${shown} />`;
 }
 
 function ChannelLink({ name }) {
