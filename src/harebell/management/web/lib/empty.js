@@ -13,6 +13,11 @@ const LISTS = {
     "A stream keeps its messages after they were read: each consumer begins where it wants to.",
     "harebell queues declare events --type stream",
   ],
+  "dead-letters": [
+    "No dead letters.",
+    "A queue with a dead-letter exchange publishes messages there that it cannot deliver.",
+    `harebell policies set dlx '^orders' '{"dead-letter-exchange": "dead"}'`,
+  ],
   pipelines: [
     "No query reports to this broker.",
     "A data program, such as a query of Spark, can say after each batch how far it is.",

@@ -2,18 +2,19 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { ApiError, ask, get, path, send } from "../lib/api.js";
 import { differences } from "../lib/diff.js";
+import { empty } from "../lib/empty.js";
 import { bytes, count, dateTime } from "../lib/format.js";
 import { Choice, Field, Form, objectOf, useId } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { lines } from "../lib/lines.js";
-import { Awaited, Badge, Empty, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import { Awaited, Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { exact, pretty } from "../lib/pretty.js";
 import { go, to } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { useVhosts, vhost } from "../lib/vhosts.js";
-import { Message } from "./messages.js";
+import { Message } from "./message.js";
 import { Job } from "./move-messages.js";
 
 const SAMPLES = 20;
@@ -53,7 +54,7 @@ function useOnce(where, load = get) {
   return { ...state, data: mine ? state.data : null, error: mine ? state.error : null, look };
 }
 
-// --- groups ---------------------------------------------------------------------------------------
+// --- groups --------------------------------------------------------------------------------------
 
 function Times({ times }) {
   if (!times.length) return "";
@@ -91,9 +92,7 @@ function Groups({ found, chosen, onChoose }) {
       ...["Messages", "Queue", "Died in", "Reason", "Error", "Routing key", "Bytes"],
       ...["Over time", "Newest"],
     ]}
-    empty=${html`<${Empty} title="No dead letters."
-      command="harebell policies set dlx '^orders' '{&quot;dead-letter-exchange&quot;: &quot;dead&quot;}'"
-      >A queue with a dead-letter exchange keeps messages here that it could not deliver.</${Empty}>`} />`;
+    empty=${empty("dead-letters")} />`;
 }
 
 const keyOf = ({ queue, where }) => `${queue}\n${where}`;
@@ -108,7 +107,7 @@ function Incomplete({ found }) {
   return html`<p class="hint" role="status">This is a part: ${parts.join("; ")}.</p>`;
 }
 
-// --- samples --------------------------------------------------------------------------------------
+// --- samples -------------------------------------------------------------------------------------
 
 function aboutOf({ properties, ...message }) {
   const { headers, ...rest } = properties ?? {};
@@ -143,11 +142,13 @@ function Compared({ left, right }) {
     }`;
 }
 
-function Samples({ rows, chosen, onChoose }) {
+function Samples({ where, group, rows, chosen, onChoose }) {
+  const [schema, setSchema] = useState({});
   const id = useId("sample");
   const pair = rows.filter(({ offset }) => chosen.has(offset)).slice(0, 2);
   const shown = pair.length ? pair : rows.slice(0, 2);
-  return html`<div class="group"><div class="samples" role="group" aria-label="Samples">${rows.map(
+  return html`<div class="workbench">
+    <div class="samples" role="group" aria-label="Samples">${rows.map(
     ({ offset, timestamp, payload, payload_encoding: encoding }) =>
       html`<div class="check" key=${offset}>
       <input type="checkbox" id=${`${id}-${offset}`} checked=${chosen.has(offset)}
@@ -158,12 +159,13 @@ function Samples({ rows, chosen, onChoose }) {
     </div>`,
   )}</div>
   <div class="pair">${shown.map(
-    (each) => html`<${Message} key=${each.offset} message=${each} />`,
+    (each) => html`<${Message} key=${each.offset} message=${each} vhost=${where}
+      queue=${group.queue} schema=${schema} onSchema=${setSchema} />`,
   )}</div>
   ${shown.length === 2 && html`<${Compared} left=${shown[0]} right=${shown[1]} />`}</div>`;
 }
 
-// --- what is done ---------------------------------------------------------------------------------
+// --- what is done --------------------------------------------------------------------------------
 
 // Headers that have changed: those that are gone are null, and others keep their types.
 function changes(before, after) {
@@ -285,7 +287,8 @@ function Actions({ where, group, rows, chosen, onJob }) {
       </${Form}></${Fold}>
     <${Fold} title="Export">
       <${Form} label="Export" button="Save as NDJSON" action=${save}>${scope}</${Form}>
-      <p class="hint">At most ${count(EXPORTED)} messages, each with 1 MiB of its body.</p></${Fold}>`;
+      <p class="hint">At most ${count(EXPORTED)} messages, each with 1 MiB of its body.</p>
+    </${Fold}>`;
 }
 
 function Group({ where, group, onJob }) {
@@ -293,6 +296,7 @@ function Group({ where, group, onJob }) {
     where: group.where,
     limit: String(SAMPLES),
     truncate: String(BODY_BYTES),
+    exact: "true",
   });
   const { data, error, look } = useOnce(`${queueAt(where, group.queue)}/browse?${query}`, lines);
   const [chosen, setChosen] = useState(new Set());
@@ -307,14 +311,14 @@ function Group({ where, group, onJob }) {
     ${
       data
         ? html`<${Problem} error=${error} />
-      <${Samples} rows=${data} chosen=${chosen} onChoose=${choose} />
+      <${Samples} where=${where} group=${group} rows=${data} chosen=${chosen} onChoose=${choose} />
       <${Actions} where=${where} group=${group} rows=${data} chosen=${chosen} onJob=${onJob} />`
         : html`<${Awaited} error=${error} onRetry=${look} />`
     }
   </${Section}>`;
 }
 
-// --- jobs -----------------------------------------------------------------------------------------
+// --- jobs ----------------------------------------------------------------------------------------
 
 function Undo({ job, onJob }) {
   const undo = async () => {
@@ -355,7 +359,7 @@ function Jobs({ where, latest, onJob, onEnd }) {
   </${Section}>`;
 }
 
-// --- the page -------------------------------------------------------------------------------------
+// --- the page ------------------------------------------------------------------------------------
 
 function Workbench({ where }) {
   const { data, error, busy, look } = useOnce(`dead-letters/${path(where)}`);
@@ -396,5 +400,9 @@ export function DeadLetters({ names }) {
             (each) => html`<option key=${each} value=${each}>${each}</option>`,
           )}</select></label>`
       }</div>
-    ${where === undefined ? html`<${Awaited} />` : html`<${Workbench} key=${where} where=${where} />`}`;
+    ${
+      where === undefined
+        ? html`<${Awaited} />`
+        : html`<${Workbench} key=${where} where=${where} />`
+    }`;
 }
