@@ -10,6 +10,8 @@ _SECONDS = 2.0
 """A broker that does not answer must not hold the shell up for longer."""
 _LISTS = {"vhost": "vhosts.list", "user": "users.list", "queue": "queues.list"}
 """The lists that have the names for arguments, by the names of those."""
+_ABOUT = {"dead-letters": "queues"}
+"""Nouns whose argument "name" is the name of something else."""
 
 
 def names(noun: str, parameter: str) -> Any:
@@ -19,7 +21,7 @@ def names(noun: str, parameter: str) -> Any:
         noun: the noun of the command.
         parameter: the name of the argument.
     """
-    command = f"{noun}.list" if parameter == "name" else _LISTS.get(parameter)
+    command = f"{_ABOUT.get(noun, noun)}.list" if parameter == "name" else _LISTS.get(parameter)
     if command is None:
         return None
 

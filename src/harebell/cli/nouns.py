@@ -299,6 +299,10 @@ def _further(noun: Noun) -> tuple[click.Command, ...]:
         from harebell.cli.verbs import audit
 
         return audit.ACTIONS
+    if noun.name == "dead-letters":
+        from harebell.cli.verbs import dead_letters
+
+        return dead_letters.ACTIONS
     return ()
 
 
