@@ -357,7 +357,8 @@ NODES = Noun(
     order="name",
 )
 HEALTH = Noun("health", "Health checks.", "health", order="node")
-HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH)}
+SQL = Noun("sql", "Questions in SQL about the messages of a vhost.", "sql")
+HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH, SQL)}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
 

@@ -128,6 +128,7 @@ _LOOKS = frozenset(
         *("queues.counters", "queues.get", "exchanges.publish", "exchanges.explain"),
         *("bindings.list", "limits.list", "stages.list", "streams.list-super", "users.list"),
         *("transactions.list", "definitions.try", "service.figures", "users.state"),
+        *("sql.ask", "sql.cancel"),
     )
 )
 """Commands that administer nothing, and are no routes for GET alone."""

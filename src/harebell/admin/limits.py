@@ -74,6 +74,24 @@ HTTP_GET_MESSAGES = 10_000
 HTTP_GET_BYTES = 33_554_432
 """Size of their bodies above which the answer has no more (32 MiB)."""
 
+# --- SQL ------------------------------------------------------------------------------------------
+SQL_STATEMENT_BYTES = 20_000
+"""Longest question in SQL of the web interface."""
+SQL_ROWS = 1_000
+"""Most rows of its answer."""
+SQL_QUESTIONS = 4
+"""Questions that are answered at a time, each in a process of its own."""
+SQL_USER_QUESTIONS = 1
+"""Those of one user."""
+SQL_SECONDS = 15.0
+"""Time that a question has, in seconds of the clock and of the processor."""
+SQL_ANSWER_BYTES = 524_288
+"""Longest answer, as JSON."""
+SQL_QUESTION_MEMORY_BYTES = 256 * 1_048_576
+"""Most memory that its engine has."""
+SQL_PROCESS_BYTES = 1_024 * 1_048_576
+"""Most memory that its process has."""
+
 # --- statistics -----------------------------------------------------------------------------------
 STATISTICS_SECONDS = 5
 """Interval of the samples of counters, as RabbitMQ's collect_statistics_interval."""

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import AbstractContextManager
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.slices import Slices
+
+if TYPE_CHECKING:
+    from harebell.auth.users import User
 
 
 class Operation(Protocol):
@@ -57,6 +60,25 @@ class Operation(Protocol):
 
     def reopen_logs(self) -> None:
         """Open the log files anew by their names."""
+
+
+class Questions(Protocol):
+    """Answers SQL of users, each question in a process of its own."""
+
+    def ask(self, user: User, vhost: str, question: dict[str, Any]) -> Future[bytes]:
+        """Begin to answer a question; return its answer, as JSON.
+
+        Args:
+            user: who asks, with whose rights queues are read.
+            vhost: of the queues.
+            question: has "id", "statement" and "rows".
+
+        Raises:
+            CommandRefused: too many are being answered.
+        """
+
+    def cancel(self, user: str, number: str) -> bool:
+        """End a question of a user; False if there is none of that id."""
 
 
 class Backups(Protocol):

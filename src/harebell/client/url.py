@@ -71,6 +71,7 @@ class URL:
         insecure: disables the verification of the broker's certificate, with a warning.
         server_name_indication: the name to send and to verify instead of `host`.
         version: of AMQP, for example "0-8".
+        descriptor: of a connected socket that is used instead of `host` and `port`.
     """
 
     host: str = "localhost"
@@ -92,6 +93,7 @@ class URL:
     insecure: bool = False
     server_name_indication: str | None = None
     version: str = NEWEST
+    descriptor: int | None = None
 
     def __post_init__(self) -> None:
         if self.version == "1.0":

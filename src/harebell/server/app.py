@@ -85,6 +85,7 @@ if TYPE_CHECKING:
     from harebell.cluster.postgresql.step_down import StepDown
     from harebell.cluster.shared import Member
     from harebell.management.backends.configured import Backends
+    from harebell.server.sql_questions import SqlQuestions
 
 _SEED_BYTES = 8
 _SHUTDOWN = "broker forced connection closure with reason 'shutdown'"
@@ -169,6 +170,7 @@ class App:
             self.broker, self.registry, self.storage, self.flusher, self.logger.write
         )
         self.look_at_alarms = self.alarms.look
+        self._sql: SqlQuestions | None = None
         self.backups = Backups(
             self.loop, self.storage, lambda: self.config, self.node, self.logger.write
         )
@@ -413,9 +415,18 @@ class App:
         context.brokers = self.service.nodes
         context.operation = self.service
         context.backups = self.backups
+        context.questions = self._questions
         self._auditing = Auditing(context, lambda: self.config, self._exact_ms)
         context.findings = self.findings
         return context
+
+    def _questions(self) -> SqlQuestions:
+        """Return what answers SQL, which is loaded for the first question."""
+        if self._sql is None:
+            from harebell.server.sql_questions import SqlQuestions
+
+            self._sql = SqlQuestions(self)
+        return self._sql
 
     def obey(self, manager: ServiceManager) -> None:
         """End at SIGTERM and SIGINT, reload at SIGHUP, and report both to the service manager."""
@@ -531,6 +542,8 @@ class App:
         for served in self.metrics_listeners:
             await served.close()
         await self.backups.stop()
+        if self._sql is not None:
+            await self._sql.stop()
         if self._auditing is not None:
             self._auditing.close()
         self.broker.end()

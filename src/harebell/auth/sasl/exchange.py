@@ -28,6 +28,7 @@ class Context(Struct, frozen=True):
         anonymous: the user of ANONYMOUS; "" for none.
         allowed: the configured mechanisms; empty for the default ones.
         decode_table: decodes a field table without its length, for the mechanism that uses one.
+        user: whose the peer is already, whatever it says; None if it has to log in.
     """
 
     users: Users
@@ -37,6 +38,7 @@ class Context(Struct, frozen=True):
     anonymous: str = ""
     allowed: tuple[str, ...] = ()
     decode_table: Callable[[bytes], Mapping[str, Any]] = _no_table
+    user: User | None = None
 
 
 class Exchange:

@@ -26,6 +26,9 @@ class PasswordExchange(Exchange):
         context = self.context
         credentials = self.MECHANISM(context.decode_table).credentials(response)
         self.name = credentials.user
+        if context.user is not None:
+            self.user, self.name = context.user, context.user.name
+            return None
         users, password = context.users, credentials.password
         self.guess, self.right = True, users.was_right(credentials.user, password)
         if users.log_in is not None:
@@ -77,6 +80,8 @@ USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
 
 
 def _is_possible(kind: type[Exchange], context: Context) -> bool:
+    if context.user is not None:
+        return kind is PlainExchange
     if kind.NAME not in (context.allowed or USUAL):
         return False
     return (context.users.local or not kind.LOCAL) and kind.possible(context)

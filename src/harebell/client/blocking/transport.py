@@ -36,6 +36,8 @@ def _connect(url: URL, context: ssl.SSLContext | None) -> socket.socket:
     Raises:
         ConnectionFailed: it failed; the text has the address and the reason.
     """
+    if url.descriptor is not None:
+        return socket.socket(fileno=url.descriptor)
     with tls.dialling(url):
         plain = socket.create_connection((url.host, url.port), timeout=url.connection_timeout)
         try:

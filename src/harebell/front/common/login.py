@@ -54,6 +54,7 @@ def context_of(connection: BaseConnection) -> Context:
         settings.anonymous_user or "",
         settings.mechanisms,
         _table_without_length,
+        peer.user,
     )
 
 

@@ -21,6 +21,7 @@ const Pipelines = lazy(() => import("./pipelines.js"), "Pipelines");
 const Policies = lazy(() => import("./policies.js"), "Policies");
 const Queue = lazy(() => import("./queue.js"), "Queue");
 const Queues = lazy(() => import("./queues.js"), "Queues");
+const Sql = lazy(() => import("./sql.js"), "Sql");
 const Streams = lazy(() => import("./streams.js"), "Streams");
 const Topology = lazy(() => import("./topology.js"), "Topology");
 const User = lazy(() => import("./user.js"), "User");
@@ -43,6 +44,7 @@ const MESSAGES = [
 const TOOLS = [
   { name: "publish", label: "Publish", choose: () => Compose },
   { name: "explain", label: "Explain", choose: () => Explain },
+  { name: "sql", label: "SQL", choose: () => Sql },
 ];
 
 const CLIENTS = [

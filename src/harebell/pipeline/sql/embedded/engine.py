@@ -80,6 +80,7 @@ class Engine:
             raise PipelineError(
                 "the embedded engine needs DuckDB: pip install 'harebell[sql]'"
             ) from None
+        self._memory = memory
         limits = {"memory_limit": f"{memory}B", "threads": str(threads)}
         self._database = duckdb.connect(":memory:", config={**_SETTINGS, **limits})
         self._database.execute("SET TimeZone = 'UTC'")
@@ -137,10 +138,10 @@ class Engine:
                 if len(made) > rows:
                     break
         except duckdb.Error as error:
-            raise explained(error) from None
+            raise explained(error, self._memory) from None
         except OSError as error:
             # What fails in the middle of Arrow's stream.
-            raise explained(error) from None
+            raise explained(error, self._memory) from None
         return made[:rows], len(made) > rows
 
     @contextmanager
@@ -182,7 +183,7 @@ class Engine:
             except duckdb.Error as error:
                 if stream.failure is not None:
                     raise stream.failure from None
-                raise explained(error) from None
+                raise explained(error, self._memory) from None
             finally:
                 self._database.unregister(f"{view}_stream")
 
@@ -259,8 +260,13 @@ def _missing(error: AMQPError, query: SelectStatement) -> str:
     return str(error)
 
 
-def explained(error: Exception) -> PipelineError:
-    """Return an error of DuckDB as one sentence."""
+def explained(error: Exception, memory: int) -> PipelineError:
+    """Return an error of DuckDB as one sentence.
+
+    Args:
+        error: of a query.
+        memory: most bytes that it may hold.
+    """
     import duckdb
 
     text = str(error)
@@ -272,8 +278,8 @@ def explained(error: Exception) -> PipelineError:
         return PipelineError("the query was cancelled")
     if isinstance(error, duckdb.OutOfMemoryException):
         return PipelineError(
-            f"the query needs more than {SQL_MEMORY_BYTES // 1_048_576} MiB of memory: let it "
-            "read or keep less, or use --engine spark"
+            f"the query needs more than {memory // 1_048_576} MiB of memory: let it read or keep "
+            "less"
         )
     said = _DECORATION.sub("", text)
     if said.startswith("Division by zero"):
