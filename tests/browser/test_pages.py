@@ -60,6 +60,7 @@ PAGES = (
     Shown("pipelines", "Pipelines", "no space left for table daily"),
     Shown("publish", "Publish", "Sent from this page"),
     Shown("explain/%2F/orders/eu.order.created", "Explain", "without publishing it"),
+    Shown("sql", "SQL", "nothing is taken from them"),
     Shown("connections", "Connections", "shop"),
     Shown("channels", "Channels", "guest"),
     Shown("policies", "Policies", "bounded"),
