@@ -315,6 +315,10 @@ class Auditor:
     # --- lines ------------------------------------------------------------------------------------
 
     def _write(self, act: dict[str, Any], *, limited: bool) -> None:
+        # The act is done: a fault here must not refuse it.
+        self._context.broker.failures.guard(self._write_line, act, limited)
+
+    def _write_line(self, act: dict[str, Any], limited: bool) -> None:
         now = self._clock()
         if now // _MINUTE_MS != self._minute:
             self._minute = now // _MINUTE_MS
@@ -324,7 +328,7 @@ class Auditor:
             self._limited[user] += 1
             if self._limited[user] > AUDIT_USER_LINES:
                 return
-        line = {"time": _time_text(now), **_plain(act)}
+        line = {"time": time_text(now), **plain(act)}
         self._trail.add(line)
         facts = {
             name: line[name]
@@ -337,8 +341,8 @@ class Auditor:
             if count > AUDIT_USER_LINES:
                 self._trail.add(
                     {
-                        "time": _time_text(now),
-                        "user": _plain(user),
+                        "time": time_text(now),
+                        "user": plain(user),
                         "peer": "",
                         "door": "",
                         "act": LEFT_OUT,
@@ -427,7 +431,8 @@ def _hide_hashes(before: Any, after: Any) -> None:
         after["has_new_password"] = True
 
 
-def _time_text(ms: int) -> str:
+def time_text(ms: int) -> str:
+    """Return a time in milliseconds since 1970 as lines have it."""
     moment = datetime.fromtimestamp(ms / 1000, UTC)
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
@@ -436,7 +441,7 @@ def _is_secret(name: str, value: Any) -> bool:
     return bool(value) and value is not True and _SECRET_NAME.search(name) is not None
 
 
-def _plain(value: Any, depth: int = 0) -> Any:
+def plain(value: Any, depth: int = 0) -> Any:
     """Return a value for a line: without secrets, as JSON has it, and not too long."""
     if value is None or isinstance(value, bool | int | float):
         return value
@@ -445,7 +450,7 @@ def _plain(value: Any, depth: int = 0) -> Any:
             return "…"
         items = islice(value.items(), AUDIT_ITEMS)
         members = {
-            str(name): HIDDEN if _is_secret(str(name), each) else _plain(each, depth + 1)
+            str(name): HIDDEN if _is_secret(str(name), each) else plain(each, depth + 1)
             for name, each in items
         }
         if len(value) > AUDIT_ITEMS:
@@ -454,8 +459,10 @@ def _plain(value: Any, depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         if depth == _DEPTH:
             return "…"
-        plain = [_plain(each, depth + 1) for each in islice(value, AUDIT_ITEMS)]
-        return [*plain, f"… {len(value) - AUDIT_ITEMS} more"] if len(value) > AUDIT_ITEMS else plain
+        listed = [plain(each, depth + 1) for each in islice(value, AUDIT_ITEMS)]
+        if len(value) > AUDIT_ITEMS:
+            listed.append(f"… {len(value) - AUDIT_ITEMS} more")
+        return listed
     from harebell.wire.json_values import shown
 
     text = shown(value, iso=True)

@@ -16,14 +16,17 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-from harebell.admin.audit import number_at
+from harebell.admin.audit import DONE, number_at, plain, time_text
+from harebell.config import Config
+from harebell.model.events import TOOL_USER
 from harebell.server.limits import (
     AUDIT_BLOCK_BYTES,
     AUDIT_FILE_SHARE,
@@ -31,9 +34,6 @@ from harebell.server.limits import (
     AUDIT_SYNC_SECONDS,
     STORAGE_STORES,
 )
-
-if TYPE_CHECKING:
-    from harebell.config import Config
 
 DIRECTORY = "audit"
 _ENDING = ".ndjson"
@@ -144,7 +144,12 @@ class AuditTrail:
 
     def _sync_soon(self) -> None:
         if self._syncing is None:
-            loop = asyncio.get_running_loop()
+            try:
+                loop = asyncio.get_running_loop()
+            except RuntimeError:
+                # A command without a broker, which ends at once.
+                _synced(self._path)
+                return
             self._syncing = loop.call_later(AUDIT_SYNC_SECONDS, self._sync, loop)
 
     def _sync(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -221,6 +226,34 @@ def _of_store(paths: list[Path], before: int, wanted: bytes) -> Iterator[Row | N
     for path in paths:
         if _number_of(path) < before:
             yield from _backwards(path, before, wanted)
+
+
+def add_alone(data_dir: Path, act: str, named: str, arguments: dict[str, Any]) -> None:
+    """Write a line for a command that ran without a broker.
+
+    Args:
+        data_dir: the data directory that it was about.
+        act: such as "backups.restore".
+        named: what it used.
+        arguments: what was asked for.
+    """
+    # How much is kept is for the configuration of the broker to say.
+    config = Config(data_dir=data_dir, audit_size=2**50, audit_days=36_500)
+    now = time.time_ns() // 1_000_000
+    trail = AuditTrail(lambda: config, 1, lambda: now, lambda _level, _text: None)
+    line = {
+        "time": time_text(now),
+        "user": TOOL_USER,
+        "peer": f"uid {os.getuid()}, pid {os.getpid()}",
+        "door": "command",
+        "act": act,
+        "vhost": "",
+        "object": named,
+        "result": DONE,
+        "arguments": arguments,
+    }
+    trail.add(plain(line))
+    trail.close()
 
 
 def _merged(sources: list[Iterator[Row | None]]) -> Iterator[Row | None]:

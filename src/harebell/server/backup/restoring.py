@@ -14,6 +14,8 @@ from harebell.base.osfs import OsFiles
 from harebell.base.printable import printable
 from harebell.cluster.stores import DIRECTORY as STORES
 from harebell.cluster.workers.layout import write_number
+from harebell.server.audit_trail import DIRECTORY as AUDIT_TRAIL
+from harebell.server.audit_trail import add_alone
 from harebell.server.backup.target import Target, backups_in, read_manifest
 from harebell.server.disk.erasure import erase
 from harebell.server.disk.lock import NAME as LOCK
@@ -22,7 +24,7 @@ from harebell.server.limits import BACKUP_PIECE_BYTES
 from harebell.store.backup.manifest import BackedUp, BackupError, Manifest
 from harebell.store.commit import write_all
 
-_OWN = frozenset((LOCK, RESTORING, "lost+found", "control.sock"))
+_OWN = frozenset((LOCK, RESTORING, AUDIT_TRAIL, "lost+found", "control.sock"))
 
 
 def chosen(target: Target, name: str) -> Manifest:
@@ -123,6 +125,7 @@ def restore(target: Target, name: str, data_dir: Path) -> Manifest:
                 files.sync_directory(directory)
         files.remove(RESTORING)
         files.sync_directory("")
+        add_alone(data_dir, "backups.restore", manifest.name, {"source": target.shown})
     finally:
         lock.release()
     return manifest
