@@ -33,7 +33,7 @@ def test_every_answered_act_is_in_the_trail_of_a_killed_broker(tmp_path: Path) -
                 enough.set()
 
     with running_broker(*flags) as broker:
-        thread = threading.Thread(target=act)
+        thread = threading.Thread(target=act, daemon=True)
         thread.start()
         assert enough.wait(60)
         broker.kill()

@@ -86,6 +86,7 @@ CIRCLES: dict[tuple[str, ...], str] = {
     (
         "harebell.cli.nouns",
         "harebell.cli.verbs.audit",
+        "harebell.cli.verbs.dead_letters",
         "harebell.cli.verbs.definitions",
     ): "export and import are actions of a noun, and written by hand because they read and write "
     "files, or ask for pages",

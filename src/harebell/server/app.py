@@ -425,7 +425,7 @@ class App:
         if self._sql is None:
             from harebell.server.sql_questions import SqlQuestions
 
-            self._sql = SqlQuestions(self)
+            self._sql = SqlQuestions(self.loop, self.protocol_of)
         return self._sql
 
     def obey(self, manager: ServiceManager) -> None:

@@ -11,6 +11,7 @@ import asyncio
 import os
 import socket
 import sys
+from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -27,11 +28,9 @@ from harebell.admin.limits import (
     SQL_USER_QUESTIONS,
 )
 from harebell.front.common.peer import Peer
-from harebell.server.net.connection import ServerProtocol
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
-    from harebell.server.app import App
 
 _PROGRAM = "harebell.pipeline.sql.embedded.answering"
 _HERE = "127.0.0.1"
@@ -43,11 +42,15 @@ class SqlQuestions:
     """The questions that are being answered.
 
     Args:
-        app: the broker.
+        loop: the event loop of the broker.
+        protocol_of: makes the broker's end of a connection of a peer.
     """
 
-    def __init__(self, app: App) -> None:
-        self._app = app
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, protocol_of: Callable[[Peer], asyncio.BaseProtocol]
+    ) -> None:
+        self._loop = loop
+        self._protocol_of = protocol_of
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def ask(self, user: User, vhost: str, question: dict[str, Any]) -> Future[bytes]:
@@ -65,7 +68,7 @@ class SqlQuestions:
             )
         answer: Future[bytes] = Future()
         key = user.name, str(question["id"])
-        task = self._app.loop.create_task(self._answer(user, vhost, question, answer))
+        task = self._loop.create_task(self._answer(user, vhost, question, answer))
         self._running[key] = task
         task.add_done_callback(lambda _: self._running.pop(key, None))
         return answer
@@ -114,8 +117,7 @@ class SqlQuestions:
                 )
             ours.setblocking(False)
             peer = Peer(_HERE, host=_HERE, user=user)
-            protocol = ServerProtocol(self._app, None, peer=peer)
-            await self._app.loop.connect_accepted_socket(lambda: protocol, ours)
+            await self._loop.connect_accepted_socket(lambda: self._protocol_of(peer), ours)
             return await _conversation(process, user, vhost, question)
         except BaseException:
             ours.close()

@@ -222,6 +222,7 @@ CHANGES_NONE = (
     *("service.enable-feature-flag", "service.rebalance"),
     *("service.reset-statistics", "service.change-replicas"),
     *("service.figures", "backups.start", "backups.cancel"),
+    *("users.state", "sql.ask", "sql.cancel"),
 )
 """Commands that declare nothing, and those of leases, branches and batches, see `MODEL`."""
 

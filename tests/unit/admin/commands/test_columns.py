@@ -16,7 +16,10 @@ LISTS = (
     *("topic-permissions.list", "vhosts.list", "policies.list", "operator-policies.list"),
     *("parameters.list", "global-parameters.list", "streams.list-super"),
 )
-ELSEWHERE = {"stages.list", "transactions.list", "cluster.status", "backups.list", "logs.tail"}
+ELSEWHERE = {
+    *("stages.list", "transactions.list", "cluster.status", "backups.list", "logs.tail"),
+    "audit.list",
+}
 """Lists of what a broker in memory has not, which have tests of their own."""
 CHANGES = {"limits.set", "limits.clear", "streams.add-super", "streams.delete-super"}
 """Changes that answer with rows of a list."""

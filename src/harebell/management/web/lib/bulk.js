@@ -40,9 +40,10 @@ function Preview({ action, rows, what }) {
 function Outcomes({ outcomes, total, busy, what }) {
   const refused = outcomes.filter(({ error }) => error);
   const done = outcomes.length - refused.length;
-  return html`<p role="status">${several(done, what)} done, ${count(refused.length)} refused${
-    outcomes.length < total ? `, ${count(total - outcomes.length)} ${busy ? "left" : "not tried"}` : ""
-  }.</p>
+  const missing = total - outcomes.length;
+  const rest = missing > 0 ? `, ${count(missing)} ${busy ? "left" : "not tried"}` : "";
+  return html`<p role="status">${several(done, what)} done,
+    ${" "}${count(refused.length)} refused${rest}.</p>
     <div class="preview"><${Rows} label="What came of each" heads=${["Name", "Outcome"]}
       rows=${[...refused, ...outcomes.filter(({ error }) => !error)]
         .slice(0, PREVIEW_ROWS)
