@@ -45,8 +45,10 @@ def _messages(page: Page) -> None:
     page.get_by_text("Browse without consuming").click()
     form = page.get_by_role("form", name="Browse")
     form.get_by_role("button", name="Browse").click()
-    expect(page.locator(".message").first).to_be_visible()
-    page.locator(".message").first.scroll_into_view_if_needed()
+    page.locator(".messages").get_by_role("button", name="0", exact=True).click()
+    opened = page.locator(".messages .opened")
+    expect(opened).to_contain_text("currency")
+    opened.evaluate("it => it.scrollIntoView({ block: 'center' })")
 
 
 def _topology(page: Page) -> None:

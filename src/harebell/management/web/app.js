@@ -21,7 +21,7 @@ function Group({ title, pages, at, onGo }) {
   const seen = pages.filter(({ label, tag }) => label && has(tag ?? "management"));
   const id = `group-${title.toLowerCase()}`;
   if (!seen.length) return null;
-  return html`<div class="group"><p id=${id}>${title}</p>
+  return html`<div class="nav-group"><p id=${id}>${title}</p>
     <ul aria-labelledby=${id}>${seen.map(
       ({ name, names, label }) => html`
       <li key=${name}><a href=${to(name)} onClick=${onGo}
@@ -122,7 +122,7 @@ function Frame() {
   <header class="top">
     <button type="button" class="menu" aria-expanded=${open} aria-controls="pages"
       onClick=${() => setOpen(!open)}>Pages</button>
-    <a class="brand" href="#/overview"><${Logo} />Harebell</a>
+    <a class="brand" href="#/overview"><${Logo} /><span>Harebell</span></a>
     <span class="space"></span>
     <${Keys} /><${VhostChoice} />
     <${Account} user=${user} />

@@ -19,7 +19,6 @@ _TEXTS = [
     *((name, f"{name}-back") for name in ("accent", "bad", "warn", "good")),
     ("accent-text", "accent"),
 ]
-_SINGLE_PAGES = "/* Rules of single pages. */"
 _EDGES = [(name, "card") for name in ("edge", *(f"series-{each}" for each in range(1, 5)))]
 
 
@@ -58,14 +57,14 @@ def test_light_and_dark_have_the_same_names() -> None:
 @pytest.mark.parametrize(
     ("pattern", "allowed"),
     [
-        (r"font-size: ([^;]+);", r"var\(--type-\w+\)"),
+        (r"font-size: ([^;]+);", r"var\(--type-\w+\)|0"),
         (r"(?:padding|margin|gap)[\w-]*: ([^;]+);", r"(?:(?:0|auto|\d+vh|var\(--space-\d\))\s*)+"),
         (r"[^-]color: ([^;]+);", r"var\(--[\w-]+\)|inherit|currentcolor"),
     ],
     ids=["sizes of text", "distances", "colours"],
 )
 def test_the_style_measures_by_its_scales(pattern: str, allowed: str) -> None:
-    rules = STYLE[STYLE.index("* {") : STYLE.index(_SINGLE_PAGES)]
+    rules = STYLE[STYLE.index("* {") :]
     for found in re.findall(pattern, rules):
         assert re.fullmatch(allowed, found), found
 

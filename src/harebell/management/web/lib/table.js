@@ -137,7 +137,7 @@ function addressed(sorted) {
 }
 
 function widths(columns) {
-  return columns.map(({ width = "minmax(70px, 1fr)" }) => width).join(" ");
+  return columns.map(({ width = "minmax(60px, 1fr)" }) => width).join(" ");
 }
 
 // A column of figures, which the broker sorts by; `field` is the path to one: a.b for row.a.b.
@@ -316,7 +316,7 @@ export function Table({
     </div>`
     }
     <${Problem} error=${list.error} />
-    <div class="scroll tall" tabindex="0" style=${{ "--rows": Math.max(total, 1) }}
+    <div class="scroll tall" tabindex="0"
       role="region" aria-label=${label} ref=${view} onScroll=${look}>
       <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
         <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">

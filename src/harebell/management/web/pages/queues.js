@@ -86,20 +86,20 @@ const COLUMNS = [
     label: "Name",
     sort: "name",
     fixed: true,
-    width: "minmax(150px, 3fr)",
+    width: "minmax(140px, 3fr)",
     cell: (row) => html`<${NameLink} href=${to("queues", row.vhost, row.name)} name=${row.name} />`,
   },
   {
     label: "Vhost",
     sort: "vhost",
-    width: "minmax(60px, 0.8fr)",
+    width: "minmax(52px, 0.8fr)",
     wide: true,
     cell: (row) => row.vhost,
   },
   {
     label: "Features",
     wide: true,
-    width: "minmax(140px, 1.6fr)",
+    width: "minmax(124px, 1.6fr)",
     cell: (row) => html`<${QueueBadges} queue=${row} />`,
   },
   {
@@ -110,18 +110,18 @@ const COLUMNS = [
     cell: (row) => html`<${State} queue=${row} />`,
   },
   figure("Ready", "messages_ready", count),
-  figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(72px, 1fr)" }),
+  figure("Unacked", "messages_unacknowledged", count, { wide: true, width: "minmax(66px, 1fr)" }),
   figure("Age", "oldest_seconds", seconds, { wide: true, fields: "oldest_seconds" }),
   figure("Size", "message_bytes", bytes, { wide: true, fields: "message_bytes" }),
   figure("Trend", "messages_trend", null, {
     wide: true,
-    width: "minmax(136px, 1.4fr)",
+    width: "minmax(128px, 1.4fr)",
     fields: "messages_trend,messages_details.samples",
     cell: (row) => html`<${Trend} queue=${row} />`,
   }),
   figure("In/s", "message_stats.publish_details.rate", rate),
   figure("Out/s", "message_stats.deliver_get_details.rate", rate),
-  figure("Consumers", "consumers", count, { wide: true, width: "minmax(96px, 1fr)" }),
+  figure("Consumers", "consumers", count, { wide: true, width: "minmax(80px, 1fr)" }),
 ];
 
 export function VhostField({ given }) {
