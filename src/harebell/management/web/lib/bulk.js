@@ -40,10 +40,10 @@ function Preview({ action, rows, what }) {
 function Outcomes({ outcomes, total, busy, what }) {
   const refused = outcomes.filter(({ error }) => error);
   const done = outcomes.length - refused.length;
-  const missing = total - outcomes.length;
-  const rest = missing > 0 ? `, ${count(missing)} ${busy ? "left" : "not tried"}` : "";
-  return html`<p role="status">${several(done, what)} done,
-    ${" "}${count(refused.length)} refused${rest}.</p>
+  const rest = total - outcomes.length;
+  return html`<p role="status">${several(done, what)} done, ${count(refused.length)} refused${
+    rest > 0 ? `, ${count(rest)} ${busy ? "left" : "not tried"}` : ""
+  }.</p>
     <div class="preview"><${Rows} label="What came of each" heads=${["Name", "Outcome"]}
       rows=${[...refused, ...outcomes.filter(({ error }) => !error)]
         .slice(0, PREVIEW_ROWS)
@@ -86,7 +86,8 @@ function Dialog({ action, rows, what, onClose }) {
         state.outcomes
           ? html`<${Outcomes} outcomes=${state.outcomes} total=${rows.length} busy=${state.busy}
           what=${what} />`
-          : html`<p>${action.text(rows)}</p><${Preview} action=${action} rows=${rows} what=${what} />
+          : html`<p>${action.text(rows)}</p>
+        <${Preview} action=${action} rows=${rows} what=${what} />
         <div class="fields">${action.fields?.(rows)}
           <div class="field wide"><label for=${`${heading}-count`}
             >Type <code>${needed}</code> to confirm</label>

@@ -11,8 +11,9 @@ export function Spark({ samples }) {
   const values = samples.map(({ sample }) => sample).reverse();
   const most = Math.max(1, ...values);
   const step = WIDTH / (values.length - 1);
+  const height = (value) => HEIGHT - 1 - (value / most) * (HEIGHT - 2);
   const points = values
-    .map((value, at) => `${(at * step).toFixed(1)},${(HEIGHT - 1 - (value / most) * (HEIGHT - 2)).toFixed(1)}`)
+    .map((value, at) => `${(at * step).toFixed(1)},${height(value).toFixed(1)}`)
     .join(" ");
   return html`<svg class="spark" width=${WIDTH} height=${HEIGHT}
     viewBox=${`0 0 ${WIDTH} ${HEIGHT}`} aria-hidden="true"><polyline points=${points} /></svg>`;

@@ -181,8 +181,9 @@ function chooser({ chosen, keyOf, choose, clear }, total, all, label) {
   };
 }
 
-// The columns: {label, cell(row), sort, number, width, wide, off, fixed, fields}; wide ones are left
-// out on a phone, those that are off until the user chooses them, and fixed ones cannot be chosen.
+// The columns: {label, cell(row), sort, number, width, wide, off, fixed, fields}; wide ones are
+// left out on a phone, those that are off until the user chooses them, and fixed ones cannot be
+// chosen.
 // `fields` of a column are asked for when it is shown. With a `name`, columns and filters are kept.
 // `keyed(row)` is the key of a row whose cells have to outlive that others come before it.
 export function Table({
@@ -321,8 +322,8 @@ export function Table({
       <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
         <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">
           ${columns.map(
-            (column) => html`<${Head} key=${column.key ?? column.label} column=${column} sort=${sort}
-            onSort=${onSort} />`,
+            (column) => html`<${Head} key=${column.key ?? column.label} column=${column}
+            sort=${sort} onSort=${onSort} />`,
           )}
         </div></div>
         <div role="rowgroup" class="body" style=${{ height: `${total * ROW_PX}px` }}>

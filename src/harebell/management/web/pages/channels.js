@@ -25,7 +25,8 @@ export function Stuck({ of }) {
   const { stuck_seconds: time, messages_unacknowledged: held } = of;
   if (!time) return null;
   const text = `${count(held)} deliveries are not acknowledged, and nothing happens for`;
-  return html`<${Badge} tone="bad" title=${`${text} ${seconds(time)}`}>stuck ${seconds(time)}</${Badge}>`;
+  const shown = seconds(time);
+  return html`<${Badge} tone="bad" title=${`${text} ${shown}`}>stuck ${shown}</${Badge}>`;
 }
 
 function Modes({ channel }) {

@@ -1,4 +1,4 @@
-// Questions in SQL: an editor, the rows of the answer as a table or a chart, and the last questions.
+// Questions in SQL: an editor, the answer as a table or a chart, and the last questions.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, ask, path, send } from "../lib/api.js";
 import { useId } from "../lib/forms.js";
@@ -21,7 +21,8 @@ const COLUMNS = [
   ..."properties.reply_to properties.timestamp properties.type properties.app_id".split(" "),
 ];
 const WORDS = [
-  ..."SELECT FROM WHERE LIMIT DISTINCT JOIN LEFT HAVING BETWEEN LIKE CASE WHEN THEN ELSE".split(" "),
+  ..."SELECT FROM WHERE LIMIT DISTINCT JOIN LEFT HAVING".split(" "),
+  ..."BETWEEN LIKE CASE WHEN THEN ELSE".split(" "),
   ...["GROUP BY", "ORDER BY", "count(*)", "sum(", "avg(", "min(", "max(", "queue('", "stream('"],
   ...["CAST(value AS STRING)", "get_json_object(CAST(value AS STRING), '$."],
 ];
@@ -50,7 +51,8 @@ function charted({ columns, rows }) {
 function Bars({ answer, by }) {
   const rows = answer.rows.slice(0, BARS);
   const most = Math.max(...rows.map((row) => Math.abs(row[by.height])), Number.MIN_VALUE);
-  return html`<${Rows} label="Chart" heads=${[answer.columns[by.names], answer.columns[by.height], ""]}
+  return html`<${Rows} label="Chart"
+    heads=${[answer.columns[by.names], answer.columns[by.height], ""]}
       rows=${rows.map((row) => [
         value(row[by.names]),
         count(row[by.height]),
@@ -137,12 +139,14 @@ function Editor({ text, onText, queues, onRun }) {
             }}>${each}</li>`,
         )}</ul>`
     }
-    <small id=${`${id}-hint`}>Spark SQL. Control and Enter ask; the arrows choose a suggestion.</small>
+    <small id=${`${id}-hint`}
+      >Spark SQL. Control and Enter ask; the arrows choose a suggestion.</small>
   </div>`;
 }
 
 const EXAMPLE = (name) =>
-  `SELECT routing_key, count(*) AS messages\nFROM queue('${name.replaceAll("'", "\\'")}')\nGROUP BY routing_key`;
+  "SELECT routing_key, count(*) AS messages\n" +
+  `FROM queue('${name.replaceAll("'", "\\'")}')\nGROUP BY routing_key`;
 
 export function Sql() {
   useTitle("SQL");
