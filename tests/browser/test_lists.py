@@ -304,3 +304,51 @@ def test_a_stuck_consumer_is_said_to_be_stuck(lists: Window, stock: Site) -> Non
         expect(lists.page.get_by_role("region", name="Consumers").first).to_contain_text(
             "stuck 90 s"
         )
+
+
+def test_a_policy_is_edited_where_it_is_with_a_preview_of_what_changes(
+    lists: Window, stock: Site
+) -> None:
+    rule = {"pattern": "^bulk", "definition": {"max-length": 50}, "apply-to": "queues"}
+    stock.api.done("PUT", "/api/policies/%2F/edited", rule)
+    page = lists.page
+    lists.show("policies", "Policies")
+    page.get_by_role("button", name="Edit edited").click()
+    form = page.get_by_role("form", name="Edit edited")
+    expect(form.get_by_label("Pattern")).to_be_focused()
+    form.get_by_label("Pattern").fill("^bulk[.]a$")
+    form.get_by_role("button", name="Preview").click()
+    expect(form.get_by_text("It would change 2.")).to_be_visible()
+    changes = form.get_by_role("region", name="What would change").get_by_role("row")
+    expect(changes.filter(has_text="bulk.")).to_have_count(2)
+    expect(changes.filter(has_text="bulk.c")).to_contain_text("no policy")
+    # Nothing is set before that is asked for.
+    assert stock.api.get("/api/policies/%2F/edited")["pattern"] == "^bulk"
+    picker = form.get_by_role("group", name="Picker")
+    picker.get_by_label("Key").fill("overflow")
+    picker.get_by_label("Value").fill("reject-publish")
+    picker.get_by_role("button", name="Add").click()
+    assert lists.barriers() == []
+    form.get_by_role("button", name="Set").click()
+    expect(form).to_be_hidden()
+    found = stock.api.get("/api/policies/%2F/edited")
+    assert found["pattern"] == "^bulk[.]a$"
+    assert found["definition"] == {"max-length": 50, "overflow": "reject-publish"}
+    stock.api.done("DELETE", "/api/policies/%2F/edited")
+
+
+def test_a_queue_is_declared_with_arguments_that_are_picked(lists: Window, stock: Site) -> None:
+    lists.page.get_by_text("New queue").click()
+    form = lists.page.get_by_role("form", name="New queue")
+    form.get_by_label("Name", exact=True).fill("picked")
+    picker = form.get_by_role("group", name="Picker")
+    for name, value in (("x-max-length", "7"), ("x-overflow", "reject-publish")):
+        picker.get_by_label("Key").fill(name)
+        picker.get_by_label("Value").fill(value)
+        lists.page.keyboard.press("Enter")
+    form.get_by_role("button", name="Declare").click()
+    expect(form.get_by_role("status")).to_have_text("Queue 'picked' is there.")
+    arguments = stock.api.get("/api/queues/%2F/picked")["arguments"]
+    assert arguments["x-max-length"] == 7
+    assert arguments["x-overflow"] == "reject-publish"
+    stock.api.done("DELETE", "/api/queues/%2F/picked")

@@ -126,6 +126,7 @@ Sentence = Callable[[Mapping[str, Any]], str]
 _LOOKS = frozenset(
     (
         *("queues.counters", "queues.get", "exchanges.publish", "exchanges.explain"),
+        *("policies.preview", "operator-policies.preview"),
         *("bindings.list", "limits.list", "stages.list", "streams.list-super", "users.list"),
         *("transactions.list", "definitions.try", "service.figures", "users.state"),
         *("sql.ask", "sql.cancel"),

@@ -31,6 +31,8 @@ REHEARSAL_SLICE_QUEUES = 50
 """Queues that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_QUEUES = 100
 """Most queues that it shows."""
+POLICY_PREVIEW_ROWS = 100
+"""Most queues and exchanges that the preview of a policy names."""
 SEARCH_NAMES = 500_000
 """Most names that a search looks at: a second of work, in slices; routing keys are the last."""
 SEARCH_SLICE_NAMES = 16

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import OPERATOR_POLICIES, POLICIES, Noun
@@ -15,9 +15,13 @@ from harebell.admin.command import (
     Row,
 )
 from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
-from harebell.admin.limits import POLICY_NAME_BYTES
+from harebell.admin.limits import POLICY_NAME_BYTES, POLICY_PREVIEW_ROWS
 from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import Slices, gathered
+
+if TYPE_CHECKING:
+    from harebell.model.settings.policy import Policy
+    from harebell.model.vhost import VHost
 
 _NUMBER_END = 2**63
 """Numbers of this size and above do not fit a definition."""
@@ -31,6 +35,49 @@ _COLUMNS: Columns = {
     "priority": lambda _vhost, policy: policy.priority,
     "definition": lambda _vhost, policy: dict(policy.definition),
 }
+
+
+def _policy(
+    word: str, name: str, pattern: str, apply_to: str, priority: int, definition: dict[str, Any]
+) -> Policy:
+    """Return a policy, whose name and numbers are checked.
+
+    Raises:
+        CommandRefused: one of them is too long or too large.
+    """
+    from harebell.model.settings.policy import Policy
+
+    checked_name(name, word, POLICY_NAME_BYTES)
+    for key, value in (*definition.items(), ("priority", priority)):
+        if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
+            raise CommandRefused(f"{key} is {value}, which is too large: give a number below 2^63")
+    return Policy(name, pattern, apply_to, priority, definition)
+
+
+def _previewed(
+    context: AdminContext, vhost: VHost, policy: Policy, *, operator: bool
+) -> Slices[Row]:
+    from harebell.model.limits import POLICY_UNITS
+    from harebell.model.queue.contract import Queue
+
+    changed = 0
+    rows: list[Row] = []
+    for resource, now, then in vhost.policies.changes(policy, operator=operator):
+        context.broker.work.charge(POLICY_UNITS)
+        yield
+        settings = [{} if each is None else dict(each.definition) for each in (now, then)]
+        names = ["" if each is None else each.name for each in (now, then)]
+        if (names[0], settings[0]) == (names[1], settings[1]):
+            continue
+        changed += 1
+        if len(rows) < POLICY_PREVIEW_ROWS:
+            kind = "queue" if isinstance(resource, Queue) else "exchange"
+            before, after = (
+                {"policy": each, "definition": definition}
+                for each, definition in zip(names, settings, strict=True)
+            )
+            rows.append({"kind": kind, "name": resource.name, "before": before, "after": after})
+    return {"vhost": vhost.name, "name": policy.name, "changed": changed, "changes": rows}
 
 
 def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
@@ -89,18 +136,10 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         apply_to: Annotated[str, Argument("What it applies to.", "KIND")] = "all",
         priority: Annotated[int, Argument("The highest one applies.")] = 0,
     ) -> Row:
-        from harebell.model.settings.policy import Policy
-
         where = context.vhost(vhost)
-        checked_name(name, word, POLICY_NAME_BYTES)
-        for key, value in (*definition.items(), ("priority", priority)):
-            if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
-                raise CommandRefused(
-                    f"{key} is {value}, which is too large: give a number below 2^63"
-                )
         held = where.policies.operator_policies if operator else where.policies.policies
         made = name not in held
-        policy = Policy(name, pattern, apply_to, priority, definition)
+        policy = _policy(word, name, pattern, apply_to, priority, definition)
         where.policies.put(policy, operator=operator)
         context.log(
             "info",
@@ -108,6 +147,25 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
             f"'{where.name}' using pattern '{pattern}'",
         )
         return {**row_of(_COLUMNS, where.name, policy), "made": made}
+
+    @noun.over_http(
+        f"POST {path}/{{name}}/preview",
+        verb="preview",
+        tag=tag,
+        summary=f"Say which queues and exchanges the {word} NAME would change, and set nothing.",
+        status=200,
+    )
+    def preview_policy(
+        context: AdminContext,
+        name: str,
+        pattern: str,
+        definition: Definition,
+        vhost: ForVhost = "/",
+        apply_to: Annotated[str, Argument("What it applies to.", "KIND")] = "all",
+        priority: Annotated[int, Argument("The highest one applies.")] = 0,
+    ) -> Slices[Row]:
+        policy = _policy(word, name, pattern, apply_to, priority, definition)
+        return _previewed(context, context.vhost(vhost), policy, operator=operator)
 
     @noun.command(
         f"DELETE {path}/{{name}}",

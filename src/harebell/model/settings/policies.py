@@ -7,7 +7,7 @@ argument, else by policy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,26 @@ class Policies:
     def effective(self, resource: Queue | Exchange) -> dict[str, Any]:
         """Return the merged settings of the policies of a queue or an exchange."""
         return merged(self.policy_of(resource), self.policy_of(resource, operator=True))
+
+    def changes(
+        self, policy: Policy, *, operator: bool
+    ) -> Iterator[tuple[Queue | Exchange, Policy | None, Policy | None]]:
+        """Yield each queue and exchange with the policy that applies now, and that which would.
+
+        Args:
+            policy: what would replace the policy of the same name; it is checked.
+            operator: whether it is an operator policy.
+        """
+        check_policy(policy, operator=operator)
+        held = self.operator_policies if operator else self.policies
+        then = {**held, policy.name: policy}
+        router = self._context.router
+        resources: list[Queue | Exchange] = [*router.queues.values()]
+        resources += router.exchanges.values()
+        for resource in resources:
+            kind = queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE
+            now = self.policy_of(resource, operator=operator)
+            yield resource, now, matching(then.values(), kind, resource.name)
 
     def settings_of(self, queue: Queue) -> dict[str, Any]:
         """Return the effective settings of a queue."""

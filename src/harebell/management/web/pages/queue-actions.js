@@ -1,6 +1,7 @@
 // What can be done with many queues at once. Each queue is asked for by a request of its own, the
 // same as from its page.
 import { get, path, send } from "../lib/api.js";
+import { Arguments, SETTINGS } from "../lib/arguments.js";
 import { several } from "../lib/bulk.js";
 import { count } from "../lib/format.js";
 import { Field, objectOf } from "../lib/forms.js";
@@ -83,7 +84,7 @@ export const QUEUE_ACTIONS = [
       priority.`,
     fields: () => html`<${Field} label="Name of the policy" name="policy" required />
       <${Field} label="Priority" name="priority" type="number" value="0" required />
-      <${Field} label="Settings" name="definition" area required
+      <${Arguments} known=${SETTINGS} label="Settings" name="definition" required
         hint='as JSON: {"max-length": 1000}' />`,
     prepare: async (rows, { policy, priority, definition }) => {
       await send("PUT", `policies/${path(onlyVhost(rows), policy)}`, {

@@ -1,6 +1,7 @@
 // All queues, and a form for a new one.
 import { useState } from "preact/hooks";
 import { path, send } from "../lib/api.js";
+import { ARGUMENTS, Arguments } from "../lib/arguments.js";
 import { BulkBar } from "../lib/bulk.js";
 import { empty } from "../lib/empty.js";
 import { bytes, count, rate, seconds } from "../lib/format.js";
@@ -151,7 +152,11 @@ export function Declaration({ kind, hint, body, onMade, children }) {
         ["true", "still there (durable)"],
         ["false", "gone (transient)"],
       ]} />
-    <${Field} label="Arguments" name="arguments" area hint=${hint} />
+    ${
+      kind === "queue"
+        ? html`<${Arguments} known=${ARGUMENTS} label="Arguments" name="arguments" hint=${hint} />`
+        : html`<${Field} label="Arguments" name="arguments" area hint=${hint} />`
+    }
   </${Form}></${Fold}>`;
 }
 
