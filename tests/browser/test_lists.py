@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Literal
 
 import pika
 import pytest
@@ -17,6 +18,7 @@ from tests.unit.management.http.asking import segment
 
 LONG = "orders.of.the.european.branch.for.customers.with.contracts.priority-lane-7"
 NAMES = ("bulk.a", "bulk.b", "bulk.c", LONG, "=formula", 'quo"te, and comma')
+Theme = Literal["light", "dark"]
 SIZES = ({"width": 390, "height": 844}, {"width": 1440, "height": 900})
 
 
@@ -217,9 +219,11 @@ def test_favourites_are_above_the_list(lists: Window) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=["390", "1440"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_the_list_fits_and_has_no_barriers(lists: Window, size: dict[str, int], theme: str) -> None:
+def test_the_list_fits_and_has_no_barriers(
+    lists: Window, size: dict[str, int], theme: Theme
+) -> None:
     lists.page.set_viewport_size(size)
-    lists.page.get_by_label("Colours").select_option(theme)
+    lists.page.emulate_media(color_scheme=theme)
     _choose(lists, "bulk.a")
     for opened in ("Columns", "Saved filters"):
         lists.page.locator("summary").filter(has_text=opened).click()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Browser, Locator, expect
@@ -12,6 +13,7 @@ from tests.browser.payloads import PAYLOADS
 from tests.browser.traffic import Site
 from tests.unit.management.http.asking import segment
 
+Theme = Literal["light", "dark"]
 SIZES = ({"width": 390, "height": 844}, {"width": 1440, "height": 900})
 
 
@@ -122,9 +124,9 @@ def test_payloads_in_what_is_found_are_text(hostile: Window) -> None:
 
 @pytest.mark.parametrize("size", SIZES, ids=["390", "1440"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_it_fits_and_has_no_barriers(shown: Window, size: dict[str, int], theme: str) -> None:
+def test_it_fits_and_has_no_barriers(shown: Window, size: dict[str, int], theme: Theme) -> None:
     shown.page.set_viewport_size(size)
-    shown.page.get_by_label("Colours").select_option(theme)
+    shown.page.emulate_media(color_scheme=theme)
     shown.page.get_by_role("button", name="Search").click()
     dialog = shown.page.get_by_role("dialog", name="Search")
     dialog.get_by_role("combobox").fill("orders")
