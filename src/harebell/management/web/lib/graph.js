@@ -11,8 +11,9 @@ export function graphOf(exchanges, queues, bindings, policies = []) {
   );
   const nodes = new Map();
   const edges = [];
-  const add = (kind, { name, type }) => {
-    nodes.set(idOf(kind, name), { id: idOf(kind, name), kind, name, type });
+  const add = (kind, { name, type, message_stats: stats }) => {
+    const rate = (stats?.publish_in_details ?? stats?.publish_details)?.rate;
+    nodes.set(idOf(kind, name), { id: idOf(kind, name), kind, name, type, rate });
   };
   exchanges.filter(({ name }) => name !== DEFAULT).forEach((each) => add("exchange", each));
   queues.forEach((each) => add("queue", each));
@@ -41,6 +42,18 @@ export function graphOf(exchanges, queues, bindings, policies = []) {
     if (other) connect(idOf("exchange", name), idOf("exchange", other), "", "alternate");
   }
   return { nodes, edges };
+}
+
+// Edges of one kind between the same two nodes as one, with the keys of all.
+export function bundled(edges) {
+  const bundles = new Map();
+  for (const { from, to, label, kind } of edges) {
+    const id = [kind, from, to].join("\n\n");
+    if (!bundles.has(id)) bundles.set(id, { from, to, kind, keys: [] });
+    bundles.get(id).keys.push(label);
+  }
+  for (const { keys } of bundles.values()) keys.sort();
+  return [...bundles.values()];
 }
 
 // The nodes that are so many steps from one node, in both directions.

@@ -1,8 +1,8 @@
 // A picture of a vhost that can be walked: exchanges, bindings, queues, dead letters, alternates.
-import { useEffect, useState } from "preact/hooks";
-import { path } from "../lib/api.js";
-import { count } from "../lib/format.js";
-import { around, columnsOf, graphOf, idOf, only } from "../lib/graph.js";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { get, path } from "../lib/api.js";
+import { count, rate } from "../lib/format.js";
+import { around, bundled, columnsOf, graphOf, idOf, only } from "../lib/graph.js";
 import { html } from "../lib/html.js";
 import { Problem } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
@@ -12,6 +12,9 @@ import { useTitle } from "../lib/title.js";
 import { vhost } from "../lib/vhosts.js";
 
 const READ_LIMIT = 500;
+const BINDING_PAGES = 20;
+const TITLE_KEYS = 30;
+const ZOOMS = [0.4, 0.6, 0.8, 1, 1.25, 1.6, 2];
 const DRAWN_MOST = 60;
 const STEPS = 2;
 const WIDTH = 170;
@@ -28,6 +31,23 @@ const cut = (text, most) => (text.length > most ? `${text.slice(0, most - 1)}…
 function useList(where, columns, more = "") {
   const query = `page=1&page_size=${READ_LIMIT}&columns=${columns}${more}`;
   const { data, error } = usePoll(where && `${where}?${query}`, { every: EVERY_MS });
+  return { rows: data?.items ?? null, total: data?.filtered_count ?? 0, error };
+}
+
+// Bindings of many pages as one list: an exchange may have thousands.
+async function readBindings(where, signal) {
+  const first = await get(`${where}&page=1`, signal);
+  for (let page = 2; page <= Math.min(first.page_count, BINDING_PAGES); page += 1) {
+    first.items.push(...(await get(`${where}&page=${page}`, signal)).items);
+  }
+  return first;
+}
+
+function useBindings(where) {
+  const columns = "source,destination,destination_type,routing_key";
+  // Those of the default exchange, one of each queue, come last.
+  const query = `page_size=${READ_LIMIT}&columns=${columns}&sort=source&sort_reverse=true`;
+  const { data, error } = usePoll(`${where}?${query}`, { every: EVERY_MS, load: readBindings });
   return { rows: data?.items ?? null, total: data?.filtered_count ?? 0, error };
 }
 
@@ -58,16 +78,22 @@ function Edge({ edge, places }) {
   const y2 = end.y + HEIGHT / 2;
   const bend = x2 > x1 ? (x2 - x1) / 2 : 60;
   const line = `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
-  return html`<g class=${`edge ${edge.kind}`}>
+  const more = edge.keys.length - 1;
+  return html`<g class=${`edge ${edge.kind} ${more > 0 ? "bundle" : ""}`}>
     <path d=${line} marker-end="url(#arrow)" />
-    <text x=${(x1 + x2) / 2} y=${(y1 + y2) / 2 - 5}>${cut(edge.label, KEY_LETTERS)}</text>
-    <title>${edge.kind} ${edge.label}</title>
+    <text x=${(x1 + x2) / 2} y=${(y1 + y2) / 2 - 5}>${cut(edge.keys[0], KEY_LETTERS)}${
+      more > 0 ? ` +${count(more)}` : ""
+    }</text>
+    <title>${edge.kind} ${edge.keys.slice(0, TITLE_KEYS).join(", ")}${
+      edge.keys.length > TITLE_KEYS ? ` and ${count(edge.keys.length - TITLE_KEYS)} more` : ""
+    }</title>
   </g>`;
 }
 
 function Node({ node, place, where, centre }) {
   const chosen = node.id === centre;
-  const about = node.type ? `${node.kind}, ${node.type}` : node.kind;
+  const kind = node.type ? `${node.kind}, ${node.type}` : node.kind;
+  const about = node.rate > 0 ? `${kind}, ${rate(node.rate)}/s` : kind;
   const address = chosen
     ? to(node.kind === "queue" ? "queues" : "exchanges", where, node.name)
     : to("topology", where, node.kind, node.name);
@@ -82,12 +108,27 @@ function Node({ node, place, where, centre }) {
 
 function Picture({ graph, where, centre }) {
   const { places, width, height } = placed(graph);
-  return html`<div class="scroll picture" tabindex="0" role="region" aria-label="Picture">
-    <svg width=${width} height=${height} viewBox=${`0 0 ${width} ${height}`} role="group"
+  const [zoom, setZoom] = useState(1);
+  const box = useRef(null);
+  const step = (by) => {
+    const at = ZOOMS.findIndex((each) => each >= zoom) + by;
+    setZoom(ZOOMS[Math.max(0, Math.min(ZOOMS.length - 1, at))]);
+  };
+  const fit = () => {
+    const whole = Math.min(1, box.current.clientWidth / width, box.current.clientHeight / height);
+    setZoom(Math.max(0.2, whole));
+  };
+  return html`<div class="buttons zoom" role="group" aria-label="Zoom">
+      <button type="button" class="quiet" aria-label="Smaller" onClick=${() => step(-1)}>−</button>
+      <span role="status">${Math.round(zoom * 100)} %</span>
+      <button type="button" class="quiet" aria-label="Larger" onClick=${() => step(1)}>+</button>
+      <button type="button" class="quiet" onClick=${fit}>Fit</button></div>
+    <div class="scroll picture" tabindex="0" role="region" aria-label="Picture" ref=${box}>
+    <svg width=${width * zoom} height=${height * zoom} viewBox=${`0 0 ${width} ${height}`} role="group"
       aria-label="Topology">
       <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"
         markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" /></marker></defs>
-      ${graph.edges.map((edge, at) => html`<${Edge} key=${at} edge=${edge} places=${places} />`)}
+      ${bundled(graph.edges).map((edge, at) => html`<${Edge} key=${at} edge=${edge} places=${places} />`)}
       ${[...graph.nodes.values()].map(
         (node) => html`<${Node} key=${node.id} node=${node} place=${places.get(node.id)}
           where=${where} centre=${centre} />`,
@@ -140,18 +181,16 @@ export function Topology({ names: [, given, kind, name] }) {
     return () => clearTimeout(timer);
   }, [typed]);
   const named = text ? `&name=${encodeURIComponent(text)}` : "";
-  const exchanges = useList(`exchanges/${path(where)}`, "name,type,arguments,policy");
+  const exchanges = useList(
+    `exchanges/${path(where)}`,
+    "name,type,arguments,policy,message_stats.publish_in_details.rate",
+  );
   const queues = useList(
     `queues/${path(where)}`,
-    "name,type,arguments,effective_policy_definition",
+    "name,type,arguments,effective_policy_definition,message_stats.publish_details.rate",
     named,
   );
-  // Those of the default exchange, one of each queue, come last.
-  const bindings = useList(
-    `bindings/${path(where)}`,
-    "source,destination,destination_type,routing_key",
-    "&sort=source&sort_reverse=true",
-  );
+  const bindings = useBindings(`bindings/${path(where)}`);
   const side = kind === "exchange" ? "exchanges" : "queues";
   const more = usePoll(
     centre === null
