@@ -46,6 +46,7 @@ def test_names_come_from_the_running_broker(broker: RunningBroker, harebell: Har
     for name in ("complete-one", "complete-two"):
         harebell("queues", "declare", name)
     assert completed(broker, "queues", "purge", "complete-") == ["complete-one", "complete-two"]
+    assert completed(broker, "dead-letters", "retry", "complete-t") == ["complete-two"]
     assert completed(broker, "permissions", "set", "gue") == ["guest"]
     assert completed(broker, "queues", "list", "--vhost", "") == ["/"]
 

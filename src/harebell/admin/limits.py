@@ -23,8 +23,8 @@ DEAD_LETTER_QUEUES = 1_000
 """Queues that such a command looks at."""
 DEAD_LETTER_PROBES = 20
 """Messages at the head of a queue; one without dead letters among them is passed by."""
-DEAD_LETTER_UNITS = 12
-"""Work units of finding the group of a dead letter, beside reading it."""
+DEAD_LETTER_UNITS = 16
+"""Work units of finding the group of a message with headers, beside reading it."""
 DEAD_LETTER_TIMES = 48
 """Most intervals in which the dead letters of a group are counted; beyond, they are widened."""
 REHEARSAL_SLICE_QUEUES = 50

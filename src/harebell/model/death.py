@@ -16,9 +16,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from harebell.base.limits import NAME_BYTES
+from harebell.model.limits import DEATH_NAMES_KEPT
 
 HISTORY = "x-death"
 FIRST_QUEUE = "x-first-death-queue"
@@ -29,6 +31,8 @@ _ERROR_NAME = re.compile(r"exception|error|(?<!de)fault|^x-reason$", re.IGNORECA
 _TRACE_NAME = re.compile(r"stack|trace", re.IGNORECASE)
 _TYPE_NAME = re.compile(r"(type|class|fqcn)$", re.IGNORECASE)
 _DIFFERS = re.compile(r"[0-9a-fA-F]{8,}(?:-[0-9a-fA-F]{4,})*|[0-9]+")
+_OF_TYPE = 1
+_OF_TEXT = 2
 _LINE_CHARACTERS = 1_000
 _ERROR_CHARACTERS = 120
 
@@ -72,21 +76,25 @@ def _text(value: Any) -> str | None:
 
 
 def _error_of(headers: Mapping[str, Any], events: list[Any]) -> str | None:
-    names = [
-        name
+    ranked = [
+        (rank, name)
         for name, value in headers.items()
-        if isinstance(value, str)
-        and value
-        and _ERROR_NAME.search(name)
-        and not _TRACE_NAME.search(name)
+        if (rank := _rank(name)) and isinstance(value, str) and value
     ]
-    if names:
-        # A type says more about a group than a text does.
-        best = min(names, key=lambda name: (_TYPE_NAME.search(name) is None, name))
-        return signature(headers[best])
+    if ranked:
+        return signature(headers[min(ranked)[1]])
     newest = events[0] if events and isinstance(events[0], Mapping) else {}
     said = newest.get(DESCRIPTION) or newest.get(CONDITION)
     return signature(said) if isinstance(said, str) and said else None
+
+
+@lru_cache(DEATH_NAMES_KEPT)
+def _rank(name: str) -> int:
+    """Return the rank of a header that may tell of an error, the least first; 0 for others."""
+    if not _ERROR_NAME.search(name) or _TRACE_NAME.search(name):
+        return 0
+    # A type says more about a group than a text does.
+    return _OF_TYPE if _TYPE_NAME.search(name) else _OF_TEXT
 
 
 def signature(text: str) -> str:

@@ -53,7 +53,7 @@ RETRIES = "x-retries"
 RETRIED_FROM = "x-retried-from"
 _RETRIES_MAX = 2**63 - 1
 """The numbers that a header can carry: publishers may have written any number."""
-DISCARDS = "x-discard"
+DISCARDS = "x-discard-"
 _DEATHS = ("x-death", "x-first-death-", "x-last-death-", DISCARDS)
 
 

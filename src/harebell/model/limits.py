@@ -97,6 +97,8 @@ REHEARSAL_SLICE_BINDINGS = 500
 """Bindings that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_BINDINGS = 100
 """Most bindings of an exchange that it shows."""
+DEATH_NAMES_KEPT = 1_024
+"""Names of headers of which it is known whether they tell of an error."""
 JOB_ACT_UNITS = 8
 """Work units of moving, copying or removing a message by a job."""
 JOB_SLICE_UNITS = 400

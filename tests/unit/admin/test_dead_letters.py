@@ -8,7 +8,9 @@ import pytest
 
 from harebell.admin.commands import dead_letters
 from harebell.admin.commands import jobs as commands
+from harebell.admin.commands.messages import browse
 from harebell.admin.limits import DISCARD_REASON_CHARACTERS, RETRY_BODY_BYTES
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import User
 from harebell.base.errors import Refusal
@@ -167,6 +169,48 @@ async def test_a_user_sees_the_groups_of_queues_that_may_be_read() -> None:
     assert [group["queue"] for group in found["groups"]] == ["mine"]
     assert "secret" not in str(found)
     assert found["queues"] == 1
+
+
+@pytest.mark.parametrize("tag", ["management", "monitoring", "administrator"])
+@pytest.mark.parametrize("read", ["", ".*", "^a", "b$", "^(a|b)$", "^none$"])
+def test_groups_are_of_queues_that_the_user_may_browse_and_of_all_of_them(
+    tag: str, read: str
+) -> None:
+    world = World()
+    names = ("a", "b", "ab", "c")
+    for name in names:
+        with_letters(world, letter(f"of {name}"), name=name)
+    user = User("ann", "", frozenset({tag}))
+    user.permissions["/"] = Permissions("", "", read)
+    context = world.dispatcher.context.on_behalf_of(user)
+
+    def may_browse(name: str) -> bool:
+        try:
+            browse(context, name)
+        except Refusal:
+            return False
+        return True
+
+    found = at_once(dead_letters.list_groups(context))
+    assert {group["queue"] for group in found["groups"]} == set(filter(may_browse, names))
+    for name in names:
+        assert (f"'of {name}'" in str(found)) is may_browse(name)
+    hidden = [name for name in names if not may_browse(name)]
+    for name in hidden:
+        with pytest.raises(Refusal):
+            at_once(dead_letters.list_groups(context, queue=name))
+
+
+def test_what_a_backend_says_of_a_queue_is_asked_before_a_message_is_looked_at() -> None:
+    class Asked(User):
+        def allows(self, vhost: str, action: str, kind: str, name: str) -> bool:
+            raise Undecided(lambda done: None)
+
+    world = World()
+    with_letters(world, letter())
+    context = world.dispatcher.context.on_behalf_of(Asked("ann", "", frozenset({"management"})))
+    with pytest.raises(Undecided):
+        at_once(dead_letters.list_groups(context))
 
 
 @pytest.mark.asyncio

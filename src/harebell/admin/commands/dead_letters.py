@@ -190,9 +190,10 @@ class _Walk:
                 if looking.queue.deleted or now.steady >= until:
                     return
                 continue
+            if browsed.message.has_headers:
+                looking.units += DEAD_LETTER_UNITS
             death = looking.subject.death
             if death is not None:
-                looking.units += DEAD_LETTER_UNITS
                 self.dead += 1
                 groups.add(looking.queue.name, death, browsed)
             if looking.looked >= stop:

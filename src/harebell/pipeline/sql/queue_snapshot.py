@@ -50,7 +50,7 @@ RETRIES = "x-retries"
 _RETRIES_MAX = 2**63 - 1
 """What a header can carry."""
 RETRIED_FROM = "x-retried-from"
-_DEATHS = ("x-death", "x-first-death-", "x-last-death-")
+_DEATHS = ("x-death", "x-first-death-", "x-last-death-", "x-discard-")
 
 
 @dataclass(frozen=True)
