@@ -10,6 +10,8 @@ from typing import Any
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.failures import described
 from harebell.base.message import (
+    FAMILY_1_0,
+    FAMILY_1_0_SECTIONS,
     FAMILY_FILE,
     FAMILY_STREAM,
     Message,
@@ -373,7 +375,10 @@ class Run:
         changes[RETRIED_FROM] = self._queue.name
         edited = self._jobs.editor.with_headers(message, {**self._headers, **changes})
         if self._body is not None:
-            edited = _with_body(self._jobs.editor.basic_of(edited), self._body)
+            if edited.family == FAMILY_1_0_SECTIONS:
+                return "a message has a body of AMQP 1.0 that is no data: it cannot be replaced"
+            basic = edited if edited.family == FAMILY_1_0 else self._jobs.editor.basic_of(edited)
+            edited = _with_body(basic, self._body)
         return self._fresh(copy_message(edited, "", origin))
 
     def _marks(self) -> dict[str, Any]:

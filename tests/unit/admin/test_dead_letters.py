@@ -14,8 +14,10 @@ from harebell.auth.authority import Undecided
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import User
 from harebell.base.errors import Refusal
+from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message, Properties
 from harebell.base.slices import at_once
 from harebell.front.convert import EDITOR, composed
+from harebell.front.convert.dispatch import converted
 from harebell.model.jobs import DONE, Job, decode
 from tests.unit.admin.test_browse import filled, rows_of
 from tests.unit.admin.test_jobs import act, ended, finish
@@ -280,6 +282,26 @@ async def test_a_retry_gives_what_it_selects_another_body_and_other_headers() ->
     assert "x-death" not in found
     row = (await act(world, "jobs.show", id=job.number))["answer"]
     assert "aGFsbG8=" not in str(row)
+
+
+@pytest.mark.asyncio
+async def test_the_body_of_a_message_of_amqp_1_0_is_replaced_if_it_is_data() -> None:
+    world = World()
+    world.vhost.declare_queue("orders")
+    data = converted(letter(), FAMILY_1_0)
+    raw = Properties(data.raw, data.delivery_mode, -1, True, family=FAMILY_1_0_SECTIONS)
+    value = Message("dlx", "failed", raw, b"\x00\x53\x77\xa1\x03abc")
+    queue = with_letters(world, data, value)
+    job = await ended(world, "queues.retry", name="dead", where="true", payload="edited")
+    assert (job.done, job.left) == (1, 1)
+    assert "no data" in job.problem
+    (message, _, _) = world.vhost.queues["orders"].get()
+    assert (message.family, message.body) == (FAMILY_1_0, b"edited")
+    assert queue.ready_count() == 1
+    # Without another body it goes as it is.
+    await ended(world, "queues.retry", name="dead", where="true", headers={"tenant": "eu"})
+    (message, _, _) = world.vhost.queues["orders"].get()
+    assert (message.family, message.body) == (FAMILY_1_0_SECTIONS, value.body)
 
 
 @pytest.mark.asyncio
