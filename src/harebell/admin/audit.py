@@ -153,7 +153,8 @@ _USER_LIMITS = _State("users.state", _with(name="user"), ("limits",))
 _NO_STATE = frozenset(
     (
         *("queues.purge", "queues.retry-now", "queues.queue-action", "queues.move", "queues.copy"),
-        *("queues.remove", "queues.retry", "users.authenticate", "users.bulk-delete"),
+        *("queues.remove", "queues.retry", "queues.discard"),
+        *("users.authenticate", "users.bulk-delete"),
     )
 )
 """Acts of these nouns that change no object, or several."""
@@ -413,9 +414,16 @@ def _given(command: Command, arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _summed(name: str, value: Any) -> Any:
-    """Return an argument; of a document that may have any size, how much it has."""
+    """Return an argument; of a document that may have any size, how much it has.
+
+    What is written into messages is for those who may read them: a line has no body and no header.
+    """
     if isinstance(value, LongText):
         return {"characters": value.length}
+    if name == "payload" and isinstance(value, str):
+        return {"characters": len(value)}
+    if name == "headers" and isinstance(value, Mapping):
+        return sorted(value)
     if name == "definitions" and isinstance(value, Mapping):
         return {key: len(each) for key, each in value.items() if isinstance(each, list)}
     return value

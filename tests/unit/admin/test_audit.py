@@ -89,6 +89,18 @@ def test_every_act_says_what_it_was_done_to_and_none_of_its_secrets(trailed: Tra
         assert all(line["arguments"][name] == "(secret)" for name in secret), command.name
 
 
+def test_what_a_retry_writes_into_messages_is_in_no_line(trailed: Trailed) -> None:
+    trailed.run("queues.declare", name="dead")
+    fields = {"payload": "pay 5 to ann", "headers": {"tenant": "acme", "iban": None}}
+    for command in ("queues.retry", "dead-letters.retry"):
+        trailed.run(command, name="dead", where="true", **fields)
+        line = trailed.kept.lines[-1]
+        assert line["arguments"]["payload"] == {"characters": 12}
+        assert line["arguments"]["headers"] == ["iban", "tenant"]
+        assert "ann" not in str(line)
+        assert "acme" not in str(line)
+
+
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
