@@ -88,7 +88,10 @@ def test_groups_are_shown_with_samples_side_by_side_and_what_differs(opened: Win
     expect(difference.locator(".gone")).to_contain_text(["headers.tenant: t0"])
     expect(difference.locator(".new")).to_contain_text(["headers.tenant: t1"])
     opened.unfold()
-    assert opened.barriers() == []
+    for theme in ("light", "dark"):
+        opened.page.emulate_media(color_scheme=theme)
+        expect(opened.page.locator("html")).to_have_attribute("data-theme", theme)
+        assert opened.barriers() == []
     opened.page.set_viewport_size(PHONE)
     widest = opened.page.evaluate("document.documentElement.scrollWidth")
     assert widest <= PHONE["width"]
