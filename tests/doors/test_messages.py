@@ -45,7 +45,7 @@ COMPARED = {
     "POST /api/exchanges/{vhost}/{name}/publish": "publish",
     f"POST {_OF_QUEUE}/get": "get",
     f"GET {_OF_QUEUE}/browse": "browse",
-    **{f"POST {_OF_QUEUE}/{verb}": verb for verb in ("move", "copy", "remove", "retry")},
+    **{f"POST {_OF_QUEUE}/{verb}": verb for verb in ("move", "copy", "remove", "retry", "discard")},
     f"DELETE {_OF_QUEUE}/contents": "purge",
 }
 """The routes of messages, and what is compared below."""
@@ -129,7 +129,7 @@ class Act:
     """What is done with the message of a queue.
 
     Args:
-        verb: browse, remove, purge, move, copy or retry.
+        verb: browse, remove, purge, move, copy, discard or retry.
         queue: whose message.
         exchange: where it goes.
         key: with which routing key.
@@ -163,6 +163,7 @@ TARGETS = (
 UNROUTABLE = Outcome(0, "")
 ACTS = [
     *(Act(verb, queue) for verb in ("browse", "remove", "purge") for queue in SOURCES),
+    *(Act("discard", queue) for queue in SOURCES),
     *(Act("retry", queue) for queue in ("dead", "owned", "missing")),
     *(Act(verb, queue) for verb in MOVING for queue in SOURCES),
     *(Act(verb, "q", exchange, key) for verb in MOVING for exchange, key in TARGETS),
@@ -318,6 +319,8 @@ class Doors:
         fields: dict[str, Any] = {} if act.verb == "purge" else {"where": ""}
         if act.exchange == "" and act.verb in MOVING:
             fields["to_queue"] = act.key
+        elif act.verb == "discard":
+            fields["hold"] = act.key
         elif act.verb in MOVING:
             fields |= {"to_exchange": act.exchange, "routing_key": act.key}
         if door == HTTP:
@@ -335,7 +338,7 @@ class Doors:
             if act.verb in ("browse", "remove"):
                 (delivery.ack if act.verb == "remove" else delivery.nack)()
                 return Outcome(1, "")
-            key = act.key if act.verb in MOVING else "q"
+            key = "q" if act.verb == "retry" else act.key
             channel.publish(delivery.body, exchange=act.exchange, routing_key=key, mandatory=True)
             (delivery.nack if act.verb == "copy" else delivery.ack)()
             return Outcome(1, "")
