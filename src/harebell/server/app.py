@@ -15,6 +15,7 @@ import signal
 import ssl
 import time
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from harebell import __version__
@@ -423,9 +424,10 @@ class App:
     def _questions(self) -> SqlQuestions:
         """Return what answers SQL, which is loaded for the first question."""
         if self._sql is None:
+            from harebell.server.net.listener import serve_user
             from harebell.server.sql_questions import SqlQuestions
 
-            self._sql = SqlQuestions(self.loop, self.protocol_of)
+            self._sql = SqlQuestions(self.loop, partial(serve_user, self))
         return self._sql
 
     def obey(self, manager: ServiceManager) -> None:

@@ -11,7 +11,6 @@ import asyncio
 import os
 import socket
 import sys
-from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
@@ -27,13 +26,15 @@ from harebell.admin.limits import (
     SQL_SECONDS,
     SQL_USER_QUESTIONS,
 )
-from harebell.front.common.peer import Peer
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from harebell.auth.users import User
 
+    Serve = Callable[[User, socket.socket], Awaitable[None]]
+
 _PROGRAM = "harebell.pipeline.sql.embedded.answering"
-_HERE = "127.0.0.1"
 _KEPT = ("PATH", "PYTHONPATH", "LD_LIBRARY_PATH", "LANG", "HAREBELL_IMPL")
 """Variables that the process needs to find its modules."""
 
@@ -42,15 +43,13 @@ class SqlQuestions:
     """The questions that are being answered.
 
     Args:
-        loop: the event loop of the broker.
-        protocol_of: makes the broker's end of a connection of a peer.
+        loop: the event loop.
+        serve: serves a socket as the connection of a user.
     """
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, protocol_of: Callable[[Peer], asyncio.BaseProtocol]
-    ) -> None:
+    def __init__(self, loop: asyncio.AbstractEventLoop, serve: Serve) -> None:
         self._loop = loop
-        self._protocol_of = protocol_of
+        self._serve = serve
         self._running: dict[tuple[str, str], asyncio.Task[None]] = {}
 
     def ask(self, user: User, vhost: str, question: dict[str, Any]) -> Future[bytes]:
@@ -116,8 +115,7 @@ class SqlQuestions:
                     start_new_session=True,
                 )
             ours.setblocking(False)
-            peer = Peer(_HERE, host=_HERE, user=user)
-            await self._loop.connect_accepted_socket(lambda: self._protocol_of(peer), ours)
+            await self._serve(user, ours)
             return await _conversation(process, user, vhost, question)
         except BaseException:
             ours.close()

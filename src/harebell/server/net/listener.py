@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from harebell.front.common.peer import Peer
 from harebell.server.net.acceptor import Acceptor, bound
 from harebell.server.net.connection import ServerProtocol
 from harebell.server.net.handed_sockets import HandedSockets
@@ -19,12 +20,14 @@ if TYPE_CHECKING:
     import socket
     from collections.abc import Callable
 
+    from harebell.auth.users import User
     from harebell.server.app import App
     from harebell.server.net.proxy_gate import Addresses, ProxyGate
 
 
 __all__ = ["Listener", "StartError", "listen"]
 
+_HERE = "127.0.0.1"
 DIALECTS = {"amqp-0-10t": TRANSITIONAL_0_10}
 """The version that the header `AMQP 1 1 0 10` selects, by scheme; else the final 0-10."""
 
@@ -95,6 +98,12 @@ def _served(app: App, tls: ServerTls | None, dialect: str) -> Callable[[socket.s
         task.add_done_callback(beginning.discard)
 
     return serve
+
+
+async def serve_user(app: App, user: User, sock: socket.socket) -> None:
+    """Serve the socket of a process that the broker has started for a user."""
+    protocol = ServerProtocol(app, None, peer=Peer(_HERE, host=_HERE, user=user))
+    await app.loop.connect_accepted_socket(lambda: protocol, sock)
 
 
 async def _open(
