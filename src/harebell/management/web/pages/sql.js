@@ -122,7 +122,7 @@ function Editor({ text, onText, queues, onRun }) {
     <textarea id=${id} ref=${area} rows="6" class="sql-editor" spellcheck=${false}
       autocomplete="off" aria-autocomplete="list" aria-describedby=${`${id}-hint`}
       aria-controls=${open ? `${id}-list` : undefined}
-      aria-activedescendant=${active >= 0 ? `${id}-${active}` : undefined}
+      aria-activedescendant=${open && active >= 0 ? `${id}-${active}` : undefined}
       value=${text} onKeyDown=${press} onBlur=${() => setOpen(null)}
       onInput=${(event) => {
         onText(event.currentTarget.value);
