@@ -216,6 +216,7 @@ CHANGES_NONE = (
     *("transactions.rollback", "transactions.forget", "leases.release", "stages.list"),
     *("publishers.hand-over", "publishers.forget"),
     *("stages.drop", "queries.delete", "users.list", "users.authenticate", "limits.list"),
+    *("users.state", "sql.ask", "sql.cancel"),
     *("vhosts.start", "definitions.try", "config.reload", "config.set", "config.unset"),
     *("listeners.suspend", "listeners.resume", "app.stop", "app.start", "app.reset"),
     *("cluster.drain", "cluster.move", "logs.reopen", "service.reset-login-attempts"),

@@ -18,7 +18,7 @@ from tests.unit.admin.commands.site import Site
 LOOKS = {
     *("bindings.list", "definitions.try", "exchanges.explain", "exchanges.publish", "limits.list"),
     *("queues.counters", "queues.get", "service.figures", "stages.list", "streams.list-super"),
-    *("transactions.list", "users.list", "users.state"),
+    *("sql.ask", "sql.cancel", "transactions.list", "users.list", "users.state"),
 }
 """Commands without a route for GET that change nothing, or messages alone."""
 MINUTE_MS = 60_000

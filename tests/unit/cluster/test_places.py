@@ -70,6 +70,8 @@ def test_users_are_changed_in_store_1_and_read_here() -> None:
     reads = ("list", "list-with-hashes", "show", "authenticate")
     assert {verb for verb, place in places.items() if place == HERE} == set(reads)
     assert places.pop("list-without-permissions") == EVERYWHERE
+    # The states of the audit trail, before and after a change there.
+    assert places.pop("state") == FIRST
     assert {place for verb, place in places.items() if verb not in reads} == {SHARED}
 
 
