@@ -69,7 +69,7 @@ PAGES = (
     Shown("users/ada", "ada", "monitoring"),
     Shown("limits", "Limits", "max-queues"),
     Shown("definitions", "Definitions", "Upload"),
-    Shown("audit", "Audit", "queues.declare"),
+    Shown("audit", "Audit", "acts, the last one first"),
     Shown("log", "Log", "accepting AMQP connection"),
 )
 
