@@ -57,6 +57,7 @@ _SECRET_NAME = re.compile(
     r"pass(word|phrase|wd|$)|secret|token|credential|private|_hash$", re.IGNORECASE
 )
 _URL_PASSWORD = re.compile(r"(://[^/\s:@]*):\S*@")
+_URL_HIDDEN = rf"\1:{HIDDEN}@"
 _OBJECT = (
     *("component", "source", "destination", "queue", "group", "publisher", "xid", "user", "users"),
     *("name", "exchange", "key", "id", "to", "target", "store", "node"),
@@ -451,14 +452,17 @@ def _is_secret(name: str, value: Any) -> bool:
 
 def plain(value: Any, depth: int = 0) -> Any:
     """Return a value for a line: without secrets, as JSON has it, and not too long."""
-    if value is None or isinstance(value, bool | int | float):
+    if value is None or value is True or value is False:
         return value
+    # Nearly all texts are names, which are written as they are.
+    if type(value) is str and value.isascii() and len(value) < AUDIT_TEXT_CHARACTERS:
+        return _URL_PASSWORD.sub(_URL_HIDDEN, value) if "://" in value else value
     if isinstance(value, Mapping):
         if depth == _DEPTH:
             return "…"
         items = islice(value.items(), AUDIT_ITEMS)
         members = {
-            str(name): HIDDEN if _is_secret(str(name), each) else plain(each, depth + 1)
+            plain(str(name)): HIDDEN if _is_secret(str(name), each) else plain(each, depth + 1)
             for name, each in items
         }
         if len(value) > AUDIT_ITEMS:
@@ -476,6 +480,6 @@ def plain(value: Any, depth: int = 0) -> Any:
     text = shown(value, iso=True)
     if not isinstance(text, str):
         return text
-    text = _URL_PASSWORD.sub(rf"\1:{HIDDEN}@", text)
+    text = _URL_PASSWORD.sub(_URL_HIDDEN, text)
     short = AUDIT_TEXT_CHARACTERS
     return text if len(text) <= short else f"{text[:short]}… ({len(text)} characters)"

@@ -107,6 +107,8 @@ def test_what_a_retry_writes_into_messages_is_in_no_line(trailed: Trailed) -> No
         ({"password": "p"}, {"password": "(secret)"}),
         ({"client_secret": {"a": 1}}, {"client_secret": "(secret)"}),
         ({"hash-header": "x"}, {"hash-header": "x"}),
+        ({"\udcff\n": "\udcfe\n"}, {"base64:/wo=": "base64:/go="}),
+        ({b"\xff": 2**80}, {"b'\\xff'": str(2**80)}),
         ("amqps://u:p@q@host/v", "amqps://u:(secret)@host/v"),
         ("amqp://host:5672/v", "amqp://host:5672/v"),
         ([{"api_token": "t"}, None], [{"api_token": "(secret)"}, None]),
