@@ -33,8 +33,9 @@ NUMBERS = {
 PLAIN = {"bool": "bint", "float": "double"}
 RESULTS = {
     **{name: (spelled, " except -1") for name, spelled in NUMBERS.items()},
-    "i32_or_minus_1": ("int", " except -2"),
-    "i64_or_minus_1": ("long long", " except -2"),
+    # Asked, not assumed: a number may be -2 as well, and then there is no exception to raise.
+    "i32_or_minus_1": ("int", " except? -2"),
+    "i64_or_minus_1": ("long long", " except? -2"),
     "Done": ("int", " except -1"),
 }
 """The C types of results that are numbers, and how they report an exception."""

@@ -124,7 +124,7 @@ cdef class Shelf:
     cdef object _any
     @cython.locals(count="long long", below="Shelf")
     cpdef int put(self, long long position, bint flag, str name=*) except -1
-    cpdef long long find(self, long long position) except -2
+    cpdef long long find(self, long long position) except? -2
     cpdef Shelf next(self)
     cdef int inside(self) except -1
     cpdef bint _outside(self) except -1

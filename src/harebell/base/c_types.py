@@ -25,9 +25,9 @@ u64: TypeAlias = int
 isize: TypeAlias = int
 """`Py_ssize_t`, as `len` returns it."""
 i32_or_minus_1: TypeAlias = int
-"""The result of a C method that is an `i32` and may be -1; an exception is -2."""
+"""The result of a C method that is an `i32` and may be -1, or any other number."""
 i64_or_minus_1: TypeAlias = int
-"""The result of a C method that is an `i64` and may be -1; an exception is -2."""
+"""The result of a C method that is an `i64` and may be -1, or any other number."""
 Done: TypeAlias = int
 """The result of a C method that returns nothing: it is always 0, because C reports an exception by
 the value -1."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from harebell.front.limits import (
@@ -17,6 +19,7 @@ from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
 from tests.conformance.v1.raw import Peer1
+from tests.conformance.v1.test_consuming import expect_bodies, fill
 
 LAST = (1 << 32) - 1
 
@@ -318,3 +321,76 @@ def test_memory_of_a_message_in_parts_is_counted_and_given_back(
     peer.expect(c.End)
     assert (memory.gauge.used, memory.gauge.unread) == (before, 0)
     assert LINK_CREDIT <= INCOMING_WINDOW
+
+
+# --- numbers before the first one ---------------------------------------------------------------
+
+
+@pytest.mark.rule("1.0#059")
+@pytest.mark.parametrize("back", [1, 2, 3])
+def test_numbers_just_before_the_first_are_numbers(queue: str, peer1: Peer1, back: int) -> None:
+    # Serials wrap (RFC 1982): these stand for what was before the begin.
+    number = 2**32 - back
+    peer1.send(c.Flow(number, 2_048, number, 2_048, echo=True))
+    peer1.expect(c.Flow, handle=None)
+    peer1.send(c.Flow(0, 2_048, 0, 2_048, echo=True))
+    peer1.expect(c.Flow, handle=None)
+    peer1.send(c.Disposition(True, number, None, True, c.Accepted()))
+    fill(peer1, queue, 2)
+    peer1.attach_receiver(f"/queues/{queue}", 1)
+    peer1.give(1, 9, delivery_count=number)
+    expect_bodies(peer1, b"0", b"1")
+    # Over the end of the numbers: the first of what was sent, but nothing else.
+    peer1.send(c.Disposition(True, number, 0, True, c.Accepted()))
+    peer1.send(c.Detach(1, True))
+    peer1.expect(c.Detach)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=9)
+    expect_bodies(peer1, b"1")
+
+
+@pytest.mark.rule("1.0#059")
+@pytest.mark.parametrize("outcome", [c.Accepted(), c.Rejected()])
+def test_deliveries_over_the_end_of_the_numbers_are_settled(
+    memory: MemorySite, memory1: Connect1, outcome: Any
+) -> None:
+    peer1 = memory1().open().begin()
+    peer1.attach_sender("/queue/wrapping")
+    for _ in range(4):
+        peer1.transfer(0, b"m", settled=True)
+    connection: Any = peer1.wire.connection  # type: ignore[attr-defined]
+    session = connection.channels[0]
+    session.next_tag = session.outgoing_id = session.unacked.next = 2**32 - 2
+    peer1.attach_receiver("/queue/wrapping", 1)
+    peer1.send(c.Flow(2**32 - 2, 2_048, 4, 2_048, 1, 0, 4))
+    numbers = [peer1.expect_transfer().value.delivery_id for _ in range(4)]
+    assert numbers == [2**32 - 2, 2**32 - 1, 0, 1]
+    wrapping = memory.broker.vhosts["/"].queues["wrapping"]
+    peer1.send(c.Disposition(True, 2**32 - 1, 0, True, outcome))
+    assert wrapping.unacked == 2
+    peer1.send(c.Disposition(True, 1, None, True, outcome))
+    peer1.send(c.Disposition(True, 2**32 - 2, None, True, outcome))
+    assert (wrapping.unacked, wrapping.ready_count()) == (0, 0)
+
+
+@pytest.mark.rule("1.0#059")
+@pytest.mark.parametrize("many", [False, True])
+def test_a_publisher_counts_over_the_end_of_the_numbers(
+    queue: str, peer1: Peer1, many: bool
+) -> None:
+    peer1.attach_sender(f"/queues/{queue}")
+    numbers = [(2**32 - 2 + at) % 2**32 for at in range(4)]
+    frames, write = [], peer1.wire.write
+    if many:
+        peer1.wire.write = frames.append  # type: ignore[method-assign]
+    for number in numbers:
+        peer1.transfer(0, b"m", delivery_id=number)
+    peer1.wire.write = write  # type: ignore[method-assign]
+    if many:
+        write(b"".join(frames))
+    settled: list[int] = []
+    while len(settled) < 4:
+        found = peer1.expect(c.Disposition, settled=True, state=c.Accepted())
+        last = found.first if found.last is None else found.last
+        settled += [(found.first + at) % 2**32 for at in range((last - found.first) % 2**32 + 1)]
+    assert settled == numbers
+    peer1.quiet()

@@ -263,8 +263,8 @@ class Intake(PerformativeSink):
             self._no_session(channel, "disposition")
             return 0
         try:
-            if role and outcome == _ACCEPTED and settled and last - first < _AT_ONCE:
-                # Nearly all of them; a range over the end of the numbers is longer here.
+            if role and outcome == _ACCEPTED and settled and 0 <= last - first < _AT_ONCE:
+                # Nearly all of them; a range over the end of the numbers ends before it begins.
                 low: i64 = near(first, session.next_tag)
                 session.accept(low, min(low + last - first, session.next_tag - 1))
                 return 0
