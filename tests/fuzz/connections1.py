@@ -25,7 +25,8 @@ def _expect(holds: bool, what: object) -> None:
         raise AssertionError(what)
 
 
-def _sent(performative: Any, payload: bytes = b"", channel: int = 0) -> bytes:
+def sent(performative: Any, payload: bytes = b"", channel: int = 0) -> bytes:
+    """The frame of a performative."""
     return encode_frame(performative.encoded() + payload, channel)
 
 
@@ -37,16 +38,16 @@ def _opening() -> bytes:
             HEADER_1_0_SASL,
             encode_frame(response, kind=SASL),
             HEADER_1_0,
-            _sent(c.Open("c", "vhost:/", 4_096)),
-            _sent(c.Begin(None, 0, 100, 100)),
-            _sent(
+            sent(c.Open("c", "vhost:/", 4_096)),
+            sent(c.Begin(None, 0, 100, 100)),
+            sent(
                 c.Attach(
                     "s", _SENDER, False, source=c.Source(), target=c.Target("/queues/q"),
                     initial_delivery_count=0,
                 )
             ),
-            _sent(c.Attach("r", _RECEIVER, True, source=c.Source("/queues/q"), target=c.Target())),
-            _sent(c.Flow(0, 100, 0, 100, _RECEIVER, 0, 10)),
+            sent(c.Attach("r", _RECEIVER, True, source=c.Source("/queues/q"), target=c.Target())),
+            sent(c.Flow(0, 100, 0, 100, _RECEIVER, 0, 10)),
         )
     )  # fmt: skip
 
@@ -73,7 +74,8 @@ def _declare(broker: MemoryBroker) -> None:
     line.eof()
 
 
-def _talk(parts: list[bytes]) -> tuple[list[tuple[int, str]], MemoryBroker]:
+def talk(parts: list[bytes]) -> tuple[list[tuple[int, str]], MemoryBroker]:
+    """Send parts of a conversation; the answers, and the broker that has nothing of it left."""
     broker = MemoryBroker(seed=1)
     _declare(broker)
     line = broker.accept()
@@ -99,9 +101,9 @@ def _talk(parts: list[bytes]) -> tuple[list[tuple[int, str]], MemoryBroker]:
 
 def connection1(data: bytes) -> None:
     """Anything after the links are attached ends in frames, the same however it arrives."""
-    whole, _ = _talk([data])
+    whole, _ = talk([data])
     for parts in (anyhow(data, len(data)), singly(data) if len(data) < _SHORT else [data]):
-        answers, _ = _talk(parts)
+        answers, _ = talk(parts)
         _expect(answers == whole, f"the answers depend on how the octets arrived: {answers}")
 
 
@@ -121,31 +123,31 @@ def _steps() -> list[bytes]:
     accepted = c.Accepted()
     modified = c.Modified(True, True, {"x-opt-b": 1})
     steps = [
-        _sent(c.Transfer(_SENDER, 0, b"0", 0, False), full),
-        _sent(c.Transfer(_SENDER, 1, b"1", 0, True), value_section({"a": [1]})),
-        _sent(c.Transfer(_SENDER, 2, b"2", 0, False, True), full[:20]),
-        _sent(c.Transfer(_SENDER, more=True), full[20:40]),
-        _sent(c.Transfer(_SENDER), full[40:]),
-        _sent(c.Transfer(_SENDER, 3, b"3", 0, aborted=True)),
-        _sent(c.Disposition(True, 0, 1, True, accepted)),
-        _sent(c.Disposition(True, 2, None, True, modified)),
-        _sent(c.Disposition(True, 0, 2**31, True, c.Rejected(c.Error("amqp:x")))),
-        _sent(c.Flow(0, 100, 0, 100, _RECEIVER, 0, 5, drain=True)),
-        _sent(c.Flow(0, 100, 4, 100, echo=True)),
-        _sent(c.Attach("f", 2, True, source=c.Source("/queues/q", filter=selector))),
-        _sent(c.Attach("x", 3, False, target=c.Target("/exchanges/amq.topic/k"))),
-        _sent(c.Attach("a", 4, False, target=c.Target())),
-        _sent(c.Attach("d", 5, True, source=c.Source(dynamic=True), target=c.Target())),
-        _sent(c.Attach("m", 6, False, target=c.Target("/management"))),
-        _sent(c.Attach("t", 7, False, target=c.Coordinator(("amqp:local-transactions",)))),
-        _sent(c.Detach(2, True)),
-        _sent(c.Detach(_SENDER)),
-        _sent(c.Begin(None, 5, 10, 10), channel=1),
-        _sent(c.End(), channel=1),
+        sent(c.Transfer(_SENDER, 0, b"0", 0, False), full),
+        sent(c.Transfer(_SENDER, 1, b"1", 0, True), value_section({"a": [1]})),
+        sent(c.Transfer(_SENDER, 2, b"2", 0, False, True), full[:20]),
+        sent(c.Transfer(_SENDER, more=True), full[20:40]),
+        sent(c.Transfer(_SENDER), full[40:]),
+        sent(c.Transfer(_SENDER, 3, b"3", 0, aborted=True)),
+        sent(c.Disposition(True, 0, 1, True, accepted)),
+        sent(c.Disposition(True, 2, None, True, modified)),
+        sent(c.Disposition(True, 0, 2**31, True, c.Rejected(c.Error("amqp:x")))),
+        sent(c.Flow(0, 100, 0, 100, _RECEIVER, 0, 5, drain=True)),
+        sent(c.Flow(0, 100, 4, 100, echo=True)),
+        sent(c.Attach("f", 2, True, source=c.Source("/queues/q", filter=selector))),
+        sent(c.Attach("x", 3, False, target=c.Target("/exchanges/amq.topic/k"))),
+        sent(c.Attach("a", 4, False, target=c.Target())),
+        sent(c.Attach("d", 5, True, source=c.Source(dynamic=True), target=c.Target())),
+        sent(c.Attach("m", 6, False, target=c.Target("/management"))),
+        sent(c.Attach("t", 7, False, target=c.Coordinator(("amqp:local-transactions",)))),
+        sent(c.Detach(2, True)),
+        sent(c.Detach(_SENDER)),
+        sent(c.Begin(None, 5, 10, 10), channel=1),
+        sent(c.End(), channel=1),
         EMPTY,
-        _sent(c.Close(c.Error("amqp:connection:forced", "bye"))),
+        sent(c.Close(c.Error("amqp:connection:forced", "bye"))),
     ]
-    return [*steps, _sent(c.Transfer(_SENDER, 4, b"4"), full[:-1])]
+    return [*steps, sent(c.Transfer(_SENDER, 4, b"4"), full[:-1])]
 
 
 def connection1_seeds() -> list[bytes]:

@@ -18,6 +18,7 @@ from harebell.wire.v09.methods import BulkRead, BulkSpan
 from tests.fuzz.batches import batch_seeds
 from tests.fuzz.connections1 import connection1_seeds
 from tests.fuzz.contents import content_seeds
+from tests.fuzz.conversations1 import conversation1_seeds
 from tests.fuzz.conversions1 import conversion1_seeds
 from tests.fuzz.messages010t import messages010t_seeds
 from tests.fuzz.performatives import performative_seeds
@@ -105,6 +106,8 @@ def seeds(target: str) -> list[bytes]:
         return performative_seeds(target)
     if target in ("conversions", "conversions1"):
         return conversion1_seeds()
+    if target == "conversation1":
+        return conversation1_seeds()
     if target == "connection1":
         return connection1_seeds()
     if target == "composites":

@@ -24,6 +24,7 @@ from harebell.wire.v09.states import ConnectionState
 from tests.fuzz.batches import TARGETS as BATCHES
 from tests.fuzz.connections1 import TARGETS as CONNECTIONS1
 from tests.fuzz.contents import TARGETS as CONTENTS
+from tests.fuzz.conversations1 import TARGETS as CONVERSATIONS1
 from tests.fuzz.conversions1 import conversions, conversions1
 from tests.fuzz.messages010t import messages010t
 from tests.fuzz.performatives import TARGETS as PERFORMATIVES
@@ -235,6 +236,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
         *BATCHES,
         *PERFORMATIVES,
         *CONNECTIONS1,
+        *CONVERSATIONS1,
         conversions,
         conversions1,
         row_batches,
