@@ -158,7 +158,10 @@ class Conversation:
     def _attach(self) -> bytes:
         choose, of = self._choose, self._choose.of
         role = bool(choose.below(2))
-        lasting: dict[str, Any] = {"expiry_policy": Symbol(of(_POLICIES)), "timeout": of((0, 0, 1, 2**32 - 1))}
+        lasting: dict[str, Any] = {
+            "expiry_policy": Symbol(of(_POLICIES)),
+            "timeout": of((0, 0, 1, 2**32 - 1)),
+        }
         if choose.below(2):
             lasting = {}
         more: dict[str, Any] = {

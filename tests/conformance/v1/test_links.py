@@ -382,6 +382,26 @@ def test_direct_reply_to(connect1: Connect1) -> None:
     assert peer.maybe() is None
 
 
+def test_replies_of_others_cannot_be_read_even_if_their_address_is_known(
+    connect1: Connect1,
+) -> None:
+    peer, other = connect1().open().begin(), connect1().open().begin()
+    source = c.Source(dynamic=True, capabilities=(Symbol("rabbitmq:volatile-queue"),))
+    answer = peer.attach_receiver(None, 1, source=source, credit=9, snd_settle_mode=1)
+    address = answer.source.address
+    for mode in (None, "copy"):
+        asked = receiver(address, source=c.Source(address, distribution_mode=mode))
+        other.expect_refused(asked, "amqp:not-found", "no queue 'amq.rabbitmq.reply-to.")
+    # Asked for by its name it is not taken over either: it is a link of another container.
+    answer = other.attach_receiver(None, 1, source=source, credit=9, snd_settle_mode=1)
+    assert answer.source.address != address
+    other.attach_sender(address, 0)
+    other.transfer(0, b"pong")
+    other.expect(c.Disposition, state=c.Accepted())
+    assert peer.expect_transfer(settled=True).payload.endswith(b"pong")
+    other.quiet()
+
+
 def test_direct_reply_to_keeps_nothing(peer1: Peer1) -> None:
     source = c.Source(dynamic=True, capabilities=(Symbol("rabbitmq:volatile-queue"),))
     asked = receiver(None, source=source)

@@ -379,9 +379,10 @@ def test_a_publisher_counts_over_the_end_of_the_numbers(
 ) -> None:
     peer1.attach_sender(f"/queues/{queue}")
     numbers = [(2**32 - 2 + at) % 2**32 for at in range(4)]
-    frames, write = [], peer1.wire.write
+    frames: list[bytes] = []
+    write = peer1.wire.write
     if many:
-        peer1.wire.write = frames.append  # type: ignore[method-assign]
+        peer1.wire.write = frames.append  # type: ignore[method-assign,assignment]
     for number in numbers:
         peer1.transfer(0, b"m", delivery_id=number)
     peer1.wire.write = write  # type: ignore[method-assign]
