@@ -48,6 +48,7 @@ def _of_family(message: Message, family: int) -> Message:
     copy = new_message(message.exchange, message.routing_key, properties, message.body)
     copy.origin = message.origin
     copy.due = message.due
+    copy.deliveries = message.deliveries
     copy.once = message.once
     return copy
 

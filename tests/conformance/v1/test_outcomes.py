@@ -10,7 +10,7 @@ from harebell.front.convert import headers_of
 from harebell.front.limits import MODIFIED_BYTES
 from harebell.model.limits import CHANGED_PROPERTIES_BYTES
 from harebell.wire.v09.content import BasicProperties
-from harebell.wire.v09.methods import QueueDeclare, QueueDeclareOk
+from harebell.wire.v09.methods import QueueBind, QueueBindOk, QueueDeclare, QueueDeclareOk
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import encode_sections
 from harebell.wire.v1.values import Described, Symbol, UInt
@@ -262,15 +262,36 @@ def test_a_dead_letter_goes_on_counting(peer: Peer, peer1: Peer1, name: str, kin
     for number, state in enumerate((failed, failed, c.Rejected())):
         expect_bodies(peer1, b"0")
         peer1.send(c.Disposition(True, number, None, True, state))
-    for number in (3, 4):
+    # Stored again with other annotations it keeps the count, too.
+    changed = c.Modified(True, message_annotations={Symbol("x-new"): 1})
+    for number, state in ((3, changed), (4, failed)):
         header = sections_of(expect_bodies(peer1, b"0")[0]).header()
         assert (header.first_acquirer, header.delivery_count) == (False, number)
-        peer1.send(c.Disposition(True, number, None, True, failed))
+        peer1.send(c.Disposition(True, number, None, True, state))
     expect_bodies(peer1, b"0")
     peer1.send(c.Detach(2, True))
     peer1.expect(c.Detach)
     # The same in the words of 0-9-1; the end of the link was a failure, too.
     assert peer.get(f"{name}-dead").properties.headers["x-delivery-count"] == 6
+
+
+def test_a_dead_letter_with_blind_keys_goes_on_counting(
+    peer: Peer, peer1: Peer1, name: str
+) -> None:
+    letters = {"x-dead-letter-exchange": "amq.direct"}
+    peer.send(QueueDeclare(queue=name, durable=True, arguments=letters))
+    peer.expect(QueueDeclareOk)
+    peer.send(QueueDeclare(queue=f"{name}-dead", durable=True))
+    peer.expect(QueueDeclareOk)
+    peer.send(QueueBind(queue=f"{name}-dead", exchange="amq.direct", routing_key=name))
+    peer.expect(QueueBindOk)
+    peer.publish("", name, b"0", BasicProperties(headers={"BCC": ["none"]}))
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=99)
+    for number, state in enumerate((c.Modified(delivery_failed=True), c.Rejected())):
+        expect_bodies(peer1, b"0")
+        peer1.send(c.Disposition(True, number, None, True, state))
+    peer1.attach_receiver(f"/queues/{name}-dead", 2, credit=1)
+    assert sections_of(expect_bodies(peer1, b"0")[0]).header().delivery_count == 2
 
 
 @pytest.mark.rule("1.0#130")

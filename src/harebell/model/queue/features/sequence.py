@@ -46,6 +46,7 @@ class QueueSequence:
         # These belong to the publish, and not to its properties.
         numbered.due = message.due
         numbered.origin = message.origin
+        numbered.deliveries = message.deliveries
         return numbered
 
 

@@ -62,4 +62,5 @@ def _changed(editor: Editor, message: Message, headers: Mapping[str, Any]) -> Me
     if message.family == FAMILY_09_BCC:
         changed = hidden(changed)
     changed.due, changed.origin = message.due, message.origin
+    changed.deliveries = message.deliveries
     return changed
