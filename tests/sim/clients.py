@@ -6,6 +6,8 @@ tempers do the rest.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.model.peer import Event, Reader, call, frame, login, publish
@@ -41,6 +43,7 @@ class Actor:
         self.session = 0
         self.stopping = False
         self.link: Link | None = None
+        self.acked: set[Item] = set()
         self.connect()
 
     @property
@@ -104,6 +107,27 @@ class Actor:
         self.stopping = True
         self.close()
 
+    def gone(self, session: int) -> bool:
+        """Whether a session is not the one that goes on."""
+        return self.link is None or session != self.session or self.stopping
+
+    def bursts(self, session: int, publish: Callable[[], None]) -> None:
+        """Publish now and then, as long as the session lasts."""
+        if self.gone(session):
+            return
+        for _ in range(self.rng.choice((1, 1, 3, 20))):
+            publish()
+        if self.rng.random() < 0.01:
+            self.close()
+        self.world.later(self.rng.expovariate(4), lambda: self.bursts(session, publish))
+
+    def settle(self, held: dict[int, Item], tags: list[int]) -> None:
+        """Note that what is held was answered for good."""
+        for tag in tags:
+            item = held.pop(tag)
+            self.checker.acks(item)
+            self.acked.add(item)
+
     def started(self) -> None:
         """A session begins."""
 
@@ -111,7 +135,8 @@ class Actor:
         """A session is over, however."""
 
     def closed_cleanly(self) -> None:
-        """The broker has answered our close."""
+        """The broker has answered our close: it has heard every answer of this session."""
+        self.checker.closes_cleanly(self.acked)
 
     def event(self, event: Event) -> None:
         """The broker says something."""
@@ -128,25 +153,17 @@ class Publisher(Actor):
         self.tag = self.confirmed = 0
         self.unconfirmed: dict[int, int] = {}
         self.send(call(1, m.ConfirmSelect()))
-        self._burst(self.session)
-
-    def _burst(self, session: int) -> None:
-        if self.link is None or session != self.session or self.stopping:
-            return
-        if not self.blocked and not self.link.full and len(self.unconfirmed) < 200:
-            for _ in range(self.rng.choice((1, 1, 3, 20))):
-                self._publish()
-        if self.rng.random() < 0.01:
-            self.close()
-        self.world.later(self.rng.expovariate(4), lambda: self._burst(session))
+        self.bursts(self.session, self._publish)
 
     def _publish(self) -> None:
+        if self.link is None or self.blocked or self.link.full or len(self.unconfirmed) >= 200:
+            return
         number = len(self.checker.sent)
         size = self.rng.choice((0, 0, 10, 100, 5000, 200_000 if self.rng.random() < 0.1 else 50))
         body = b"%d:" % number + self.rng.randbytes(size)
         queues = self.rng.choice((QUEUES[:1], QUEUES[1:], QUEUES))
         exchange, key = (EVERYWHERE, "") if len(queues) > 1 else ("", queues[0])
-        if self.link is not None and not self.closing:
+        if not self.closing:
             self.tag += 1
             self.unconfirmed[self.tag] = number
             persistent = self.rng.random() < 0.8
@@ -181,7 +198,7 @@ class Consumer(Actor):
     def started(self) -> None:
         """Choose a queue and a prefetch."""
         self.queue = self.rng.choice(QUEUES)
-        self.acked: set[Item] = set()
+        self.acked = set()
         self.held: dict[int, Item] = {}
         self.recovering = 0
         self.patience = self.rng.choice((0.0, 0.0, 0.05, 2.0))
@@ -191,7 +208,7 @@ class Consumer(Actor):
         self._moods(self.session)
 
     def _moods(self, session: int) -> None:
-        if self.link is None or session != self.session or self.stopping:
+        if self.gone(session):
             return
         mood = self.rng.random()
         if mood < 0.02:
@@ -230,17 +247,7 @@ class Consumer(Actor):
             del self.held[tag]
         elif mood < 0.2:
             self.send(call(1, m.BasicAck(tag, True)))
-            self._acked([each for each in self.held if each <= tag])
+            self.settle(self.held, [each for each in self.held if each <= tag])
         else:
             self.send(call(1, m.BasicAck(tag, False)))
-            self._acked([tag])
-
-    def _acked(self, tags: list[int]) -> None:
-        for tag in tags:
-            item = self.held.pop(tag)
-            self.checker.acks(item)
-            self.acked.add(item)
-
-    def closed_cleanly(self) -> None:
-        """The broker has heard every ack of this session."""
-        self.checker.closes_cleanly(self.acked)
+            self.settle(self.held, [tag])

@@ -97,19 +97,11 @@ class Publisher1(Actor1):
                     f"s{handle}", handle, source=c.Source(), target=target, initial_delivery_count=0
                 )
             )
-        self._burst(self.session)
-
-    def _burst(self, session: int) -> None:
-        if self.link is None or session != self.session or self.stopping:
-            return
-        for _ in range(self.rng.choice((1, 1, 3, 20))):
-            if not self.link.full and len(self.unconfirmed) < 200:
-                self._publish()
-        if self.rng.random() < 0.01:
-            self.close()
-        self.world.later(self.rng.expovariate(4), lambda: self._burst(session))
+        self.bursts(self.session, self._publish)
 
     def _publish(self) -> None:
+        if self.link is None or self.link.full or len(self.unconfirmed) >= 200:
+            return
         rng = self.rng
         size = rng.choice((0, 0, 10, 100, 5000, 200_000 if rng.random() < 0.1 else 50))
         handle, session = rng.randrange(len(_ADDRESSES)), self.core.sessions[0]
@@ -160,7 +152,7 @@ class Consumer1(Actor1):
     def started(self) -> None:
         """Choose a queue and how much credit there is."""
         self.queue = self.rng.choice(QUEUES)
-        self.acked: set[Item] = set()
+        self.acked = set()
         self.patience = self.rng.choice((0.0, 0.0, 0.05, 2.0))
         self.credit = self.rng.choice((1, 5, 50, _PLENTY))
         self.at_once = self.rng.random() < 0.7
@@ -182,7 +174,7 @@ class Consumer1(Actor1):
         self.send(self.core.credited(0, self.handle, self.count, credit, drain=drain))
 
     def _moods(self, session: int) -> None:
-        if self.link is None or session != self.session or self.stopping:
+        if self.gone(session):
             return
         mood = self.rng.random()
         if mood < 0.02:
@@ -226,12 +218,5 @@ class Consumer1(Actor1):
             # What is held was not answered; everything else in the range was.
             tags = [each for each in self.held if each <= tag] if mood < 0.2 else [tag]
             self.say(c.Disposition(True, min(tags), tag, self.at_once, c.Accepted()))
-            for each in tags:
-                item = self.held.pop(each)
-                self.checker.acks(item)
-                self.acked.add(item)
+            self.settle(self.held, tags)
         self._give()
-
-    def closed_cleanly(self) -> None:
-        """The broker has heard every outcome of this session."""
-        self.checker.closes_cleanly(self.acked)
