@@ -56,7 +56,7 @@ def test_the_overview_says_what_needs_somebody_and_leads_there_by_keyboard(
         expect(page.get_by_role("heading", name="13 things need you")).to_be_visible()
         # Nothing but the title of the page is above it.
         assert page.locator("main h2").first.text_content() == "13 things need you"
-        item = page.locator(".verdict li").filter(has_text="queue orders")
+        item = page.locator(".health li").filter(has_text="queue orders")
         expect(item).to_contain_text("no consumer for")
         expect(item).to_contain_text("in vhost / since")
         expect(item).to_contain_text("harebell queues purge orders")
@@ -73,7 +73,7 @@ def test_names_in_findings_are_text(browser: Browser, ill: Site) -> None:
         opened.enter()
         for payload in PAYLOADS[:12]:
             expect(
-                opened.page.locator(".verdict").get_by_text(f"queue {payload}", exact=True)
+                opened.page.locator(".health").get_by_text(f"queue {payload}", exact=True)
             ).to_be_attached()
         assert opened.page.evaluate("window.executed") is None
         assert opened.page.locator("main script, main img, main iframe").count() == 0
@@ -108,8 +108,9 @@ def test_the_page_names_each_problem_of_a_bad_day_and_nothing_else(
         opened.enter()
         page = opened.page
         expect(page.get_by_role("heading", name=f"{len(PLANTED)} things need you")).to_be_visible()
-        found = page.locator(".verdict li")
-        shown = [text.split() for text in found.locator("p:first-child").all_inner_texts()]
-        assert {(words[0], words[2].rpartition("/")[2]) for words in shown} == set(PLANTED)
+        found = page.locator(".health li")
+        rules = found.locator(".badge").all_inner_texts()
+        names = [Path(text.split()[-1]).name for text in found.locator("strong").all_inner_texts()]
+        assert set(zip(rules, names, strict=True)) == set(PLANTED)
         assert opened.barriers() == []
         assert clients.failures == []

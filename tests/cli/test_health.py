@@ -61,7 +61,7 @@ def test_why_says_what_needs_somebody_and_does_not_change_the_exit_code(
     assert result.returncode == 0
     lines = result.stdout.decode().splitlines()
     assert lines[:2] == ["healthy: ping", "1 thing needs you:"]
-    assert lines[3].startswith("blocked-publishers: alarm disk, since ")
+    assert lines[3].startswith("blocked-publishers: disk, since ")
     assert "  disk is short, so publishers are blocked" in lines[4]
     assert lines[-1] == "  $ harebell queues list vhost name messages message_bytes"
     found = json.loads(run_harebell(*words, "--json", env=env).stdout)["findings"]

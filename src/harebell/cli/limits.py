@@ -25,8 +25,8 @@ BAD_DAY_SECONDS = 60.0
 """How long `harebell demo --bad-day` waits until all that it has planted is found."""
 BAD_DAY_LOOK_SECONDS = 1.0
 """How often it looks what was found."""
-BAD_DAY_TRANSACTION_BYTES = 314_572_800
-"""Size at which its transaction is rolled back, below the watermark of its broker (300 MiB)."""
+BAD_DAY_TRANSACTION_BYTES = 104_857_600
+"""Size of each of its open transactions, below the limit of the broker (100 MiB)."""
 
 # --- pipelines ------------------------------------------------------------------------------------
 LAKE_EXPIRE_AGE = "7d"

@@ -9,7 +9,7 @@
     returns     its consumer rejects                             dead-letters
     offers      its messages expire before they are consumed     dead-letters
 
-Besides, a transaction grows and is not committed, so memory does; a client opens a connection for
+Besides, transactions grow and are not committed, so memory grows; a client opens a connection for
 each message; two queries report that they have failed and that they are behind; the certificate of
 the listener for TLS has expired.
 """
@@ -18,7 +18,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from itertools import islice
 from pathlib import Path
 
 from harebell.cli.limits import BAD_DAY_TRANSACTION_BYTES
@@ -33,15 +34,18 @@ PLANTED = (
     *(("certificate", "expired.pem"), ("connection-churn", "connections")),
 )
 """What is planted, as rules with the names of what they find."""
-_PICTURE = b"\0" * 65_536
+_PICTURE = b"\0" * 1_048_576
 _BODY = b"{}"
 _REPORT_SECONDS = 10.0
+_TRANSACTIONS = 3
 _FLAGS = (
     *("--health-interval", "1000", "--health-no-consumer-seconds", "10"),
     *("--health-held-seconds", "10", "--health-oldest-seconds", "25"),
     *("--health-connections-per-second", "1", "--memory-high-watermark", "600MiB"),
     # The disk is that of the machine, and what else fills it is not a part of the demo.
     *("--disk-free-limit", "0"),
+    # Some of the clients read nothing for minutes.
+    *("--heartbeat", "0"),
 )
 
 _CERTIFICATE = """-----BEGIN CERTIFICATE-----
@@ -96,9 +100,10 @@ class BadDay:
         with connect(self._url) as link:
             _declare(link.channel())
         self._begin(self._churn)
+        self._begin(self._grow)
         for client in (self._fill, self._drain_slowly, self._hold, self._give_back, self._lag):
             self._begin_with_channel(client)
-        for client in (self._reject, self._come_late, self._offer, self._grow, self._report):
+        for client in (self._reject, self._come_late, self._offer, self._report):
             self._begin_with_channel(client)
         return self
 
@@ -184,14 +189,17 @@ class BadDay:
     def _come_late(self, channel: Channel) -> None:
         self._consume(channel, "offers", 2.0)
 
-    def _grow(self, channel: Channel) -> None:
-        while not self._stop.is_set():
-            with suppress(_RolledBack), channel.transaction():
-                for number, _ in enumerate(self._every(0.05)):
+    def _grow(self) -> None:
+        """Fill transactions one after the other, and roll them back at the end."""
+        link = connect(self._url, properties={"connection_name": "bad day: grow"})
+        with link, suppress(_RolledBack), ExitStack() as transactions:
+            for _ in range(_TRANSACTIONS):
+                channel = link.channel()
+                transactions.enter_context(channel.transaction())
+                for _ in islice(self._every(0.8), BAD_DAY_TRANSACTION_BYTES // len(_PICTURE)):
                     channel.publish_nowait(_PICTURE, routing_key="invoices")
-                    if number * len(_PICTURE) > BAD_DAY_TRANSACTION_BYTES:
-                        break
-                raise _RolledBack
+            self._stop.wait()
+            raise _RolledBack
 
     def _report(self, channel: Channel) -> None:
         error = "no space left for table stock"

@@ -239,8 +239,9 @@ def _show(findings: list[dict[str, Any]]) -> None:
     for each in findings:
         since = datetime.fromtimestamp(each["since"] / _MS).astimezone()
         where = f" in vhost {printable(each['vhost'])}" if each["vhost"] else ""
-        name = f" {printable(each['name'])}" if each["name"] else ""
-        echo(f"\n{each['rule']}: {each['kind']}{name}{where}, since {since:%Y-%m-%d %H:%M:%S}")
+        kind = f"{each['kind']} " if each["vhost"] else ""
+        about = f"{kind}{printable(each['name'])}{where}"
+        echo(f"\n{each['rule']}: {about}, since {since:%Y-%m-%d %H:%M:%S}")
         echo(f"  {printable(each['why'])}")
         echo(f"  {each['advice']}")
         if each["command"]:

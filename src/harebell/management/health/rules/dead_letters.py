@@ -28,7 +28,7 @@ def _look(trail: QueueTrail, config: Config, on: bool) -> Seen | None:
     return Seen(
         f"dead letters a minute by reason: {listed}",
         "Look at why they died; retry them when that is corrected.",
-        command("queues", "show", vhost=queue.vhost, about=queue.name),
+        command("dead-letters", "list", vhost=queue.vhost),
     )
 
 

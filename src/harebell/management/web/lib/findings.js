@@ -14,6 +14,7 @@ const PAGES = {
 
 // What a user can open to repair it.
 function pageOf({ rule, kind, vhost, name }) {
+  if (rule === "dead-letters") return ["Look at the dead letters", () => to(rule, vhost)];
   if (kind !== "queue") return PAGES[rule];
   return name === ""
     ? ["Look at the queues", () => to("queues")]
@@ -28,7 +29,7 @@ export function verdict(count) {
 function FindingItem({ of }) {
   const page = pageOf(of);
   return html`<li>
-    <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${of.kind} ${of.name}</strong>
+    <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${subject(of)}</strong>
       ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
       <span class="hint"> since ${dateTime(of.since)}</span></p>
     <p>${of.why}</p>
@@ -38,13 +39,18 @@ function FindingItem({ of }) {
   </li>`;
 }
 
+// What it is about; the node is the broker itself.
+function subject({ kind, name }) {
+  return kind === "node" || kind === "alarm" ? name : `${kind} ${name}`;
+}
+
 // `shown` is false where the broker tells nothing that is counted.
 export function Verdict({ shown }) {
   const { data, error } = usePoll(shown ? "health/findings" : null);
   if (!data) return html`<${Problem} error=${error} />`;
   const count = data.reduce((sum, { more }) => sum + (more || 1), 0);
-  return html`<section aria-labelledby="verdict" class="verdict">
-    <div role="status"><h2 id="verdict" class=${count ? "bad" : "good"}>${verdict(count)}</h2></div>
+  return html`<section aria-labelledby="health" class="health">
+    <div role="status"><h2 id="health" class=${count ? "bad" : "good"}>${verdict(count)}</h2></div>
     <${Problem} error=${error} />
     ${
       count > 0 &&
