@@ -138,7 +138,7 @@ class Noun:
 QUEUES = Noun(
     "queues",
     "Look at the queues of a running broker and their messages, declare, purge and delete them.",
-    "queues messages jobs",
+    "queues messages jobs waiting",
 )
 JOBS = Noun(
     "jobs",
@@ -155,7 +155,7 @@ DEAD_LETTERS = Noun(
 EXCHANGES = Noun(
     "exchanges",
     "Look at the exchanges of a running broker, declare and delete them.",
-    "exchanges messages explain",
+    "exchanges messages explain waiting",
 )
 STREAMS = Noun(
     "streams",

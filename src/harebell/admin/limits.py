@@ -27,6 +27,8 @@ DEAD_LETTER_UNITS = 16
 """Work units of finding the group of a message with headers, beside reading it."""
 DEAD_LETTER_TIMES = 48
 """Most intervals in which the dead letters of a group are counted; beyond, they are widened."""
+WAITING_SHOWN = 1_000
+"""Most messages that wait until a time which one command shows."""
 REHEARSAL_SLICE_QUEUES = 50
 """Queues that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_QUEUES = 100

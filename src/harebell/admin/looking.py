@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from harebell.admin.context import AdminContext, CommandRefused
@@ -10,6 +10,7 @@ from harebell.admin.limits import BROWSE_SLICE_UNITS
 from harebell.model.limits import BROWSE_MESSAGE_UNITS, WORK_SLICE_UNITS
 
 if TYPE_CHECKING:
+    from harebell.base.message import Message
     from harebell.model.filter import Filter, Subject
     from harebell.model.queue.browse import BrowseCursor, Browsed
     from harebell.model.queue.contract import Queue
@@ -24,6 +25,8 @@ class Looking:
         vhost: the vhost of the queue.
         queue: the queue; it is not changed.
         condition: selects messages; None for all.
+        leaves_out: returns whether a message is none that is looked at; None for those that have
+            expired.
 
     Attributes:
         queue: as given.
@@ -33,7 +36,12 @@ class Looking:
     """
 
     def __init__(
-        self, context: AdminContext, vhost: VHost, queue: Queue, condition: Filter | None
+        self,
+        context: AdminContext,
+        vhost: VHost,
+        queue: Queue,
+        condition: Filter | None,
+        leaves_out: Callable[[Message], bool] | None = None,
     ) -> None:
         from harebell.model.filter import Subject
 
@@ -41,6 +49,7 @@ class Looking:
         self._vhost = vhost
         self.queue = queue
         self._condition = condition
+        self._leaves_out = leaves_out or self._expired
         self.subject: Subject = Subject(vhost.editor)
         self.units = 0
         self.looked = 0
@@ -84,11 +93,14 @@ class Looking:
                 f"queue '{self.queue.name}' in vhost '{self._vhost.name}' was deleted meanwhile"
             )
 
+    def _expired(self, message: Message) -> bool:
+        return bool(message.due) and message.due <= self._broker.clock.steady
+
     def _selects(self, browsed: Browsed) -> bool:
         from harebell.model.filter import FilterError
 
         message = browsed.message
-        if message.due and message.due <= self._broker.clock.steady:
+        if self._leaves_out(message):
             return False
         self.subject.now = self._broker.clock.ms
         self.subject.is_now(

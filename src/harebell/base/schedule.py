@@ -9,15 +9,18 @@ positions in a log; those due in the same millisecond are returned in order.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from heapq import heapify, heappop, heappush
 
+from harebell.base.slices import Slices
 from harebell.base.timers import NEVER
 
 _BUCKET_BITS = 10
 _IN_BUCKET = (1 << _BUCKET_BITS) - 1
 _NUMBER_BITS = 54
 _NUMBER = (1 << _NUMBER_BITS) - 1
+_LOOK_ENTRIES = 4096
+"""Entries that one step of a search looks at."""
 
 
 class Schedule:
@@ -81,8 +84,57 @@ class Schedule:
         self._count -= 1
         return number
 
+    def soonest(self, count: int) -> Slices[list[tuple[int, int]]]:
+        """Return the numbers that are due first, each behind its due time."""
+        found: list[tuple[int, int]] = []
+        for key in (yield from _least(list(self._order), count)):
+            bucket = self._buckets.get(key, ())
+            entries = yield from _least(bucket, count - len(found))
+            start = key << _BUCKET_BITS
+            found += [(start | each >> _NUMBER_BITS, each & _NUMBER) for each in entries]
+            if len(found) >= count:
+                break
+        return found
+
+    def find(self, number: int) -> Slices[int]:
+        """Return the due time of a number; NEVER if it is not here."""
+        for key in list(self._buckets):
+            bucket = self._buckets.get(key, ())
+            for at in range(0, len(bucket), _LOOK_ENTRIES):
+                for entry in bucket[at : at + _LOOK_ENTRIES]:
+                    if entry & _NUMBER == number:
+                        return key << _BUCKET_BITS | entry >> _NUMBER_BITS
+                yield
+        return NEVER
+
+    def remove(self, due: int, number: int) -> bool:
+        """Remove a number with its due time; False if it is not here."""
+        key = due >> _BUCKET_BITS
+        entry = (due & _IN_BUCKET) << _NUMBER_BITS | number
+        bucket = self._buckets.get(key)
+        if bucket is None or entry not in bucket:
+            return False
+        bucket.remove(entry)
+        if not bucket:
+            del self._buckets[key]
+            self._order.remove(key)
+            heapify(self._order)
+        elif isinstance(bucket, list):
+            heapify(bucket)
+        self._count -= 1
+        return True
+
     def clear(self) -> None:
         """Remove all numbers."""
         self._buckets.clear()
         self._order.clear()
         self._count = 0
+
+
+def _least(numbers: Sequence[int], count: int) -> Slices[list[int]]:
+    """Return the least numbers in their order."""
+    least: list[int] = []
+    for at in range(0, len(numbers), _LOOK_ENTRIES):
+        least = sorted([*least, *numbers[at : at + _LOOK_ENTRIES]])[:count]
+        yield
+    return least

@@ -210,6 +210,8 @@ CASES: dict[str, list[Case]] = {
 
 CHANGES_NONE = (
     *("queues.purge", "queues.retry-now", "queues.queue-action", "queues.counters", "queues.get"),
+    *("queues.release-waiting", "queues.cancel-waiting"),
+    *("exchanges.release-delayed", "exchanges.cancel-delayed"),
     *("exchanges.publish", "exchanges.explain", "streams.list-super", "bindings.list"),
     *("connections.close", "connections.close-all", "connections.close-of-user"),
     *("transactions.list", "transactions.prepare", "transactions.commit"),

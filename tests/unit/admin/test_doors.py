@@ -178,6 +178,10 @@ BY_OTHERS = {
     "streams.add-super": "several declarations and bindings: the same operations",
     "streams.delete-super": "several deletions: the same operations",
     "queues.retry-now": "AMQP has none",
+    "queues.release-waiting": "AMQP has none",
+    "queues.cancel-waiting": "AMQP has none",
+    "exchanges.release-delayed": "AMQP has none",
+    "exchanges.cancel-delayed": "AMQP has none",
     "queues.queue-action": "does nothing",
 }
 MESSAGES = (

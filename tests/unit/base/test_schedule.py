@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +47,53 @@ def test_a_schedule_agrees_with_a_sorted_list(steps: list[tuple[int, bool]]) -> 
         assert len(schedule) == len(expected)
     schedule.clear()
     assert (list(schedule), schedule.due, len(schedule)) == ([], NEVER, 0)
+
+
+def _said(steps: Any) -> Any:
+    """What a search in slices says at its end."""
+    while True:
+        try:
+            next(steps)
+        except StopIteration as end:
+            return end.value
+
+
+@given(
+    st.lists(st.integers(0, 5_000), max_size=40),
+    st.lists(st.integers(0, 45), max_size=20),
+    st.integers(1, 50),
+)
+def test_numbers_are_found_and_removed_out_of_their_order(
+    dues: list[int], gone: list[int], count: int
+) -> None:
+    schedule = Schedule()
+    expected = {}
+    for number, due in enumerate(dues):
+        schedule.add(due, number)
+        expected[number] = due
+    # A part of the first bucket is a heap then.
+    now = min(dues, default=0)
+    taken = schedule.pop(now)
+    expected.pop(taken, None)
+    for number in gone:
+        due = _said(schedule.find(number))
+        assert due == expected.get(number, NEVER)
+        assert schedule.remove(due, number) == (number in expected)
+        expected.pop(number, None)
+        assert len(schedule) == len(expected)
+        assert schedule.due == min(expected.values(), default=NEVER)
+    ordered = sorted((due, number) for number, due in expected.items())
+    assert _said(schedule.soonest(count)) == ordered[:count]
+    assert [schedule.pop(10_000) for _ in ordered] == [number for _, number in ordered]
+
+
+def test_a_search_looks_at_some_thousand_numbers_in_a_step() -> None:
+    schedule = Schedule()
+    for number in range(20_000):
+        schedule.add(number % 3, number)
+    steps = sum(1 for _ in schedule.find(19_999))
+    assert steps == 4
+    assert sum(1 for _ in schedule.soonest(10)) == 6
 
 
 def test_a_million_numbers_take_some_ten_megabytes() -> None:

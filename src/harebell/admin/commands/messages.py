@@ -66,6 +66,13 @@ _ENCODINGS = ("auto", "base64")
 Exact = Annotated[
     bool, Argument("Also the types of headers, and the headers as publishing takes them.")
 ]
+Encoding = Annotated[
+    str,
+    Argument(
+        "Show a body as text if it is UTF-8, or always as base64.", choices=("auto", "base64")
+    ),
+]
+Truncate = Annotated[int, Argument("Most bytes of a body to show.", "BYTES")]
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
 
 
@@ -155,32 +162,36 @@ def browse(
             choices=(READY, ALL),
         ),
     ] = READY,
-    encoding: Annotated[
-        str,
-        Argument(
-            "Show a body as text if it is UTF-8, or always as base64.", choices=("auto", "base64")
-        ),
-    ] = "auto",
-    truncate: Annotated[int, Argument("Most bytes of a body to show.", "BYTES")] = 50_000,
+    encoding: Encoding = "auto",
+    truncate: Truncate = 50_000,
     exact: Exact = False,
 ) -> RowStream:
     """Show the messages of a queue without taking them."""
     where_, queue = find_readable(context, vhost, name)
     if limit < 0:
         raise CommandRefused(f"the limit is {limit}: say how many messages, or 0 for all")
-    if not 0 <= truncate <= BROWSE_PAYLOAD_BYTES:
-        raise CommandRefused(
-            f"a body is truncated to 0 up to {BROWSE_PAYLOAD_BYTES} bytes, not to {truncate}"
-        )
+    check_truncate(truncate)
     condition = condition_of(where)
     start = start_of(from_, context.broker.clock.ms)
     cursor = queue.browse(start, ready_only=state == READY)
     looking = Looking(context, where_, queue, condition)
-    row = partial(_browsed_row, where_.editor, encoding=encoding, truncate=truncate, exact=exact)
-    return RowStream(_browsed(looking, cursor, limit, truncate, row))
+    row = partial(browsed_row, where_.editor, encoding=encoding, truncate=truncate, exact=exact)
+    return RowStream(browsed_rows(looking, cursor, limit, truncate, row))
 
 
-def _browsed(
+def check_truncate(truncate: int) -> None:
+    """Refuse a number of bytes that a body cannot be truncated to.
+
+    Raises:
+        CommandRefused: it is out of range.
+    """
+    if not 0 <= truncate <= BROWSE_PAYLOAD_BYTES:
+        raise CommandRefused(
+            f"a body is truncated to 0 up to {BROWSE_PAYLOAD_BYTES} bytes, not to {truncate}"
+        )
+
+
+def browsed_rows(
     looking: Looking,
     cursor: BrowseCursor,
     limit: int,
@@ -206,9 +217,10 @@ def _browsed(
         yield rows
 
 
-def _browsed_row(
+def browsed_row(
     editor: Editor, browsed: Browsed, *, encoding: str, truncate: int, exact: bool
 ) -> Row:
+    """Return the row of a message that a command has come to."""
     from harebell.admin.message_row import exact_headers, message_row
 
     moment = browsed.message.timestamp

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
+from harebell.base.slices import Slices
 from harebell.base.timers import Timer
 from harebell.model.bcc import BCC, hidden, revealed
 from harebell.model.binding import Binding
@@ -36,6 +37,7 @@ from harebell.model.limits import (
     LETTER_UNITS,
     RELEASED_PER_TURN,
 )
+from harebell.model.queue.browse_cursor import WaitingCursor
 from harebell.model.queue.contract import ACCEPTED, PENDING, REJECTED, Queue, unrouted
 from harebell.model.resource import precondition
 
@@ -288,6 +290,33 @@ class Held(Queue):
                 break
         if not self.deleted:
             self._timer.set_earlier(self._schedule.due)
+
+    def soonest(self, count: int) -> Slices[WaitingCursor]:
+        """Return a cursor over the messages that are due first."""
+        waiting = yield from self._schedule.soonest(count)
+        return WaitingCursor(waiting, lambda position: (self._log, position), lambda _: 0)
+
+    def release_one(self, position: int) -> Slices[bool]:
+        """Route a message now; False if it is not delayed here."""
+        if not (yield from self._taken_out(position)):
+            return False
+        now = self._clock.steady
+        if not self._failures.guard(self._pass_on, position):
+            self._again(position, now, now)
+        self._timer.set_earlier(self._schedule.due)
+        return True
+
+    def cancel_one(self, position: int) -> Slices[bool]:
+        """Drop a message; False if it is not delayed here."""
+        if not (yield from self._taken_out(position)):
+            return False
+        self._taken.pop(position, None)
+        self._log.settle(position)
+        return True
+
+    def _taken_out(self, position: int) -> Slices[bool]:
+        due = yield from self._schedule.find(position)
+        return self._schedule.remove(due, position)
 
     def _again(self, position: int, due: int, now: int) -> None:
         """Try a message again that is due since then: later, the later it is already."""

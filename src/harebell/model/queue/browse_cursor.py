@@ -6,7 +6,7 @@ all       in the order of the log, with messages that are delivered, leased, or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import ErrorKind, Refusal
@@ -117,6 +117,58 @@ class QueueCursor(BrowseCursor):
             bool(order.was_out(position)),
             message.deliveries + (count & FAILURES) + (count >> REJECTIONS_SHIFT),
         )
+
+
+class WaitingCursor(BrowseCursor):
+    """Goes through messages that wait until a time, those that are due first before the others.
+
+    Args:
+        waiting: their due times and positions.
+        place: returns the log of a position, and the position there.
+        deliveries: returns the failed deliveries of a position.
+
+    Attributes:
+        due: when the message is due that `next` moved to.
+    """
+
+    def __init__(
+        self,
+        waiting: Iterable[tuple[int, int]],
+        place: Callable[[int], tuple[Log, int]],
+        deliveries: Callable[[int], int],
+    ) -> None:
+        self._left = iter(waiting)
+        self._place = place
+        self._deliveries = deliveries
+        self._position = _NONE
+        self.due = 0
+
+    def next(self) -> int:
+        """Move to the next message and return its position; -1 at the end."""
+        for due, position in self._left:
+            log, in_log = self._place(position)
+            # It may have been released meanwhile.
+            if log.next(in_log) == in_log:
+                self.due, self._position = due, position
+                return position
+        return _NONE
+
+    def load_spilled(self, done: Callable[[], object]) -> bool:
+        """True if the message is so large that it is read in slices now; `done` is called then."""
+        log, in_log = self._place(self._position)
+        if not log.has_large or not log.is_spilled(in_log):
+            return False
+        log.load_spilled(in_log, done)
+        return True
+
+    def read(self) -> Browsed | None:
+        """Return the message that `next` moved to; None if it has gone."""
+        log, in_log = self._place(self._position)
+        message = log.read(in_log)
+        if message is None:
+            return None
+        failed = self._deliveries(self._position)
+        return Browsed(self._position, message, UNACKNOWLEDGED, failed > 0, failed)
 
 
 class StreamCursor(BrowseCursor):

@@ -18,9 +18,9 @@ LISTS = (
 )
 ELSEWHERE = {
     *("stages.list", "transactions.list", "cluster.status", "backups.list", "logs.tail"),
-    "audit.list",
+    *("audit.list", "exchanges.delayed", "queues.waiting"),
 }
-"""Lists of what a broker in memory has not, which have tests of their own."""
+"""Lists of what this broker in memory has not, which have tests of their own."""
 CHANGES = {"limits.set", "limits.clear", "streams.add-super", "streams.delete-super"}
 """Changes that answer with rows of a list."""
 

@@ -16,9 +16,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.schedule import Schedule
+from harebell.base.slices import Slices
 from harebell.base.timers import Timers
 from harebell.model.limits import RELEASED_PER_TURN
 from harebell.model.queue.arguments import delays_of
+from harebell.model.queue.browse_cursor import WaitingCursor
 from harebell.model.queue.features.failure_counts import FAILURES, REJECTIONS_SHIFT
 
 if TYPE_CHECKING:
@@ -157,6 +159,45 @@ class Retry:
             self._queue.restore(position, True)
         self._queue.drain()
         return len(positions)
+
+    def soonest(self, count: int) -> Slices[WaitingCursor]:
+        """Return a cursor over the messages whose delays end first."""
+        waiting = yield from self._schedule.soonest(count)
+        order = self._queue.order
+        logs = {level: each.log for level, each in order.levels()}
+        bits = order.level_bits
+
+        def deliveries(position: int) -> int:
+            failed: int = order.delivery_count(position)
+            return (failed & FAILURES) + (failed >> REJECTIONS_SHIFT)
+
+        return WaitingCursor(
+            waiting,
+            lambda position: (logs[position & (1 << bits) - 1], position >> bits),
+            deliveries,
+        )
+
+    def release_one(self, position: int) -> Slices[bool]:
+        """End the delay of a message; False if it does not wait here."""
+        due = yield from self._schedule.find(position)
+        if not self._schedule.remove(due, position):
+            return False
+        self._queue.restore(position, True)
+        self._queue.drain()
+        return True
+
+    def cancel_one(self, position: int) -> Slices[bool]:
+        """Drop a message that waits; False if it does not wait here."""
+        due = yield from self._schedule.find(position)
+        if not self._schedule.remove(due, position):
+            return False
+        # Ready for the moment, so that it goes as others that are withdrawn.
+        self._queue.restore(position, True)
+        message = self._queue.order.read(position)
+        gone = message is not None and self._queue.withdraw(position, message)
+        # Its ordering key is free.
+        self._queue.drain()
+        return gone
 
     def take_all(self) -> list[int]:
         """Return the positions of all delayed messages, and forget them."""
