@@ -74,7 +74,13 @@ export function Form({ label, button, action, children, clear = false }) {
     const form = event.currentTarget;
     setState({ busy: true, error: null, done: null });
     try {
-      const values = Object.fromEntries(new FormData(form));
+      // Line breaks as they were typed: browsers write those of forms as two characters.
+      const values = Object.fromEntries(
+        [...new FormData(form)].map(([name, each]) => [
+          name,
+          typeof each === "string" ? each.replaceAll("\r\n", "\n") : each,
+        ]),
+      );
       const done = await action(values, form);
       if (clear) clearSent(form, values);
       setState({ busy: false, error: null, done });
