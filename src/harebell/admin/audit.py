@@ -155,6 +155,8 @@ _NO_STATE = frozenset(
     (
         *("queues.purge", "queues.retry-now", "queues.queue-action", "queues.move", "queues.copy"),
         *("queues.remove", "queues.retry", "queues.discard"),
+        *("queues.release-waiting", "queues.cancel-waiting"),
+        *("exchanges.release-delayed", "exchanges.cancel-delayed"),
         *("users.authenticate", "users.bulk-delete"),
     )
 )
