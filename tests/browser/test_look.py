@@ -21,6 +21,7 @@ from playwright.sync_api import Browser, Locator, expect
 from harebell.client import blocking
 from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site, serving
+from tests.patience import eventually
 
 PHONE = {"width": 390, "height": 844}
 
@@ -287,19 +288,25 @@ def test_a_message_is_edited_and_published_again_exactly(opened: Window, served:
     with blocking.connect(served.broker.address() + "/%2F") as link:
         channel = link.channel()
         channel.declare_queue("again", durable=True)
-        channel.publish(
-            b"\xff\x00", routing_key="again", headers=headers, priority=3, delivery_mode=2
-        )
-    browsed(opened, "again")
-    message = opened.page.get_by_role("article", name="Message 0")
-    message.get_by_text("Edit and publish again").click()
-    form = message.get_by_role("form", name="Publish again")
+        for body in (b"\xff\x00", b"a\r\nb\nc\rd"):
+            channel.publish(body, routing_key="again", headers=headers, priority=3, delivery_mode=2)
+    table = browsed(opened, "again")
+    for number in range(2):
+        table.get_by_role("button", name=str(number), exact=True).click()
+        message = opened.page.get_by_role("article", name=f"Message {number}")
+        message.get_by_text("Edit and publish again").click()
+        form = message.get_by_role("form", name="Publish again")
+        form.get_by_role("button", name="Publish").click()
+        expect(form.get_by_role("status")).to_have_text("Published and routed.")
+    lines = served.api.ask("GET", "/api/queues/%2F/again/browse?exact=true").body.splitlines()
+    rows = [json.loads(line) for line in lines]
+    for first, second in zip(rows[:2], rows[2:], strict=True):
+        for name in ("properties", "header_types", "kept_headers", "payload", "payload_encoding"):
+            assert first[name] == second[name], name
+    form.get_by_label("Body", exact=True).fill("edited\ntwice")
     form.get_by_role("button", name="Publish").click()
-    expect(form.get_by_role("status")).to_have_text("Published and routed.")
-    rows = served.api.ask("GET", "/api/queues/%2F/again/browse?exact=true").body.splitlines()
-    first, second = (json.loads(row) for row in rows)
-    for name in ("properties", "header_types", "kept_headers", "payload", "payload_encoding"):
-        assert first[name] == second[name], name
+    edited = "/api/queues/%2F/again/browse?from=last"
+    assert eventually(lambda: b'"edited\\ntwice"' in served.api.ask("GET", edited).body)
 
 
 def test_a_body_is_downloaded_and_a_message_copied_as_commands(
@@ -419,3 +426,51 @@ def test_a_stream_is_followed_by_a_key_and_begins_at_a_time(opened: Window, serv
     assert opened.barriers() == []
     page.get_by_role("button", name="End", exact=True).click()
     expect(came).to_have_count(0)
+
+
+# --- messages that wait ---------------------------------------------------------------------------
+
+
+def test_messages_that_wait_are_released_and_cancelled_one_by_one(
+    opened: Window, served: Site
+) -> None:
+    page = opened.page
+    with blocking.connect(served.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        arguments = {"x-delayed-type": "fanout"}
+        channel.declare_exchange("later", "x-delayed-message", durable=True, arguments=arguments)
+        channel.declare_queue("retried", durable=True, arguments={"x-retry-delays": [3_600_000]})
+        channel.bind_queue("retried", "later", "")
+        for hour in (2, 1, 3):
+            headers = {"x-delay": hour * 3_600_000}
+            channel.publish(b"%d" % hour, exchange="later", routing_key=f"h{hour}", headers=headers)
+        channel.publish(b"now", routing_key="retried")
+        got = channel.get("retried")
+        assert got is not None
+        got.reject(requeue=False)
+        opened.show("exchanges/%2F/later", "later")
+        rows = page.get_by_role("region", name="Delayed messages").last.locator("tbody tr")
+        expect(rows).to_have_count(3)
+        expect(rows.first).to_contain_text("h1")
+        rows.first.get_by_role("button", name="1", exact=True).click()
+        expect(page.get_by_role("article", name="Message 1")).to_contain_text("x-delay")
+        assert opened.barriers() == []
+        rows.first.get_by_role("button", name="Release").click()
+        expect(rows).to_have_count(2)
+        rows.first.get_by_role("button", name="Cancel").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("The message with the routing key 'h2' will be gone.")
+        dialog.get_by_role("button", name="Cancel").first.click()
+        expect(rows).to_have_count(1)
+        released = channel.get("retried")
+        assert released is not None
+        assert released.body == b"1"
+        released.ack()
+        opened.show("queues/%2F/retried", "retried")
+        waiting = page.get_by_role("region", name="Messages that wait for a retry").last
+        waiting.get_by_role("button", name="Release").click()
+        expect(waiting.get_by_role("button", name="Release")).to_have_count(0)
+        again = channel.get("retried")
+        assert again is not None
+        assert (again.body, again.redelivered) == (b"now", True)
+        again.ack()

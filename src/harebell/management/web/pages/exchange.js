@@ -14,6 +14,7 @@ import { ExchangeBindings, exchangeName } from "./bindings.js";
 import { ExchangeBadges } from "./exchanges.js";
 import { RangeChoice } from "./overview.js";
 import { Publish } from "./publish.js";
+import { Waiting } from "./waiting.js";
 
 const DEFAULT = "amq.default";
 
@@ -50,6 +51,11 @@ export function Exchange({ names }) {
     <${Problem} error=${error} />
     <${Passed} exchange=${exchange} range=${range} />
     <${ExchangeBindings} vhost=${vhost} name=${name} />
+    ${
+      exchange.type === "x-delayed-message" &&
+      html`<${Waiting} where=${`${where}/delayed`} what="Delayed messages" vhost=${vhost}
+        total=${exchange.messages_delayed} />`
+    }
     <${Section} id="messages" title="Messages">
       <${Fold} title="Publish"><${Publish} vhost=${vhost} exchange=${name} /></${Fold}>
     </${Section}>

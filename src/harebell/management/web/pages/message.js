@@ -291,7 +291,10 @@ function PublishAgain({ message, vhost }) {
   const filled = editable(message);
   const publish = async (values) => {
     const where = `exchanges/${path(vhost, values.exchange || "amq.default")}/publish`;
-    const answer = await send("POST", where, messageOf(values));
+    // A form has no other line breaks than its own: a body that was not edited stays as it is.
+    const isSame = values.body === filled.body.replace(/\r\n?/g, "\n");
+    const given = isSame ? { ...values, body: filled.body } : values;
+    const answer = await send("POST", where, messageOf(given));
     return answer.routed ? "Published and routed." : "Published; it reached no queue.";
   };
   return html`<${Form} label="Publish again" button="Publish" action=${publish}>

@@ -24,9 +24,11 @@ function namesOf(where) {
   return { vhost, queue };
 }
 
-// What an opened message shows is loaded with the first one.
-function Opened(props) {
+// An opened message; what it shows is loaded with the first one. Messages of a list share `schema`,
+// which is changed by `onSchema`.
+export function Opened(props) {
   const [state, setState] = useState({ Message: null, error: null });
+  const [schema, onSchema] = useState({});
   useEffect(() => {
     import("./message.js").then(
       ({ Message }) => setState({ Message, error: null }),
@@ -34,7 +36,7 @@ function Opened(props) {
     );
   }, []);
   if (!state.Message) return html`<${Problem} error=${state.error} />`;
-  return html`<${state.Message} ...${props} />`;
+  return html`<${state.Message} schema=${schema} onSchema=${onSchema} ...${props} />`;
 }
 
 function MessageRow({ message, open, onToggle, children }) {

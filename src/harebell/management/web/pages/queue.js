@@ -21,6 +21,7 @@ import { Publish } from "./publish.js";
 import { RangeChoice, useHistory } from "./overview.js";
 import { QueueBadges } from "./queues.js";
 import { Settings, settingsOf } from "./settings.js";
+import { Waiting } from "./waiting.js";
 
 // The limit of a queue that is in force, for a chart.
 function limitsOf(queue, key, scale = 1) {
@@ -133,6 +134,11 @@ export function Queue({ names }) {
     <${QueueBindings} vhost=${vhost} name=${name} />
     <${Settings} queue=${queue} />
     <${Leases} vhost=${vhost} name=${name} />
+    ${
+      queue.messages_delayed > 0 &&
+      html`<${Waiting} where=${`${where}/waiting`} what="Messages that wait for a retry"
+        total=${queue.messages_delayed} vhost=${vhost} queue=${name} />`
+    }
     <${Section} id="messages" title="Messages">
       <${Fold} title="Browse without consuming"><${Browse} where=${where} /></${Fold}>
       <${Fold} title="Publish"><${Publish} vhost=${vhost} exchange=""
