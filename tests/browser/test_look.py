@@ -233,9 +233,8 @@ def browsed(opened: Window, queue: str) -> Locator:
     page.get_by_text("Browse without consuming").click()
     form = page.get_by_role("form", name="Browse", exact=True)
     form.get_by_role("button", name="Browse").click()
-    table = page.get_by_role("table", name="Messages", exact=True)
-    expect(table).to_be_visible()
-    return table
+    expect(form.get_by_role("status")).to_contain_text("messages.")
+    return page.get_by_role("table", name="Messages", exact=True)
 
 
 def test_a_message_opens_with_its_headers_their_types_and_its_life(
@@ -358,6 +357,23 @@ def test_a_task_of_celery_is_named(opened: Window, served: Site) -> None:
     expect(message).to_contain_text("Celery task")
     expect(message).to_contain_text("Taskshop.tasks.send")
     expect(message).to_contain_text("Arguments(1,)")
+
+
+def test_a_message_that_is_not_ready_tells_who_has_it(opened: Window, served: Site) -> None:
+    page = opened.page
+    with blocking.connect(served.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        channel.declare_queue("held", durable=True)
+        channel.publish(b"x", routing_key="held")
+        with channel.consume("held", tag="worker"):
+            browsed(opened, "held")
+            form = page.get_by_role("form", name="Browse", exact=True)
+            form.get_by_label("State").select_option("all")
+            form.get_by_role("button", name="Browse").click()
+            message = page.get_by_role("article", name="Message 0")
+            message.get_by_role("button", name="Who has it now").click()
+            expect(message).to_contain_text("consumer 'worker' has it, of channel")
+            assert opened.barriers() == []
 
 
 def test_a_dead_letter_tells_of_its_life(opened: Window, served: Site) -> None:

@@ -138,7 +138,7 @@ class Noun:
 QUEUES = Noun(
     "queues",
     "Look at the queues of a running broker and their messages, declare, purge and delete them.",
-    "queues messages jobs waiting",
+    "queues messages jobs waiting holders",
 )
 JOBS = Noun(
     "jobs",

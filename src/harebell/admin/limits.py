@@ -29,6 +29,8 @@ DEAD_LETTER_TIMES = 48
 """Most intervals in which the dead letters of a group are counted; beyond, they are widened."""
 WAITING_SHOWN = 1_000
 """Most messages that wait until a time which one command shows."""
+HOLDER_LOOKS = 500
+"""Deliveries, or ranges of leases, that one slice of a search for a message looks at."""
 REHEARSAL_SLICE_QUEUES = 50
 """Queues that `harebell explain` looks at in one slice of work."""
 REHEARSAL_SHOWN_QUEUES = 100

@@ -174,6 +174,42 @@ def test_messages_that_wait_for_a_retry_are_listed_and_released_and_cancelled(
     assert eventually(lambda: api.get(f"/api/queues/%2F/{name}")["messages"] == 1)
 
 
+@pytest.mark.parametrize("version", ["0-9-1", "0-10", "1-0"])
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}], ids=["classic", "priority"])
+def test_who_has_a_message_is_said(
+    served: tuple[RunningBroker, Api], arguments: dict[str, Any], version: str
+) -> None:
+    broker, api = served
+    name = f"held.{version}.{len(arguments)}"
+    path = f"/api/queues/%2F/{name}"
+    with blocking.connect(broker.address() + "/%2F") as link:
+        channel = link.channel()
+        channel.declare_queue(name, durable=True, arguments={**RETRIES, **arguments})
+        for number in range(6):
+            channel.publish(b"%d" % number, routing_key=name, priority=number % 2 and 2)
+        rows = lines(api, f"{path}/browse")
+        at = [row["offset"] for row in rows]
+        rejected = channel.get(name)
+        assert rejected is not None
+        rejected.reject(requeue=False)
+        claimed = channel.lease_open(name, "billing", timeout=600).epoch
+        channel.lease_claim(name, "billing", claimed, 1)
+        with blocking.connect(broker.address() + "/%2F", version=version) as other:
+            consumer = other.channel().consume(name, tag="worker", prefetch=3)
+            assert next(iter(consumer)) is not None
+            assert eventually(lambda: api.get(path)["messages_unacknowledged"] == 3)
+            said = [api.get(f"{path}/messages/{offset}") for offset in at]
+            (worker,) = api.get(path)["consumer_details"]
+    states = ["waiting", "leased", "delivered", "delivered", "delivered", "ready"]
+    assert [each["state"] for each in said] == states
+    assert said[0]["due"] > rows[0]["timestamp"]
+    assert said[1]["group"] == "billing"
+    assert {each["consumer_tag"] for each in said[2:5]} == {worker["consumer_tag"]}
+    assert said[2]["channel_details"] == worker["channel_details"]
+    for gone in (4_711, -1):
+        assert api.ask("GET", f"{path}/messages/{gone}").status == 404
+
+
 def test_only_those_who_may_see_and_change_the_exchange_do(
     served: tuple[RunningBroker, Api], channel: Channel
 ) -> None:
@@ -202,6 +238,7 @@ def test_only_those_who_may_see_and_change_the_exchange_do(
     waiting = "/api/queues/%2F/hidden/waiting"
     channel.declare_queue("hidden", durable=True, arguments=RETRIES)
     assert api.ask("GET", waiting, user=login).status == 401
+    assert api.ask("GET", "/api/queues/%2F/hidden/messages/0", user=login).status == 401
     assert api.ask("POST", f"{waiting}/1/release", user=login).status == 401
     assert api.ask("DELETE", f"{waiting}/1", user=login).status == 401
 

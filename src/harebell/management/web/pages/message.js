@@ -1,7 +1,7 @@
 // One message, opened: its headers with their types, its body in the view that suits it, what is
 // recorded of its life, and how it is published again.
 import { useEffect, useState } from "preact/hooks";
-import { path, send } from "../lib/api.js";
+import { get, path, send } from "../lib/api.js";
 import { COMPRESSIONS, CHARSETS, look, VIEWS } from "../lib/body/views.js";
 import { copyAs, editable, FORMS } from "../lib/body/copy-as.js";
 import { dataOf } from "../lib/body/data.js";
@@ -235,16 +235,42 @@ function Life({ message, vhost, queue }) {
     rows.push(["Retried", `from ${value(headers["x-retried-from"])}, ${times} times`]);
   }
   if (message.timestamp) rows.push(["Received", dateTime(Date.parse(message.timestamp))]);
-  rows.push(["Delivered", delivered(message)]);
+  const place = { message, vhost, queue };
+  if (message.due) rows.push(["Due", dateTime(Date.parse(message.due))]);
+  else rows.push(["Delivered", html`<${Delivered} ...${place} />`]);
   return html`<h4>Life</h4><dl class="members">${rows.map(
     ([label, told], at) => html`<div key=${at}><dt>${label}</dt><dd>${told}</dd></div>`,
   )}</dl>`;
 }
 
-function delivered({ state, redelivered, delivery_count: failures }) {
+const HELD = {
+  ready: () => "it is ready",
+  waiting: ({ due }) => `it waits for its retry until ${dateTime(Date.parse(due))}`,
+  leased: ({ group }) => `group '${group}' has leased it`,
+  withheld: () => "it is withheld, such as by a distributed transaction",
+  delivered: ({ channel_details: { name }, consumer_tag: tag }) =>
+    html`${tag ? `consumer '${tag}'` : "a get"} has it, of channel${" "}
+      <a href=${to("channels", name)}>${name}</a>`,
+};
+
+// To whom a message went, which the broker looks for when it is asked.
+function Delivered({ message, vhost, queue }) {
+  const [found, setFound] = useState(null);
+  const [error, setError] = useState(null);
+  const { state, redelivered, delivery_count: failures, offset } = message;
+  const ask = async () => {
+    try {
+      setFound(await get(`queues/${path(vhost, queue)}/messages/${offset}`));
+      setError(null);
+    } catch (problem) {
+      setError(problem);
+    }
+  };
   const failed = failures ? `; ${failures} deliveries have failed` : "";
-  if (state === "unacknowledged") {
-    return `it is with a consumer, leased or waits for a retry${failed}`;
+  if (found) return html`${HELD[found.state](found)}${failed}`;
+  if (state === "unacknowledged" && queue) {
+    return html`it is not ready${failed}${" "}<button type="button" class="quiet"
+      onClick=${ask}>Who has it now</button><${Problem} error=${error} />`;
   }
   const past = redelivered ? "at least once, and it came back" : "not yet, as far as is recorded";
   return past + failed;

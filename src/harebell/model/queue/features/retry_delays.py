@@ -177,9 +177,13 @@ class Retry:
             deliveries,
         )
 
+    def due_of(self, position: int) -> Slices[int]:
+        """Return when the delay of a message ends; NEVER if it does not wait here."""
+        return self._schedule.find(position)
+
     def release_one(self, position: int) -> Slices[bool]:
         """End the delay of a message; False if it does not wait here."""
-        due = yield from self._schedule.find(position)
+        due = yield from self.due_of(position)
         if not self._schedule.remove(due, position):
             return False
         self._queue.restore(position, True)
