@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import gzip
+import pickle
 from collections.abc import Iterator
 
+import msgspec
 import pika
 import pytest
 from playwright.sync_api import Browser, expect
@@ -18,6 +21,8 @@ from tests.unit.management.http.asking import segment
 
 _ALL = segment(PAYLOADS[0])
 """A queue that is bound with every payload, and has a message with each."""
+_LATER = f"later {PAYLOADS[0]}"
+_FORMS = f"forms {PAYLOADS[0]}"
 TALL = {"width": 1280, "height": 3200}
 
 
@@ -40,6 +45,7 @@ def hostile() -> Iterator[Site]:
                 died = {"x-death": [death], "x-error": payload, "x-first-death-queue": payload}
                 properties = pika.BasicProperties(headers=died)
                 channel.basic_publish("", PAYLOADS[1], payload.encode(), properties)
+        _delay(site)
         for payload in PAYLOADS:
             site.api.done("PUT", f"/api/queues/%2F/{segment(f'log {payload}')}", {})
             site.api.done("DELETE", f"/api/queues/%2F/{segment(f'log {payload}')}")
@@ -49,6 +55,27 @@ def hostile() -> Iterator[Site]:
                 facts = dict.fromkeys(("error", "sink", "application"), payload)
                 link.channel().report_query(payload, facts | {"sources": [payload]})
         yield site
+
+
+def _delay(site: Site) -> None:
+    """Messages that wait, and one in each form that the page takes apart."""
+    with blocking.connect(site.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        arguments = {"x-delayed-type": "fanout"}
+        channel.declare_exchange(_LATER, "x-delayed-message", durable=True, arguments=arguments)
+        for payload in PAYLOADS:
+            headers = {"x-delay": 3_600_000, payload: payload}
+            channel.publish(payload.encode(), exchange=_LATER, routing_key=payload, headers=headers)
+        channel.declare_queue(_FORMS, durable=True)
+        for payload in PAYLOADS[::4]:
+            for body, kind in (
+                (msgspec.msgpack.encode({payload: [payload]}), "application/msgpack"),
+                (pickle.dumps({payload: payload}), "application/x-python-serialize"),
+                (b"\x0a%c" % len(payload) + payload.encode(), "application/x-protobuf"),
+                (gzip.compress(payload.encode()), "text/plain; charset=iso-8859-1"),
+            ):
+                headers = {"task": payload, "id": payload, "x-death": [{"queue": payload}]}
+                channel.publish(body, routing_key=_FORMS, headers=headers, content_type=kind)
 
 
 def _definitions(password_hash: str) -> dict[str, list[dict[str, object]]]:
@@ -107,7 +134,7 @@ def _nothing_ran(opened: Window) -> None:
 def test_payloads_in_the_list_of_queues_are_text(opened: Window) -> None:
     opened.show("queues", "Queues")
     rows = opened.page.locator(".body .row")
-    expect(rows).to_have_count(len(PAYLOADS))
+    expect(rows).to_have_count(len([*PAYLOADS, _FORMS]))
     for payload in PAYLOADS[:40:13]:
         expect(rows.get_by_text(payload, exact=True).first).to_be_attached()
     _nothing_ran(opened)
@@ -237,6 +264,36 @@ def test_payloads_in_dead_letters_are_text(opened: Window) -> None:
         samples.get_by_role("checkbox").check()
         opened.unfold()
         expect(opened.page.get_by_role("form", name="Edit and retry")).to_be_visible()
+        _nothing_ran(opened)
+
+
+def test_payloads_in_every_form_of_a_body_are_text(opened: Window) -> None:
+    opened.show(f"queues/%2F/{segment(_FORMS)}", _FORMS)
+    expect(opened.page.get_by_role("heading", name="Purge or delete")).to_be_visible()
+    opened.unfold()
+    form = opened.page.get_by_role("form", name="Browse")
+    form.get_by_label("At most").fill("100")
+    form.get_by_role("button", name="Browse").click()
+    opened.page.get_by_role("button", name="Open all").click()
+    bodies = opened.page.get_by_role("region", name="Body")
+    expect(bodies).to_have_count(4 * len(PAYLOADS[::4]))
+    opened.unfold()
+    # The text of a task, of a death, of a body and of commands that publish it again.
+    shown = opened.page.locator(".messages").first.inner_text()
+    assert not [payload for payload in PAYLOADS[::4] if shown.count(payload) < 12]
+    _nothing_ran(opened)
+
+
+def test_payloads_in_messages_that_wait_are_text(opened: Window) -> None:
+    opened.show(f"exchanges/%2F/{segment(_LATER)}", _LATER)
+    rows = opened.page.get_by_role("region", name="Delayed messages").last.locator("tbody tr")
+    expect(rows).to_have_count(len(PAYLOADS))
+    for number in range(0, len(PAYLOADS), 16):
+        rows.nth(number).get_by_role("button").first.click()
+        expect(opened.page.get_by_role("region", name="Body")).to_have_text(PAYLOADS[number])
+        rows.nth(number).get_by_role("button", name="Cancel").first.click()
+        expect(opened.page.get_by_role("dialog")).to_contain_text(PAYLOADS[number])
+        opened.page.keyboard.press("Escape")
         _nothing_ran(opened)
 
 
