@@ -490,3 +490,25 @@ def test_messages_that_wait_are_released_and_cancelled_one_by_one(
         assert again is not None
         assert (again.body, again.redelivered) == (b"now", True)
         again.ack()
+
+
+def test_a_claim_of_a_group_is_released_with_those_after_it(opened: Window, served: Site) -> None:
+    page = opened.page
+    with blocking.connect(served.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        channel.declare_queue("claimed", durable=True)
+        channel.publish_many([b"%d" % n for n in range(3)], routing_key="claimed")
+        epoch = channel.lease_open("claimed", "billing", timeout=600).epoch
+        for _ in range(3):
+            channel.lease_claim("claimed", "billing", epoch, 1)
+        opened.show("queues/%2F/claimed", "claimed")
+        page.get_by_role("region", name="Leases").last.get_by_role("button", name="3").click()
+        rows = page.get_by_role("region", name="Claims of billing").locator("tbody tr")
+        expect(rows).to_have_count(3)
+        assert opened.barriers() == []
+        rows.nth(1).get_by_role("button", name="Release").click()
+        dialog = page.get_by_role("dialog")
+        expect(dialog).to_contain_text("count as lost: 2 claims.")
+        dialog.get_by_role("button", name="Release").click()
+        expect(rows).to_have_count(1)
+        assert served.api.get("/api/queues/%2F/claimed")["messages_ready"] == 2

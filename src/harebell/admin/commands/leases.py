@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import LEASES
 from harebell.admin.command import MANAGEMENT, POLICYMAKER, Argument, Row, plural
-from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.context import AdminContext, CommandRefused, missing
 from harebell.admin.rows.common import Columns, row_of
 from harebell.base.errors import Refusal
 
@@ -111,15 +111,25 @@ def release(
     group: str,
     vhost: Annotated[str, Argument("The vhost.", "NAME")] = "/",
     forget: Annotated[bool, Argument("Forget the group itself, too.")] = False,
+    claim: Annotated[
+        int | None,
+        Argument("Only this claim and those after it: a group commits in order.", "NUMBER"),
+    ] = None,
 ) -> Row:
     """Give what a group has claimed back to the queue: its claims count as lost."""
     where = context.vhost(vhost)
     leases = context.broker.leases
     lease_group = _group(context, where, queue, group)
+    if claim is not None and forget:
+        raise CommandRefused("a group is forgotten with all of its claims: leave the claim out")
+    if claim is not None and claim not in lease_group.claims:
+        raise missing(
+            f"{lease_group} has no open claim {claim}: `harebell leases show` lists those it has"
+        )
     if forget:
         count = leases.forget(lease_group)
     else:
-        count = sum(claim.messages for claim in leases.take_back(lease_group))
+        count = sum(each.messages for each in leases.take_back(lease_group, claim or 0))
     lease_group.queue.drain()
     context.log("warning", f"{lease_group} was released by an operator")
     return {"vhost": where.name, "queue": queue, "group": lease_group.name, "messages": count}

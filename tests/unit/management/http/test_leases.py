@@ -8,6 +8,30 @@ from tests.running import running_broker
 from tests.unit.management.http.asking import Api
 
 
+def test_a_claim_is_released_with_those_after_it() -> None:
+    port = free_port()
+    with running_broker("--management-port", str(port)) as broker:
+        api = Api(port)
+        path = "/api/leases/%2F/leased/group"
+        with blocking.connect(broker.address() + "/%2F") as connection:
+            channel = connection.channel()
+            channel.declare_queue("leased", durable=True)
+            channel.publish_many([b"%d" % n for n in range(6)], routing_key="leased")
+            epoch = channel.lease_open("leased", "group", timeout=600).epoch
+            for _ in range(3):
+                channel.lease_claim("leased", "group", epoch, 2)
+        numbers = [each["number"] for each in api.get(path)["open"]]
+        assert len(numbers) == 3
+        answer = api.ask("DELETE", f"{path}?claim=4711")
+        assert answer.status == 404
+        assert "has no open claim 4711" in answer.json["reason"]
+        assert api.ask("DELETE", f"{path}?claim={numbers[0]}&forget=true").status == 400
+        api.done("DELETE", f"{path}?claim={numbers[1]}")
+        assert [each["number"] for each in api.get(path)["open"]] == numbers[:1]
+        assert api.get("/api/queues/%2F/leased")["messages_ready"] == 4
+        assert api.get(path)["lost"] == numbers[2]
+
+
 def test_leases_are_listed_by_vhost_and_queue_and_released() -> None:
     port = free_port()
     with running_broker("--management-port", str(port)) as broker:
