@@ -19,7 +19,7 @@ from harebell.admin.catalog import NOUNS, Noun, commands, find
 from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, MONITORING, POLICYMAKER, plural
 from harebell.cli.main import harebell as harebell_verb
 from harebell.cli.nouns import group_of
-from harebell.cli.verbs import audit, config
+from harebell.cli.verbs import audit, config, dead_letters
 from tests.unit.management.control.test_dispatcher import World
 
 FILE = '''
@@ -154,7 +154,8 @@ def test_every_command_has_an_action_a_permission_and_routes_that_name_its_argum
     group = harebell_verb.get_command(click.Context(harebell_verb), name)
     assert isinstance(group, click.Group)
     verbs = {verb for verb, command in noun.commands.items() if not command.hidden}
-    further = {"config": config.ACTIONS, "audit": audit.ACTIONS}.get(name, ())
+    others = {"config": config, "audit": audit, "dead-letters": dead_letters}
+    further = others[name].ACTIONS if name in others else ()
     verbs |= {action.name for action in further if action.name is not None}
     assert set(group.commands) == verbs
     for command in noun.commands.values():
