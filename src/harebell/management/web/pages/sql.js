@@ -14,6 +14,8 @@ import { useVhosts, vhost } from "../lib/vhosts.js";
 const REMEMBERED = 30;
 const SUGGESTED = 8;
 const BARS = 100;
+// A button below the suggestions moves when they close: not between its press and its click.
+const CLOSES_MS = 300;
 const COLUMNS = [
   ..."value routing_key exchange queue offset timestamp redelivered delivery_count".split(" "),
   ..."properties headers properties.content_type properties.correlation_id".split(" "),
@@ -123,7 +125,7 @@ function Editor({ text, onText, queues, onRun }) {
       autocomplete="off" aria-autocomplete="list" aria-describedby=${`${id}-hint`}
       aria-controls=${open ? `${id}-list` : undefined}
       aria-activedescendant=${open && active >= 0 ? `${id}-${active}` : undefined}
-      value=${text} onKeyDown=${press} onBlur=${() => setOpen(null)}
+      value=${text} onKeyDown=${press} onBlur=${() => setTimeout(() => setOpen(null), CLOSES_MS)}
       onInput=${(event) => {
         onText(event.currentTarget.value);
         look();
