@@ -328,3 +328,20 @@ def test_the_policy_of_the_page_stops_what_would_become_markup(opened: Window) -
     )
     assert opened.page.evaluate("window.executed") is None
     del opened.complaints[before:]
+
+
+def test_payloads_in_questions_of_sql_and_their_answers_are_text(opened: Window) -> None:
+    payload = PAYLOADS[0]
+    text = payload.replace("\\", "\\\\").replace("'", "\\'")
+    opened.show("sql", "SQL")
+    field = opened.page.get_by_role("textbox", name="Question")
+    field.fill(f"SELECT '{text}' AS one, '{text}' FROM queue('{text}')")
+    opened.page.get_by_role("button", name="Ask").click()
+    expect(
+        opened.page.get_by_role("region", name="Rows").or_(opened.page.get_by_role("alert"))
+    ).to_contain_text(payload)
+    field.fill(f"SELECT '{text}' AS one")
+    opened.page.get_by_role("button", name="Ask").click()
+    expect(opened.page.get_by_role("region", name="Rows")).to_contain_text(payload)
+    opened.unfold()
+    _nothing_ran(opened)
