@@ -101,10 +101,12 @@ STATISTICS_HISTORIES = 2_000
 """Queues, exchanges, channels and connections with a history; further ones have rates only."""
 
 # --- findings -------------------------------------------------------------------------------------
-FINDINGS_SLICE_QUEUES = 64
+FINDINGS_SLICE_QUEUES = 32
 """Queues that are looked at for findings between two checks of the work budget."""
 FINDINGS_SLICE_UNITS = 300
-"""Work units of that: about 5 microseconds for each queue that has messages."""
+"""Work units of that: about 10 microseconds for each queue that has messages."""
+FINDINGS_TRAILS = 5_000
+"""Queues of a vhost with messages that are looked at; each takes about 1 KB of memory."""
 FINDINGS_SHOWN = 20
 """Findings of a rule in a vhost that are told one by one; further ones are counted."""
 RATE_SECONDS = 60.0

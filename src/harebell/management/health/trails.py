@@ -22,25 +22,16 @@ if TYPE_CHECKING:
 _MS = 1_000
 
 
-class Steady:
-    """An average of the last values, in which older ones count less.
+def averaged(mean: float, value: float, passed: float, seconds: float) -> float:
+    """Return an average of the last values, in which older ones count less.
 
     Args:
+        mean: the average so far.
+        value: the value of the last seconds.
+        passed: how many seconds these were.
         seconds: how long a value counts, about.
-
-    Attributes:
-        mean: the average.
     """
-
-    __slots__ = ("_seconds", "mean")
-
-    def __init__(self, seconds: float = RATE_SECONDS) -> None:
-        self._seconds = seconds
-        self.mean = 0.0
-
-    def add(self, value: float, passed: float) -> None:
-        """Add the value of the last seconds."""
-        self.mean += (value - self.mean) * (1 - exp(-passed / self._seconds))
+    return mean + (value - mean) * (1 - exp(-passed / seconds))
 
 
 class Change:
@@ -49,21 +40,20 @@ class Change:
     Attributes:
         last: the number at the last look.
         rate: its change per second since the look before.
-        steady: the average of the rates.
+        mean: the average of the rates.
     """
 
-    __slots__ = ("last", "rate", "steady")
+    __slots__ = ("last", "mean", "rate")
 
     def __init__(self, value: float) -> None:
         self.last = value
-        self.rate = 0.0
-        self.steady = Steady()
+        self.rate = self.mean = 0.0
 
     def look(self, value: float, passed: float) -> None:
         """Note the number after some seconds."""
         self.rate = (value - self.last) / passed
         self.last = value
-        self.steady.add(self.rate, passed)
+        self.mean = averaged(self.mean, self.rate, passed, RATE_SECONDS)
 
 
 class QueueTrail:
@@ -111,7 +101,7 @@ class QueueTrail:
         self.parks = False
         self.alone_since = self.still_since = 0
         self.age = 0.0
-        self.usual = Steady(USUAL_SECONDS)
+        self.usual = 0.0
         self._heads: dict[Any, tuple[int, int]] = {}
         self.checked = 0
         self.troubled = False
@@ -137,7 +127,7 @@ class QueueTrail:
         still = waits and self.consumers > 0 and queue.unacked > 0
         self.still_since = (self.still_since or now) if still else 0
         self.age = self._age(now) if ready else 0.0
-        self.usual.add(self.age, passed)
+        self.usual = averaged(self.usual, self.age, passed, USUAL_SECONDS)
         self.troubled = False
 
     def _look_at_letters(self, passed: float) -> bool:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.admin.findings import QUEUE, Finding
 from harebell.base.slices import Slices
-from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES
+from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES, FINDINGS_TRAILS
 
 if TYPE_CHECKING:
     from harebell.config import Config
@@ -145,6 +145,7 @@ class Watch:
         assert self._node is not None, "`_load` has made it"
         targets: set[Key] = set()
         for vhost in list(self._node.source.broker.vhosts.values()):
+            left = FINDINGS_TRAILS
             for queues in _pieces(list(vhost.queues.values())):
                 for queue in queues:
                     if queue.kind == "stream" or queue.deleted:
@@ -156,6 +157,9 @@ class Watch:
                     if not (queue.ready_count() or queue.unacked or (letters and letters.sent)):
                         continue
                     trail = self._trails.get(queue)
+                    left -= 1
+                    if left < 0:
+                        continue
                     if trail is None:
                         self._trails[queue] = trail = QueueTrail(queue, now)
                     else:

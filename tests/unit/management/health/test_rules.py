@@ -11,7 +11,7 @@ from harebell.admin.catalog import find
 from harebell.admin.findings import ALARM, NODE, QUERY, QUEUE
 from harebell.admin.node import Certificate, Listening
 from harebell.front.common.blocked_publishers import Alarm
-from harebell.management.health import rules
+from harebell.management.health import rules, watch
 from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES
 from harebell.wire.v09 import methods as m
 from tests.unit.management.health.watching import LOOK_SECONDS, Watched, words
@@ -387,6 +387,16 @@ def test_many_queues_are_looked_at_in_slices_that_are_charged_to_the_work_budget
     site.publish("q0")
     slices = sum(1 for _ in site.watch.take(site.now + 10_000))
     assert slices >= 10
+
+
+def test_of_each_vhost_so_many_queues_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "FINDINGS_TRAILS", 2)
+    site = Watched(health_no_consumer_seconds=60)
+    for number in range(4):
+        site.declare(f"q{number}")
+        site.publish(f"q{number}")
+    site.look_for(120)
+    assert site.found == [("no-consumer", "q0"), ("no-consumer", "q1")]
 
 
 def test_deleted_queues_are_forgotten() -> None:

@@ -11,7 +11,7 @@ from harebell.management.health.trails import NodeTrail
 
 
 def _look(node: NodeTrail, config: Config, is_on: IsOn) -> Iterator[Seen | None]:
-    limit, opened = config.health_connections_per_second, node.opened.steady.mean
+    limit, opened = config.health_connections_per_second, node.opened.mean
     if limit and opened >= eased(limit, is_on("", "connections")):
         yield Seen(
             f"{rounded(opened)} connections are opened a second",

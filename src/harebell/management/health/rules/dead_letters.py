@@ -16,7 +16,7 @@ _MINUTE = 60
 def _look(trail: QueueTrail, config: Config, on: bool) -> Seen | None:
     limit = config.health_dead_letters_per_minute
     rates = {
-        reason: each.steady.mean * _MINUTE
+        reason: each.mean * _MINUTE
         for reason, each in trail.letters.items()
         if trail.consumers or reason != EXPIRED
     }

@@ -12,7 +12,7 @@ from harebell.management.limits import USUAL_TIMES
 
 
 def _look(trail: QueueTrail, config: Config, on: bool) -> Seen | None:
-    limit, usual = config.health_oldest_seconds, trail.usual.mean
+    limit, usual = config.health_oldest_seconds, trail.usual
     if not limit or not trail.consumers or trail.parks or trail.troubled:
         return None
     if trail.age < eased(max(limit, usual * USUAL_TIMES), on):

@@ -24,7 +24,7 @@ def _look(trail: QueueTrail, config: Config, on: bool) -> Seen | None:
         (trail.ready, limits.max_length, "messages"),
         (trail.byte_count, limits.max_bytes, "bytes"),
     ):
-        growth, left = change.steady.mean, limit - change.last
+        growth, left = change.mean, limit - change.last
         fills = limit > 0 and 0 < left <= limit * (1 - FULL_SHARE) and growth > 0
         if fills and left / growth <= horizon:
             return Seen(

@@ -18,7 +18,7 @@ _LARGEST = command("queues", "list", "vhost", "name", "messages", "message_bytes
 def _look(node: NodeTrail, config: Config, is_on: IsOn) -> Iterator[Seen | None]:
     horizon = config.health_trend_minutes * _MINUTE
     high, storage = node.source.broker.gauge.high, node.source.storage
-    left, growth = high - node.memory.last, node.memory.steady.mean
+    left, growth = high - node.memory.last, node.memory.mean
     fills = 0 < left <= high * (1 - FULL_SHARE) and growth > 0
     if fills and left / growth <= widened(horizon, is_on("", "memory")):
         yield Seen(
@@ -28,7 +28,7 @@ def _look(node: NodeTrail, config: Config, is_on: IsOn) -> Iterator[Seen | None]
             _LARGEST,
             name="memory",
         )
-    left, growth = storage.free - storage.free_limit, -node.disk.steady.mean
+    left, growth = storage.free - storage.free_limit, -node.disk.mean
     fills = storage.free_limit > 0 and left > 0 and growth > 0
     if fills and left / growth <= widened(horizon, is_on("", "disk")):
         yield Seen(
