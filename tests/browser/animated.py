@@ -25,6 +25,19 @@ def _chunk(kind: bytes, data: bytes) -> bytes:
     return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
+def _pixels(png: bytes) -> bytes:
+    """The data of a picture, compressed as well as zlib can: browsers compress in haste."""
+    found = b"".join(data for kind, data in chunks(png) if kind == b"IDAT")
+    return zlib.compress(zlib.decompress(found), 9)
+
+
+def packed(png: bytes) -> bytes:
+    """The same picture in fewer bytes."""
+    header = next(data for kind, data in chunks(png) if kind == b"IHDR")
+    rest = ((b"IHDR", header), (b"IDAT", _pixels(png)), (b"IEND", b""))
+    return b"".join((SIGNATURE, *(_chunk(kind, data) for kind, data in rest)))
+
+
 def animated(frames: Sequence[tuple[bytes, int]]) -> bytes:
     """An APNG that shows frames again and again.
 
@@ -39,14 +52,11 @@ def animated(frames: Sequence[tuple[bytes, int]]) -> bytes:
         control = struct.pack(">IIIIIHHBB", sequence, width, height, 0, 0, shown_ms, 1000, 0, 0)
         made.append(_chunk(b"fcTL", control))
         sequence += 1
-        for kind, data in chunks(png):
-            if kind == b"IHDR" and data != header:
-                raise ValueError("the frames differ in their size or their kind")
-            if kind != b"IDAT":
-                continue
-            if number == 0:
-                made.append(_chunk(b"IDAT", data))
-                continue
-            made.append(_chunk(b"fdAT", struct.pack(">I", sequence) + data))
-            sequence += 1
+        if next(chunks(png)) != (b"IHDR", header):
+            raise ValueError("the frames differ in their size or their kind")
+        if number == 0:
+            made.append(_chunk(b"IDAT", _pixels(png)))
+            continue
+        made.append(_chunk(b"fdAT", struct.pack(">I", sequence) + _pixels(png)))
+        sequence += 1
     return b"".join((*made, _chunk(b"IEND", b"")))

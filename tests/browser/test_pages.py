@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.animated import packed
 from tests.browser.browsing import Window, window, worked_ms
 from tests.browser.traffic import Site
 from tests.patience import eventually
@@ -247,4 +248,4 @@ def _take(opened: Window, path: str, *, wait_ms: int = 2500) -> None:
     opened.page.wait_for_timeout(wait_ms)
     PICTURES.mkdir(parents=True, exist_ok=True)
     name = path.replace("%2F/", "").replace("/", "-")
-    opened.page.screenshot(path=PICTURES / f"{name}-{_theme(opened)}.png")
+    (PICTURES / f"{name}-{_theme(opened)}.png").write_bytes(packed(opened.page.screenshot()))

@@ -172,7 +172,8 @@ export function Queues() {
     <${BulkBar} what="queue" selection=${selection} actions=${QUEUE_ACTIONS}
       onDone=${() => setRound(round + 1)} />
     <${Table} label="Queues" name="queues" selection=${selection} more=${SAMPLES}
-      where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS} round=${round} empty=${empty("queues")} />
+      where=${listed("queues", chosen)} columns=${COLUMNS} fields=${FIELDS}
+      round=${round} empty=${empty("queues")} />
     <${Declaration} kind="queue" body=${withType} onMade=${() => setRound(round + 1)}
       hint='as JSON: {"x-max-length": 1000, "x-dead-letter-exchange": "dead"}'>
       <${Field} label="Type" name="type" value="classic"
