@@ -247,5 +247,5 @@ def _take(opened: Window, path: str, *, wait_ms: int = 2500) -> None:
         ranges.select_option(label="1 minute")
     opened.page.wait_for_timeout(wait_ms)
     PICTURES.mkdir(parents=True, exist_ok=True)
-    name = path.replace("%2F/", "").replace("/", "-")
+    name = path.replace("/%2F", "").replace("/", "-")
     (PICTURES / f"{name}-{_theme(opened)}.png").write_bytes(packed(opened.page.screenshot()))

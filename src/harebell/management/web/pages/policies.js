@@ -72,7 +72,8 @@ function Preview({ kind }) {
     <${Problem} error=${error} />
     ${
       found?.changes.length > 0 &&
-      html`<div class="preview"><${Rows} label="What would change" heads=${["", "Name", "Now", "Then"]}
+      html`<div class="preview"><${Rows} label="What would change"
+        heads=${["", "Name", "Now", "Then"]}
         rows=${found.changes.map((each) => [
           each.kind,
           each.name,

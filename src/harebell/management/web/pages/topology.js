@@ -124,11 +124,14 @@ function Picture({ graph, where, centre }) {
       <button type="button" class="quiet" aria-label="Larger" onClick=${() => step(1)}>+</button>
       <button type="button" class="quiet" onClick=${fit}>Fit</button></div>
     <div class="scroll picture" tabindex="0" role="region" aria-label="Picture" ref=${box}>
-    <svg width=${width * zoom} height=${height * zoom} viewBox=${`0 0 ${width} ${height}`} role="group"
+    <svg width=${width * zoom} height=${height * zoom} viewBox=${`0 0 ${width} ${height}`}
+      role="group"
       aria-label="Topology">
       <defs><marker id="arrow" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7"
         markerHeight="7" orient="auto"><path d="M0 0 L8 4 L0 8 z" /></marker></defs>
-      ${bundled(graph.edges).map((edge, at) => html`<${Edge} key=${at} edge=${edge} places=${places} />`)}
+      ${bundled(graph.edges).map(
+        (edge, at) => html`<${Edge} key=${at} edge=${edge} places=${places} />`,
+      )}
       ${[...graph.nodes.values()].map(
         (node) => html`<${Node} key=${node.id} node=${node} place=${places.get(node.id)}
           where=${where} centre=${centre} />`,
