@@ -140,6 +140,22 @@ def test_payloads_in_the_list_of_queues_are_text(opened: Window) -> None:
     _nothing_ran(opened)
 
 
+def test_payloads_in_previews_of_bulk_actions_and_favourites_are_text(opened: Window) -> None:
+    opened.show("queues", "Queues")
+    page = opened.page
+    page.get_by_role("checkbox", name=f"Choose all {len(PAYLOADS)} queues").check()
+    for payload in PAYLOADS[:40:13]:
+        page.get_by_role("button", name=f"Favourite {payload}", exact=True).click()
+    page.get_by_role("button", name="Set a policy…").click()
+    dialog = page.get_by_role("dialog")
+    for payload in PAYLOADS[:40:13]:
+        expect(dialog.get_by_role("cell", name=payload, exact=True)).to_be_attached()
+        expect(page.locator(".favourites")).to_contain_text(payload)
+    _nothing_ran(opened)
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Choose none").click()
+
+
 def test_payloads_on_the_pages_of_queues_are_text(opened: Window) -> None:
     for payload in PAYLOADS:
         opened.show(f"queues/%2F/{segment(payload)}", payload)

@@ -59,7 +59,9 @@ export function Keys() {
   }, []);
   const press = () =>
     document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true }));
-  return html`<button type="button" class="quiet" onClick=${press}
-      aria-keyshortcuts="Control+K">Search</button>
+  return html`<button type="button" class="quiet search" onClick=${press}
+      aria-keyshortcuts="Control+K" aria-label="Search"><span>Search</span
+      ><svg width="16" height="16" viewBox="0 0 16 16" aria-hidden="true"><circle cx="7" cy="7"
+        r="4.5" /><path d="M10.5 10.5 L14 14" /></svg></button>
     ${open && html`<${open.Shown} onClose=${() => setOpen(null)} />`}`;
 }

@@ -13,6 +13,9 @@ import { useStore } from "./store.js";
 import { visible } from "./vhosts.js";
 
 const ROW_PX = 36;
+const GAP_PX = 12;
+const PADDING_PX = 16;
+const WIDTH = "minmax(60px, 1fr)";
 const PAGE_ROWS = 100;
 const AHEAD_ROWS = 6;
 const SETTLE_MS = 60;
@@ -137,7 +140,13 @@ function addressed(sorted) {
 }
 
 function widths(columns) {
-  return columns.map(({ width = "minmax(60px, 1fr)" }) => width).join(" ");
+  return columns.map(({ width = WIDTH }) => width).join(" ");
+}
+
+// The pixels that columns need: a table that has fewer is scrolled to the side.
+function least(columns) {
+  const needed = columns.map(({ width = WIDTH }) => Number(/(\d+)px/.exec(width)?.[1] ?? 0));
+  return `${needed.reduce((sum, each) => sum + GAP_PX + each, 2 * PADDING_PX)}px`;
 }
 
 // A column of figures, which the broker sorts by; `field` is the path to one: a.b for row.a.b.
@@ -285,6 +294,7 @@ export function Table({
   }
   const style = {
     "--columns": widths(columns),
+    "--least": least(columns),
     "--few": widths(columns.filter(({ wide }) => !wide)),
   };
   return html`<div class="table-box">
