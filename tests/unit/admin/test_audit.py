@@ -19,6 +19,7 @@ LOOKS = {
     *("bindings.list", "definitions.try", "exchanges.explain", "exchanges.publish", "limits.list"),
     *("queues.counters", "queues.get", "service.figures", "stages.list", "streams.list-super"),
     *("sql.ask", "sql.cancel", "transactions.list", "users.list", "users.state"),
+    *("policies.preview", "operator-policies.preview"),
 }
 """Commands without a route for GET that change nothing, or messages alone."""
 MINUTE_MS = 60_000
