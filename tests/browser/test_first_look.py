@@ -20,7 +20,7 @@ EMPTY = {
     "limits": "harebell limits set --vhost",
 }
 """The command that fills each page of a new broker."""
-REQUESTS_MAX = 45
+REQUESTS_MAX = 60
 """Of scripts, styles and rows until the overview of a new broker is there."""
 
 
