@@ -87,9 +87,9 @@ class Schedule:
     def soonest(self, count: int) -> Slices[list[tuple[int, int]]]:
         """Return the numbers that are due first, each behind its due time."""
         found: list[tuple[int, int]] = []
-        for key in (yield from _least(list(self._order), count)):
+        for key in (yield from _smallest(list(self._order), count)):
             bucket = self._buckets.get(key, ())
-            entries = yield from _least(bucket, count - len(found))
+            entries = yield from _smallest(bucket, count - len(found))
             start = key << _BUCKET_BITS
             found += [(start | each >> _NUMBER_BITS, each & _NUMBER) for each in entries]
             if len(found) >= count:
@@ -131,10 +131,10 @@ class Schedule:
         self._count = 0
 
 
-def _least(numbers: Sequence[int], count: int) -> Slices[list[int]]:
-    """Return the least numbers in their order."""
-    least: list[int] = []
+def _smallest(numbers: Sequence[int], count: int) -> Slices[list[int]]:
+    """Return the smallest numbers in their order."""
+    smallest: list[int] = []
     for at in range(0, len(numbers), _LOOK_ENTRIES):
-        least = sorted([*least, *numbers[at : at + _LOOK_ENTRIES]])[:count]
+        smallest = sorted([*smallest, *numbers[at : at + _LOOK_ENTRIES]])[:count]
         yield
-    return least
+    return smallest

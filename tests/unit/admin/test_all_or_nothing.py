@@ -218,14 +218,14 @@ CHANGES_NONE = (
     *("transactions.rollback", "transactions.forget", "leases.release", "stages.list"),
     *("publishers.hand-over", "publishers.forget"),
     *("stages.drop", "queries.delete", "users.list", "users.authenticate", "limits.list"),
-    *("users.state", "sql.ask", "sql.cancel"),
+    *("users.state", "sql.ask", "sql.cancel", "policies.preview", "operator-policies.preview"),
     *("vhosts.start", "definitions.try", "config.reload", "config.set", "config.unset"),
     *("listeners.suspend", "listeners.resume", "app.stop", "app.start", "app.reset"),
     *("cluster.drain", "cluster.move", "logs.reopen", "service.reset-login-attempts"),
     *("service.enable-feature-flag", "service.rebalance"),
     *("service.reset-statistics", "service.change-replicas"),
     *("service.figures", "backups.start", "backups.cancel"),
-    *("users.state", "sql.ask", "sql.cancel"),
+    *("users.state", "sql.ask", "sql.cancel", "policies.preview", "operator-policies.preview"),
 )
 """Commands that declare nothing, and those of leases, branches and batches, see `MODEL`."""
 
