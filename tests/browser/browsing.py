@@ -10,6 +10,9 @@ from typing import Any
 
 from playwright.sync_api import Browser, Locator, Page, Playwright, expect
 
+_SETTLED = """() => Promise.allSettled(document.getAnimations()
+    .filter((each) => each.effect.getComputedTiming().iterations !== Infinity)
+    .map((each) => each.finished))"""
 AXE = Path(__file__).parent / "node" / "node_modules" / "axe-core" / "axe.min.js"
 SECONDS = 60.0
 expect.set_options(timeout=SECONDS * 1000)
@@ -87,6 +90,8 @@ class Window:
         """What axe-core finds serious on the page as it is."""
         if not self.page.evaluate("typeof axe === 'object'"):
             self.page.evaluate(AXE.read_text())
+        # Colours that are on their way to others are nobody's choice.
+        self.page.evaluate(_SETTLED)
         found = self.page.evaluate("axe.run(document, {resultTypes: ['violations']})")
         return [
             f"{each['id']}: {each['help']}: {node['html'][:200]}"

@@ -143,7 +143,7 @@ def test_payloads_in_the_list_of_queues_are_text(opened: Window) -> None:
 def test_payloads_in_previews_of_bulk_actions_and_favourites_are_text(opened: Window) -> None:
     opened.show("queues", "Queues")
     page = opened.page
-    page.get_by_role("checkbox", name=f"Choose all {len(PAYLOADS)} queues").check()
+    page.get_by_role("checkbox", name=f"Choose all {len([*PAYLOADS, _FORMS])} queues").check()
     for payload in PAYLOADS[:40:13]:
         page.get_by_role("button", name=f"Favourite {payload}", exact=True).click()
     page.get_by_role("button", name="Set a policy…").click()
@@ -271,8 +271,8 @@ def test_payloads_in_dead_letters_are_text(opened: Window) -> None:
     opened.show("dead-letters/%2F", "Dead letters")
     groups = opened.page.get_by_role("region", name="Dead letters", exact=True)
     buttons = groups.get_by_role("button")
-    # One queue has each payload as the queue that a message died in.
-    expect(buttons).to_have_count(len(PAYLOADS))
+    # One queue has each payload as the queue that a message died in, and one has some of them.
+    expect(buttons).to_have_count(len([*PAYLOADS, *PAYLOADS[::4]]))
     for number in range(0, len(PAYLOADS), 8):
         buttons.nth(number).click()
         samples = opened.page.get_by_role("group", name="Samples")

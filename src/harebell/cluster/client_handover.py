@@ -36,6 +36,8 @@ from harebell.server.net.relay_side import RelaySide
 
 SERVICE = "amqp"
 """The service at the cluster port that serves clients which another broker has passed on."""
+_USER = "user"
+"""The member of a client that is no other broker's to say: who it is without a login."""
 ProtocolOf = Callable[[Peer], asyncio.BufferedProtocol]
 """Returns the connection of a client, which is not connected yet."""
 
@@ -230,7 +232,8 @@ def _not_given(store: int, peer: Peer, transport: asyncio.Transport, sent: bytes
 
 def header_of(peer: Peer) -> Header:
     """Return the header of a connection that passes a client on."""
-    return {"service": SERVICE, "peer": {**asdict(peer), "entropy": peer.entropy.hex()}}
+    members = {name: value for name, value in asdict(peer).items() if name != _USER}
+    return {"service": SERVICE, "peer": {**members, "entropy": peer.entropy.hex()}}
 
 
 def clients_service(protocol_of: ProtocolOf) -> Service:
@@ -259,11 +262,11 @@ def peer_of(header: Header) -> Peer:
         raise LinkError("sends a header without the client")
     for each in Peer.__struct_fields__:
         # A default is for those who make a `Peer`: a client without `tls` would count as plain.
-        if each not in client:
+        if each != _USER and each not in client:
             raise LinkError(f"sends a header without the client's {each}")
     try:
         entropy = bytes.fromhex(client["entropy"])
-        peer = msgspec.convert({**client, "entropy": entropy}, Peer)
+        peer = msgspec.convert({**client, "entropy": entropy, _USER: None}, Peer)
     except (TypeError, ValueError) as error:
         raise LinkError(f"sends a header that describes no client: {error}") from None
     return replace(peer, replayed=True)

@@ -123,9 +123,10 @@ def shown(raw: bytes, *, returned: bool = False) -> str:
     }
     if "x-delivery-count" in kept:
         # Written anew for both brokers: what stood beside it may be left out.
-        if kept["x-delivery-count"] == 0:
+        if kept["x-delivery-count"] == 0 or "x-death" in kept:
             # RabbitMQ writes a count of none into what is got from a quorum queue, but not into
-            # what is delivered; Harebell counts when there is something to count.
+            # what is delivered; Harebell counts when there is something to count. The count of a
+            # dead letter begins anew in RabbitMQ 3.10, and goes on in a newer one.
             del kept["x-delivery-count"]
         properties.headers = kept or None
         raw = encode_properties(properties)

@@ -63,3 +63,10 @@ def test_a_header_that_does_not_describe_a_client_is_refused(name: str, value: o
 def test_a_header_without_a_client_is_refused(peer: object) -> None:
     with pytest.raises(LinkError, match="without the client"):
         peer_of({"service": "amqp", "peer": peer})
+
+
+def test_no_broker_says_who_a_client_is_without_a_login() -> None:
+    header = sent(PLAIN)
+    assert "user" not in header["peer"]
+    header["peer"]["user"] = {"name": "guest", "password_hash": ""}
+    assert peer_of(header).user is None

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec import Struct
-
-if TYPE_CHECKING:
-    from harebell.auth.users import User
 
 
 class TlsSession(NamedTuple):
@@ -49,7 +46,8 @@ class Peer(Struct, frozen=True):
             on what it has sent: nothing is sent twice.
         entropy: the random bytes of the challenge that it had from that broker, and has answered;
             empty without one.
-        user: whose process it is, which the broker has started for one question; None for others.
+        user: the `User` whose process it is, which the broker has started for one question; None
+            for others. It never comes from another broker.
     """
 
     address: str
@@ -62,7 +60,7 @@ class Peer(Struct, frozen=True):
     session: TlsSession | None = None
     replayed: bool = False
     entropy: bytes = b""
-    user: User | None = None
+    user: Any = None
 
     def __str__(self) -> str:
         return f"{self.address}:{self.port}"

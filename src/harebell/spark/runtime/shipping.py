@@ -28,7 +28,7 @@ _BROKER_ONLY = {
     *("management", "model", "server", "store"),
 }
 _CHECKS = (
-    *("model/__init__.py", "model/editor.py", "model/expiration.py"),
+    *("model/__init__.py", "model/death.py", "model/editor.py", "model/expiration.py"),
     *("model/filter/", "model/limits.py"),
 )
 """What checks a condition, which options can have, and the expirations of rows."""
