@@ -29,6 +29,7 @@ def test_the_archive_has_the_format_and_nothing_of_the_broker(archive: Path) -> 
     checking = "harebell/model/filter/"
     assert {name for name in model if not name.startswith(checking)} == {
         "harebell/model/__init__.py",
+        "harebell/model/death.py",
         "harebell/model/editor.py",
         "harebell/model/expiration.py",
         "harebell/model/limits.py",
