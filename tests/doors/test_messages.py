@@ -49,6 +49,12 @@ COMPARED = {
     f"DELETE {_OF_QUEUE}/contents": "purge",
 }
 """The routes of messages, and what is compared below."""
+HTTP_ALONE = {
+    f"POST {_OF_QUEUE}/actions",
+    f"POST {_OF_QUEUE}/waiting/{{offset}}/release",
+    f"DELETE {_OF_QUEUE}/waiting/{{offset}}",
+}
+"""What does nothing, for RabbitMQ's clients, and what AMQP has no word for."""
 
 
 def test_every_route_of_messages_is_compared() -> None:
@@ -58,8 +64,7 @@ def test_every_route_of_messages_is_compared() -> None:
         if route.command.run.__module__ == "harebell.admin.commands.messages"
         or (route.path.startswith(f"{_OF_QUEUE}/") and route.method != "GET")
     }
-    # `actions` is there for RabbitMQ's clients, and does nothing.
-    assert found == {*COMPARED, f"POST {_OF_QUEUE}/actions"}
+    assert found == {*COMPARED, *HTTP_ALONE}
 
 
 @dataclass(frozen=True)
