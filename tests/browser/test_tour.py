@@ -45,7 +45,7 @@ def _messages(page: Page) -> None:
     page.get_by_text("Browse without consuming").click()
     form = page.get_by_role("form", name="Browse")
     form.get_by_role("button", name="Browse").click()
-    page.locator(".messages").get_by_role("button", name="0", exact=True).click()
+    page.locator(".messages tbody button[aria-expanded]").first.click()
     opened = page.locator(".messages .opened")
     expect(opened).to_contain_text("currency")
     opened.evaluate("it => it.scrollIntoView({ block: 'center' })")

@@ -69,7 +69,8 @@ def test_acts_of_clients_and_administrators_are_published_as_events() -> None:
 def test_limits_and_topic_permissions_that_are_set_and_cleared_are_told() -> None:
     with running_broker() as broker, connected(broker) as connection:
         channel = connection.channel()
-        told = _watching(channel, "amq.rabbitmq.event", "*.limits.*")
+        told = _watching(channel, "amq.rabbitmq.event", "vhost.limits.*")
+        channel.queue_bind(told, "amq.rabbitmq.event", "user.limits.*")
         topics = _watching(channel, "amq.rabbitmq.event", "topic.permission.*")
         _harebell(broker, "limits", "set", "--vhost", "/", "--max-queues", "9")
         _harebell(broker, "limits", "clear", "--vhost", "/")
