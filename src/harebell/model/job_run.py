@@ -48,7 +48,7 @@ from harebell.model.limits import (
 )
 from harebell.model.queue.browse import BrowseCursor, Browsed, Start
 from harebell.model.queue.contract import Queue
-from harebell.model.rehearsal import refusal
+from harebell.model.rehearsal import drops_for, refusal, unheld
 from harebell.model.reserved import check_length
 
 RETRIES = "x-retries"
@@ -155,6 +155,10 @@ class Run:
                     f"queue '{orders.queue}' is both where the messages are and where they go: "
                     "name another one",
                 )
+            problem = unheld(target, self._queue.durable) if orders.verb == DISCARD else ""
+            if problem:
+                text = f"queue '{target.name}' cannot hold what is discarded: {problem}"
+                raise Refusal(ErrorKind.PRECONDITION_FAILED, f"{text}: name another one")
             return target
         return None
 
@@ -343,6 +347,10 @@ class Run:
                 f"'{message.exchange}'"
             )
         problem = next(filter(None, (refusal(queue, message) for queue in queues)), "")
+        if not problem and self._job.orders.verb in (DISCARD, RESTORE):
+            # What another discard has put there would be lost.
+            full = next((queue for queue in queues if drops_for(queue, message)), None)
+            problem = "" if full is None else f"queue '{full.name}' is full"
         return problem or queues
 
     def _prepared(self, message: Message) -> Message | str:

@@ -253,6 +253,31 @@ def refusal(queue: Queue, message: Message) -> str:
     return ""
 
 
+def unheld(queue: Queue, durable: bool) -> str:
+    """Return why a queue cannot hold messages until they are moved back; "" if it can.
+
+    Args:
+        queue: the queue; it is not changed.
+        durable: whether they are in a durable queue now.
+    """
+    if not isinstance(queue, MessageQueue) or isinstance(queue, Held):
+        return "what it holds cannot be moved back"
+    if queue.values is not None:
+        return "it keeps the last message of each key alone"
+    if queue.owner is not None or queue.auto_delete:
+        return "it is deleted with its connection or its last consumer"
+    if durable and not queue.durable:
+        return "it is not durable, and the queue of the messages is"
+    return ""
+
+
+def drops_for(queue: Queue, message: Message) -> bool:
+    """Return whether a queue would drop its oldest message to keep this one."""
+    if not isinstance(queue, MessageQueue):
+        return False
+    return _outcome(queue, message, len(message.body))[0] == DROPS_OLDEST
+
+
 def _outcome(queue: MessageQueue, message: Message, size: int) -> tuple[str, bool]:
     limits, (hidden, hidden_bytes) = queue.limits, queue.hidden()
     ready = queue.order.count + hidden

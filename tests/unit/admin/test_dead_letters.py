@@ -415,6 +415,42 @@ async def test_a_running_discard_cannot_be_undone_and_a_long_reason_is_refused()
     assert "no queue 'nope'" in missing["error"]
 
 
+@pytest.mark.asyncio
+@pytest.mark.parametrize(
+    ("about", "text"),
+    [
+        ({"arguments": {"x-queue-type": "stream"}}, "cannot be moved back"),
+        ({"arguments": {"x-last-value-key": "k"}}, "the last message of each key"),
+        ({"auto_delete": True}, "is deleted with"),
+        ({"exclusive": True, "owner": object()}, "is deleted with"),
+        ({"durable": False}, "is not durable"),
+    ],
+)
+async def test_a_queue_that_cannot_hold_messages_holds_no_discard(
+    about: dict[str, Any], text: str
+) -> None:
+    world = World()
+    queue = with_letters(world, letter())
+    world.vhost.declare_queue("held", **{"durable": True, **about})
+    answer = await act(world, "queues.discard", name="dead", where="true", hold="held")
+    assert text in answer["error"]
+    assert queue.ready_count() == 1
+
+
+@pytest.mark.asyncio
+async def test_neither_a_discard_nor_its_undo_makes_a_full_queue_drop_its_oldest() -> None:
+    world = World()
+    queue = with_letters(world, letter(), letter(), letter(), arguments={"x-max-length": 3})
+    held = with_letters(world, name="held", arguments={"x-max-length": 2})
+    job = await ended(world, "queues.discard", name="dead", where="true", hold="held")
+    assert (job.done, job.left, job.problem) == (2, 1, "queue 'held' is full")
+    for each in (letter(), letter()):
+        queue.publish(each)
+    undone = await ended(world, "jobs.undo", id=job.number)
+    assert (undone.done, undone.left, undone.problem) == (0, 2, "queue 'dead' is full")
+    assert (queue.ready_count(), held.ready_count()) == (3, 2)
+
+
 def test_the_record_of_a_job_of_before_has_no_edits() -> None:
     from harebell.model.jobs import Orders
 

@@ -62,7 +62,7 @@ def _is_ready(vhost: VHost, queue: Queue, level: int, in_log: int, offset: int) 
     from harebell.model.queue.browse import READY, Start
 
     cursor = queue.browse(Start(), ready_only=False)
-    if offset >= 0 and level < len(cursor.cursors):
+    if 0 <= in_log < _AT_THE_END and level < len(cursor.cursors):
         places = [_AT_THE_END] * len(cursor.cursors)
         places[level] = in_log
         cursor.go_to(places, cursor.ends)

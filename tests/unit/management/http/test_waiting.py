@@ -206,7 +206,7 @@ def test_who_has_a_message_is_said(
     assert said[1]["group"] == "billing"
     assert {each["consumer_tag"] for each in said[2:5]} == {worker["consumer_tag"]}
     assert said[2]["channel_details"] == worker["channel_details"]
-    for gone in (4_711, -1):
+    for gone in (4_711, -1, 2**63 - 1, 2**63, 10**30):
         assert api.ask("GET", f"{path}/messages/{gone}").status == 404
 
 
