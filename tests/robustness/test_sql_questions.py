@@ -129,6 +129,7 @@ def test_a_question_that_would_not_end_is_ended_and_its_process_with_it(site: Si
         ("SELECT * FROM lake('/etc')", "does not know lake()"),
         ("ATTACH '/tmp/x'", "there is no verb ATTACH"),
         ("SELECT " + "(" * 3_000 + "1" + ")" * 3_000, "nested too deeply"),
+        (f"SELECT * FROM queue('{'q' * 256}')", "queue: it has 256 octets"),
         (
             ENDLESS.replace("count(*)", "a.value") + " ORDER BY a.value, b.value, c.value",
             "more than 256 MiB of memory",

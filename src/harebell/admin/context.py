@@ -353,8 +353,8 @@ def checked_name(name: str, what: str, limit: int) -> str:
     return name
 
 
-def checked_value(name: str, value: Any) -> Any:
-    """Check the value of a parameter.
+def checked_value(name: str, value: Any, what: str = "value of parameter") -> Any:
+    """Check the value of a parameter, or the definition of a policy.
 
     Raises:
         CommandRefused: it is too deep, or has numbers or names that are too large.
@@ -364,7 +364,7 @@ def checked_value(name: str, value: Any) -> Any:
     try:
         encode_table({"value": value})
     except (ValueError, TypeError, RecursionError) as error:
-        raise CommandRefused(f"the value of parameter '{name}' cannot be kept: {error}") from None
+        raise CommandRefused(f"the {what} '{name}' cannot be kept: {error}") from None
     return value
 
 

@@ -14,7 +14,13 @@ from harebell.admin.command import (
     Form,
     Row,
 )
-from harebell.admin.context import AdminContext, CommandRefused, checked_name, missing
+from harebell.admin.context import (
+    AdminContext,
+    CommandRefused,
+    checked_name,
+    checked_value,
+    missing,
+)
 from harebell.admin.limits import POLICY_NAME_BYTES, POLICY_PREVIEW_ROWS
 from harebell.admin.rows.common import Columns, row_of
 from harebell.base.slices import Slices, gathered
@@ -51,6 +57,7 @@ def _policy(
     for key, value in (*definition.items(), ("priority", priority)):
         if isinstance(value, int) and not -_NUMBER_END <= value < _NUMBER_END:
             raise CommandRefused(f"{key} is {value}, which is too large: give a number below 2^63")
+    checked_value(name, definition, f"definition of {word}")
     return Policy(name, pattern, apply_to, priority, definition)
 
 

@@ -167,7 +167,7 @@ def _put_policy(
     vhost: VHost, name: str, given: PolicyEntry | _Value, *, operator: bool
 ) -> list[str]:
     checked_name(name, "policy", POLICY_NAME_BYTES)
-    definition = checked_value(name, pairs(given.definition))
+    definition = checked_value(name, pairs(given.definition), "definition of policy")
     policy = Policy(name, given.pattern, given.apply_to, given.priority, definition)
     vhost.policies.put(policy, operator=operator, strict=False)
     unknown = unknown_settings(policy, operator=operator)

@@ -57,6 +57,17 @@ def test_an_operator_policy_has_a_preview_too() -> None:
     assert [each["name"] for each in found["changes"]] == ["bills"]
 
 
+@pytest.mark.parametrize("noun", ["policies", "operator-policies"])
+@pytest.mark.parametrize("verb", ["preview", "set"])
+def test_a_definition_that_is_nested_deeply_is_refused(noun: str, verb: str) -> None:
+    deep: list[Any] = []
+    for _ in range(900):
+        deep = [deep]
+    fields = {"name": "p", "pattern": "a", "definition": {"max-length": deep}}
+    with pytest.raises(HarebellError, match="the definition of .*policy 'p' cannot be kept.*deep"):
+        _shop().run(f"{noun}.{verb}", **fields)
+
+
 def test_a_wrong_policy_is_refused_as_when_it_is_set() -> None:
     for wrong in ({"pattern": "("}, {"definition": {"no-such": 1}}, {"definition": {}}):
         fields = {"name": "x", "pattern": "x", "definition": {"max-length": 1}, **wrong}

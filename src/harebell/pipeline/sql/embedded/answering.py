@@ -39,6 +39,8 @@ def main() -> None:
         answer = {"problem": str(error)}
     except MemoryError:
         answer = {"problem": "the question needs more memory than a question may have"}
+    except Exception as error:  # without an answer the broker would blame the memory
+        answer = {"problem": f"it cannot be answered: {' '.join(str(error).split())}"}
     sys.stdout.write(json.dumps(answer))
 
 
