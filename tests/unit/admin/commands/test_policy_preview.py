@@ -64,7 +64,7 @@ def test_a_definition_that_is_nested_deeply_is_refused(noun: str, verb: str) -> 
     for _ in range(900):
         deep = [deep]
     fields = {"name": "p", "pattern": "a", "definition": {"max-length": deep}}
-    with pytest.raises(HarebellError, match="the definition of .*policy 'p' cannot be kept.*deep"):
+    with pytest.raises(HarebellError, match=r"the definition of .*policy 'p' cannot be kept.*deep"):
         _shop().run(f"{noun}.{verb}", **fields)
 
 
