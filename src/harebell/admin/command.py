@@ -271,7 +271,7 @@ class Command:
             strict: False to accept texts for numbers and booleans.
 
         Raises:
-            msgspec.ValidationError: one of them is missing, unknown, or of a wrong type.
+            msgspec.ValidationError: one of them is missing, unknown, of a wrong type, or no choice.
         """
         import msgspec
 
@@ -294,6 +294,13 @@ class Command:
                 self.verb, fields_of_struct, kw_only=True, forbid_unknown_fields=True
             )
         checked = msgspec.convert(fields, self._fields, strict=strict)
+        for each in self.parameters:
+            choices, value = each.argument.choices, getattr(checked, each.name)
+            if choices and value is not None and value not in choices:
+                known = ", ".join(filter(None, choices))
+                raise msgspec.ValidationError(
+                    f"{each.name} is '{value[:40]}': it is one of {known}"
+                )
         return {keyword: getattr(checked, name) for name, keyword in self._keywords.items()}
 
     def sentence(self, given: Mapping[str, Any], answer: Any) -> str:

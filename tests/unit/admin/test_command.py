@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import re
 import sys
 import textwrap
@@ -139,6 +140,25 @@ def test_fields_are_checked_against_the_types_of_the_arguments() -> None:
     for wrong in ({}, {"name": 1}, {"name": "q", "nmae": "q"}):
         with pytest.raises(msgspec.ValidationError):
             command.arguments_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        (each.name, parameter.name)
+        for each in commands()
+        for parameter in each.parameters
+        if parameter.argument.choices
+    ],
+)
+def test_an_argument_with_choices_has_no_other_value(name: str, wrong: str) -> None:
+    command = find(name)
+    assert command is not None
+    given = {
+        each.name: "x" for each in command.parameters if each.default is inspect.Parameter.empty
+    }
+    with pytest.raises(msgspec.ValidationError, match=f"{wrong} is 'nope': it is one of "):
+        command.arguments_of({**given, wrong: "nope"})
 
 
 def test_no_command_is_found_by_a_wrong_name() -> None:

@@ -35,8 +35,6 @@ def tail(
     after: Annotated[int, Argument("Only lines after the one with this number.", "NUMBER")] = 0,
 ) -> list[LogLine]:
     """Show the last lines of the log, which the broker keeps in memory."""
-    if level not in LEVELS:
-        raise CommandRefused(f"the level is '{level}': it is one of {', '.join(LEVELS)}")
     if not 1 <= limit <= LOG_RECENT_LINES:
         raise CommandRefused(f"the limit is {limit}: give a number from 1 to {LOG_RECENT_LINES}")
     minimum = LEVELS.index(level)
