@@ -105,9 +105,15 @@ def _delivery(context: AdminContext, vhost: VHost, queue: Queue, offset: int) ->
                     yield
                 if entry is not None and entry.queue is queue and entry.position == offset:
                     consumer = entry.consumer
+                    # Everybody sees consumers; other channels are for those who see the connection.
+                    shown = consumer is not None or context.may_see_work_of(connection.user.name)
                     return {
                         "state": "delivered",
-                        "channel_details": channel_details(connection, channel),
+                        **(
+                            {"channel_details": channel_details(connection, channel)}
+                            if shown
+                            else {}
+                        ),
                         "consumer_tag": "" if consumer is None else consumer.tag,
                     }
     return None

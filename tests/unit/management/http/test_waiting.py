@@ -210,6 +210,20 @@ def test_who_has_a_message_is_said(
         assert api.ask("GET", f"{path}/messages/{gone}").status == 404
 
 
+def test_a_get_of_another_user_is_told_without_the_channel(
+    served: tuple[RunningBroker, Api], channel: Channel
+) -> None:
+    _, api = served
+    channel.declare_queue("got", durable=True)
+    channel.publish(b"a", routing_key="got")
+    assert channel.get("got") is not None
+    path = "/api/queues/%2F/got/messages/0"
+    reader = api.user("reader", "management", vhost="/")
+    other = {"vhost": "/", "queue": "got", "offset": 0, "state": "delivered", "consumer_tag": ""}
+    assert api.ask("GET", path, user=reader).json == other
+    assert api.get(path)["channel_details"]["user"] == "guest"
+
+
 def test_only_those_who_may_see_and_change_the_exchange_do(
     served: tuple[RunningBroker, Api], channel: Channel
 ) -> None:

@@ -248,9 +248,11 @@ const HELD = {
   waiting: ({ due }) => `it waits for its retry until ${dateTime(Date.parse(due))}`,
   leased: ({ group }) => `group '${group}' has leased it`,
   withheld: () => "it is withheld, such as by a distributed transaction",
-  delivered: ({ channel_details: { name }, consumer_tag: tag }) =>
-    html`${tag ? `consumer '${tag}'` : "a get"} has it, of channel${" "}
-      <a href=${to("channels", name)}>${name}</a>`,
+  delivered: ({ channel_details: channel, consumer_tag: tag }) =>
+    channel
+      ? html`${tag ? `consumer '${tag}'` : "a get"} has it, of channel${" "}
+      <a href=${to("channels", channel.name)}>${channel.name}</a>`
+      : "a get of another user has it",
 };
 
 // To whom a message went, which the broker looks for when it is asked.
