@@ -20,7 +20,7 @@ FUNNELS: dict[str, str] = {
     "logged, and recovery goes on",
     "src/harebell/spark/runtime/jvm_end.py": "whatever a call raises when its JVM has ended; other "
     "errors are raised again",
-    "src/harebell/pipeline/sql/embedded/answering.py": "the process ends with the error as its answer",
+    "src/harebell/pipeline/sql/embedded/answering.py": "the process answers with its error",
     "src/harebell/pipeline/sinks/iceberg_catalog.py": "errors of every catalog and file system",
     "src/harebell/cli/dump_proxy.py": "what looks on at a connection must not get in its way: "
     "without it the octets still pass",
