@@ -9,6 +9,7 @@ from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.failures import described
+from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import (
     FAMILY_1_0,
     FAMILY_1_0_SECTIONS,
@@ -321,6 +322,7 @@ class Run:
                 # It is there as it was here: its place alone is another one.
                 original = browsed.message
                 message = copy_message(message, original.exchange, original.routing_key)
+                message.deliveries = min(browsed.deliveries, CARRIED_DELIVERIES)
         # Before the first change: otherwise a log may write it early, without the rest.
         self._jobs.commit.joint = True
         if verb != COPY and not self._queue.withdraw(browsed.position, browsed.message):

@@ -345,9 +345,12 @@ async def test_an_edited_retry_publishes_nothing_under_the_name_of_another_user(
 @pytest.mark.asyncio
 async def test_a_discard_can_be_undone_and_leaves_the_messages_as_they_were() -> None:
     world = World()
-    with_letters(world, letter(), letter(key="us"), letter("invoices"))
+    failed = letter(key="us")
+    failed.deliveries = 3
+    with_letters(world, letter(), failed, letter("invoices"))
     with_letters(world, name="held")
     before = await rows_of(world, "dead")
+    assert [row["delivery_count"] for row in before] == [0, 3, 0]
     where = "death.queue = 'orders'"
     job = await ended(
         world, "queues.discard", name="dead", where=where, reason="known fault", hold="held"
