@@ -61,6 +61,8 @@ class Looking:
             CommandRefused: the queue was deleted, or a message has what the condition cannot take.
         """
         work = self._broker.work
+        # The command may have waited for others since it found the queue.
+        self._check()
         while cursor.next() >= 0:
             arrived: list[bool] = []
             if cursor.load_spilled(lambda arrived=arrived: arrived.append(True)):  # type: ignore[misc]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from harebell.admin.commands import dead_letters
 from harebell.admin.commands import jobs as commands
 from harebell.admin.commands.messages import browse
 from harebell.admin.limits import DISCARD_REASON_CHARACTERS, RETRY_BODY_BYTES
+from harebell.admin.looking import Looking
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import User
@@ -143,12 +145,35 @@ async def test_a_long_look_takes_turns_and_survives_that_its_queue_is_deleted() 
     with_letters(world, *(letter() for _ in range(2_000)), name="a")
     with_letters(world, *(letter() for _ in range(2_000)), name="b")
     asked = world.ask("dead-letters.list")
+    await asyncio.sleep(0)
     world.registry.turns.next_turn()
     assert not asked.done()
-    world.vhost.delete_queue(world.vhost.queues["b"])
+    world.vhost.delete_queue("b")
     assert await world.turns(asked) > 1
     found = asked.result()["answer"]
     assert {g["queue"]: g["messages"] for g in found["groups"]}["a"] == 2_000
+
+
+def test_a_queue_that_was_deleted_before_its_turn_is_not_read_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    for name in ("a", "b"):
+        with_letters(world, *(letter() for _ in range(1_000)), name=name)
+    walks: list[Any] = []
+    walk = dead_letters._Walk
+    monkeypatch.setattr(
+        dead_letters, "_Walk", lambda *about: walks.append(walk(*about)) or walks[-1]
+    )
+    steps = dead_letters.list_groups(world.dispatcher.context)
+    while len(walks) < 2 or walks[1].looked <= dead_letters.DEAD_LETTER_PROBES:
+        next(steps)
+    world.vhost.delete_queue("a")
+    charged: list[str] = []
+    monkeypatch.setattr(Looking, "charge", lambda self: charged.append(self.queue.name))
+    at_once(steps)
+    assert "a" not in charged
+    assert [each.looked for each in walks] == [dead_letters.DEAD_LETTER_PROBES, 1_000]
 
 
 def test_times_are_widened_so_that_they_stay_few() -> None:

@@ -182,6 +182,8 @@ class _Walk:
             now: the clock.
         """
         looking, groups = self._looking, self._groups
+        if looking.queue.deleted:
+            return
         stop = looking.looked + limit
         for browsed in self._selected:
             if browsed is None:
