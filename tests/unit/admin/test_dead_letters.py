@@ -424,6 +424,10 @@ async def test_a_discard_without_a_queue_that_holds_removes_and_cannot_be_undone
     assert (job.orders.verb, job.done, queue.ready_count()) == ("remove", 1, 0)
     answer = await act(world, "jobs.undo", id=job.number)
     assert "cannot be undone" in answer["error"]
+    queue.publish(letter())
+    unnamed = await act(world, "queues.discard", name="dead", where="true", hold="")
+    assert "no queue ''" in unnamed["error"]
+    assert queue.ready_count() == 1
 
 
 @pytest.mark.asyncio

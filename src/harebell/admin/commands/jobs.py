@@ -136,8 +136,8 @@ def discard(
     vhost: InVhost = "/",
     reason: Annotated[str, Argument("Why; the job and the log have it.", "TEXT")] = "",
     hold: Annotated[
-        str, Argument("Another queue that keeps them, so that it can be undone.", "NAME")
-    ] = "",
+        str | None, Argument("Another queue that keeps them, so that it can be undone.", "NAME")
+    ] = None,
 ) -> Row:
     """Remove the messages that a condition selects, or move them to a queue that holds them."""
     if len(reason) > DISCARD_REASON_CHARACTERS:
@@ -145,7 +145,8 @@ def discard(
             f"the reason has {len(reason)} characters, at most {DISCARD_REASON_CHARACTERS} are "
             "allowed: shorten it"
         )
-    if not hold:
+    # An empty name, such as of a variable that is not set, must not remove what was to be held.
+    if hold is None:
         return _start(context, "remove", vhost, name, where, reason=reason)
     return _start(context, "discard", vhost, name, where, "", hold, reason=reason)
 

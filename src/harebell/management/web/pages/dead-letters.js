@@ -257,7 +257,7 @@ function Actions({ where, group, rows, chosen, onJob }) {
   };
   const retry = ({ scope }) => begin("retry", { where: conditionOf(scope) });
   const discard = async ({ scope, reason, keep, queue }) => {
-    const held = keep === "hold" ? queue.trim() || HOLD : "";
+    const held = keep === "hold" ? queue.trim() || HOLD : undefined;
     if (held) await hold(where, held);
     return begin("discard", { where: conditionOf(scope), reason, hold: held });
   };
