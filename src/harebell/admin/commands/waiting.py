@@ -88,7 +88,7 @@ def release_delayed(
 ) -> Slices[Row]:
     """Route a delayed message now."""
     where, held = _held(context, vhost, name, WRITE)
-    return _ended(context, where, "exchange", name, offset, held, release=True)
+    return _routed(context, where, name, offset, held)
 
 
 @EXCHANGES.command(
@@ -167,6 +167,16 @@ def _held(context: AdminContext, vhost: str, name: str, action: str) -> tuple[VH
             f"{exchange.KIND}, not {DelayedExchange.KIND}"
         )
     return where, exchange.held
+
+
+def _routed(context: AdminContext, where: VHost, name: str, offset: int, held: Held) -> Slices[Row]:
+    """Release a delayed message whose routing key the actor may publish with."""
+    from harebell.front.common.permission import check_topic
+
+    key = yield from held.key_of(offset)
+    if key is not None:
+        check_topic(context.caller(where), WRITE, name, key)
+    return (yield from _ended(context, where, "exchange", name, offset, held, release=True))
 
 
 def _retry(queue: Queue) -> Retry | None:

@@ -24,7 +24,7 @@ from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.slices import Slices
-from harebell.base.timers import Timer
+from harebell.base.timers import NEVER, Timer
 from harebell.model.bcc import BCC, hidden, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, Rehearsal
@@ -295,6 +295,12 @@ class Held(Queue):
         """Return a cursor over the messages that are due first."""
         waiting = yield from self._schedule.soonest(count)
         return WaitingCursor(waiting, lambda position: (self._log, position), lambda _: 0)
+
+    def key_of(self, position: int) -> Slices[str | None]:
+        """Return the routing key of a message; None if it is not delayed here."""
+        due = yield from self._schedule.find(position)
+        message = None if due == NEVER else self._log.read(position)
+        return None if message is None else message.routing_key
 
     def release_one(self, position: int) -> Slices[bool]:
         """Route a message now; False if it is not delayed here."""

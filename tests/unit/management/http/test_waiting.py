@@ -249,6 +249,16 @@ def test_only_those_who_may_see_and_change_the_exchange_do(
     topics = {"exchange": "guarded", "write": ".*", "read": "^k[.]b$"}
     api.done("PUT", "/api/topic-permissions/%2F/part", topics)
     assert [row["payload"] for row in lines(api, path, user=login)] == ["b"]
+    # Who may not publish with the routing key of a message does not have it routed.
+    api.done("PUT", "/api/permissions/%2F/part", permissions | {"write": "^guarded"})
+    api.done("PUT", "/api/topic-permissions/%2F/part", topics | {"write": "^k[.]b$"})
+    at = {row["payload"]: row["offset"] for row in lines(api, path)}
+    refused = api.ask("POST", f"{path}/{at['a']}/release", user=login)
+    assert refused.status == 401
+    assert "topic 'k.a'" in refused.json["reason"]
+    assert api.ask("POST", f"{path}/{at['b']}/release", user=login).status < 300
+    assert [row["payload"] for row in lines(api, path)] == ["a"]
+    api.done("PUT", "/api/permissions/%2F/part", permissions)
     waiting = "/api/queues/%2F/hidden/waiting"
     channel.declare_queue("hidden", durable=True, arguments=RETRIES)
     assert api.ask("GET", waiting, user=login).status == 401
