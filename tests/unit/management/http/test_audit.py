@@ -216,7 +216,7 @@ def test_acts_are_found_by_what_they_have_and_in_pages(site: Site) -> None:
         ("since=yesterday", "since is 'yesterday'"),
         ("limit=0", "the limit is 0"),
         ("limit=1001", "the limit is 1001"),
-        ("result=maybe", "the result is 'maybe'"),
+        ("result=maybe", "result is 'maybe'"),
     ):
         answer = api.ask("GET", f"/api/audit?{query}")
         assert (answer.status, reason in answer.json["reason"]) == (400, True), answer
