@@ -67,6 +67,7 @@ from harebell.model.queue.stream import StreamQueue
 from harebell.model.reserved import check_length
 from harebell.model.resource import missing
 from harebell.wire.v1.composites import Attach, Coordinator, Detach, Released, Source, Target
+from harebell.wire.v1.encoding import Symbols
 from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
@@ -75,11 +76,8 @@ if TYPE_CHECKING:
 
 SETTLED, UNSETTLED, MIXED = 1, 0, 2
 FIRST, SECOND = 0, 1
-_OUTCOMES = (
-    Symbol("amqp:accepted:list"),
-    Symbol("amqp:rejected:list"),
-    Symbol("amqp:released:list"),
-    Symbol("amqp:modified:list"),
+_OUTCOMES = Symbols(
+    ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 )
 _COPY = "copy"
 _PRIORITY = Symbol("rabbitmq:priority")

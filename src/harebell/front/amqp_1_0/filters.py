@@ -26,6 +26,7 @@ from harebell.model.queue.arguments import SELECTOR
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.offsets import FILTER, MATCH_UNFILTERED, OFFSET
 from harebell.model.queue.stream import StreamQueue
+from harebell.wire.v1.encoding import Symbols
 from harebell.wire.v1.values import Described, Symbol, Timestamp
 
 _OFFSET = "rabbitmq:stream-offset-spec"
@@ -36,7 +37,7 @@ _SELECTORS = (
     *(str(0x468C_0000_0004), "amqp:sql-filter", str(0x120)),
 )
 """Names and numbers of the descriptors of selectors."""
-CAPABILITIES = (Symbol("AMQP_FILTEX_PROP_V1_0"), Symbol("AMQP_FILTEX_SQL_V1_0"))
+CAPABILITIES = Symbols(("AMQP_FILTEX_PROP_V1_0", "AMQP_FILTEX_SQL_V1_0"))
 """What a link from a queue offers for them: RabbitMQ only one from a stream."""
 _BINDINGS = (
     *("apache.org:legacy-amqp-direct-binding:string", str(0x468C_0000_0000)),

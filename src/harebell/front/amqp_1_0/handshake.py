@@ -6,6 +6,7 @@ as clients put the name of the machine there.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from harebell.base import limits
@@ -27,6 +28,7 @@ from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSIO
 from harebell.front.limits import IDLE_TIME_OUT_MIN_MS, LINKS_PER_SESSION, SESSION_NUMBER_MAX
 from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import Close, Open
+from harebell.wire.v1.encoding import Fields, Symbols
 from harebell.wire.v1.frames import MIN_MAX_FRAME_SIZE
 from harebell.wire.v1.values import Symbol
 
@@ -37,7 +39,7 @@ DEFAULT_VHOST = "/"
 """The vhost of clients that name none."""
 COMPATIBLE_VERSION_1_0 = "4.2.0"
 """The version of RabbitMQ whose AMQP 1.0 this is: its clients use what that version has."""
-CAPABILITIES = (Symbol("LINK_PAIR_V1_0"), Symbol("ANONYMOUS-RELAY"), Symbol("SHARED-SUBS"))
+CAPABILITIES = Symbols(("LINK_PAIR_V1_0", "ANONYMOUS-RELAY", "SHARED-SUBS"))
 """What the broker offers."""
 _VHOST = "vhost:"
 _MS = 1000
@@ -95,16 +97,6 @@ def own_open(connection: Connection) -> Open:
     settings = connection.settings
     if connection.state is not ConnectionState.OPEN:
         return Open(settings.cluster_name, properties={_FAILED: True})
-    compatible = settings.product == COMPATIBLE_PRODUCT and settings.version == COMPATIBLE_VERSION
-    properties = {
-        "product": settings.product,
-        "version": COMPATIBLE_VERSION_1_0 if compatible else settings.version,
-        "platform": settings.platform,
-        "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
-        "information": settings.information,
-        "cluster_name": settings.cluster_name,
-        "node": connection.broker.events.node,
-    }
     # Half of the threshold: a peer that uses the whole of it is not cut off (AMQP 1.0 2.4.5).
     idle = settings.heartbeat * _MS // 2
     return Open(
@@ -113,7 +105,31 @@ def own_open(connection: Connection) -> Open:
         channel_max=channel_max(connection),
         idle_time_out=idle or None,
         offered_capabilities=CAPABILITIES,
-        properties=properties,
+        properties=_properties(
+            settings.product,
+            settings.version,
+            settings.platform,
+            settings.information,
+            settings.cluster_name,
+            connection.broker.events.node,
+        ),
+    )
+
+
+@lru_cache(maxsize=4)
+def _properties(
+    product: str, version: str, platform: str, information: str, cluster_name: str, node: str
+) -> Fields:
+    """Return what the broker says of itself: settings only, so all connections share it."""
+    compatible = product == COMPATIBLE_PRODUCT and version == COMPATIBLE_VERSION
+    return Fields(
+        product=product,
+        version=COMPATIBLE_VERSION_1_0 if compatible else version,
+        platform=platform,
+        copyright="Copyright the Harebell authors. Licensed under the Apache License 2.0.",
+        information=information,
+        cluster_name=cluster_name,
+        node=node,
     )
 
 

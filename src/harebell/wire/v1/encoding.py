@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
 from typing import Any
 from uuid import UUID
 
@@ -209,13 +210,35 @@ def _array_of(code: int, descriptors: bytes, items: list[bytes]) -> bytes:
 
 def fields(pairs: Mapping[str, Any]) -> bytes:
     """Encode a map whose keys are symbols."""
+    if type(pairs) is Fields:
+        return pairs.octets
     octets = [each for key, item in pairs.items() for each in (symbol(key), encode(item, 1))]
     return compound(0xC1, len(octets), b"".join(octets))
 
 
 def symbols(items: Iterable[str]) -> bytes:
     """Encode an array of symbols."""
+    if type(items) is Symbols:
+        return items.octets
     return _array_of(0xB3, b"", [symbol(item) for item in items])
+
+
+class Symbols(tuple[str, ...]):
+    """Symbols that are sent with each connection or link; they never change."""
+
+    @cached_property
+    def octets(self) -> bytes:
+        """Their array, which is encoded once."""
+        return symbols(tuple(self))
+
+
+class Fields(dict[str, Any]):
+    """A map whose keys are symbols, which is sent with each connection; it never changes."""
+
+    @cached_property
+    def octets(self) -> bytes:
+        """The map, which is encoded once."""
+        return fields(dict(self))
 
 
 _SHORT_TEXTS = {0xB0: 0xA0, 0xB1: 0xA1, 0xB3: 0xA3}
