@@ -105,7 +105,7 @@ def done(opened: Window, text: str) -> None:
 
 def test_a_group_is_tried_again_with_the_keyboard_alone(opened: Window, broken: Site) -> None:
     page = opened.page
-    button = page.get_by_role("button", name="3 of orders: look at them")
+    button = page.get_by_role("button", name="Look at 3 of orders")
     button.focus()
     page.keyboard.press("Enter")
     form = page.get_by_role("form", name="Retry", exact=True)

@@ -7,7 +7,16 @@ import { bytes, count, dateTime } from "../lib/format.js";
 import { Choice, Field, Form, objectOf, useId } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { lines } from "../lib/lines.js";
-import { Awaited, Badge, Fold, Problem, Rows, Section, Tiles } from "../lib/pieces.js";
+import {
+  Awaited,
+  Badge,
+  Fold,
+  Problem,
+  RelativeTime,
+  Rows,
+  Section,
+  Tiles,
+} from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { exact, pretty } from "../lib/pretty.js";
 import { go, to } from "../lib/router.js";
@@ -75,9 +84,7 @@ const nothing = html`<span class="hint">none</span>`;
 
 function Groups({ found, chosen, onChoose }) {
   const rows = found.groups.map((group) => [
-    html`<button type="button" class="quiet" aria-pressed=${chosen === keyOf(group)}
-      onClick=${() => onChoose(group)}>${count(group.messages)}
-      <span class="unseen"> of ${group.origin}: look at them</span></button>`,
+    count(group.messages),
     html`<a href=${to("queues", found.vhost, group.queue)}>${group.queue}</a>`,
     group.origin,
     group.reason === null ? nothing : html`<${Badge}>${group.reason}</${Badge}>`,
@@ -85,12 +92,15 @@ function Groups({ found, chosen, onChoose }) {
     group.routing_key === null ? nothing : html`<code>${group.routing_key}</code>`,
     bytes(group.bytes),
     html`<${Times} times=${group.times} />`,
-    group.newest ? dateTime(Date.parse(group.newest)) : "",
+    html`<${RelativeTime} ms=${Date.parse(group.newest)} />`,
+    html`<button type="button" class="quiet" aria-pressed=${chosen === keyOf(group)}
+      aria-label=${`Look at ${count(group.messages)} of ${group.origin}`}
+      onClick=${() => onChoose(group)}>Look</button>`,
   ]);
   return html`<${Rows} label="Dead letters" rows=${rows} keys=${found.groups.map(keyOf)}
     heads=${[
       ...["Messages", "Queue", "Died in", "Reason", "Error", "Routing key", "Bytes"],
-      ...["Over time", "Newest"],
+      ...["Over time", "Newest", ""],
     ]}
     empty=${empty("dead-letters")} />`;
 }

@@ -79,9 +79,11 @@ function Edge({ edge, places }) {
   const bend = x2 > x1 ? (x2 - x1) / 2 : 60;
   const line = `M${x1} ${y1} C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`;
   const more = edge.keys.length - 1;
+  // Near its end, where the edges of one source are apart: this far on the curve.
+  const [atX, atY] = [x1 * 0.216 + bend * -0.252 + x2 * 0.784, y1 * 0.216 + y2 * 0.784];
   return html`<g class=${`edge ${edge.kind} ${more > 0 ? "bundle" : ""}`}>
     <path d=${line} marker-end="url(#arrow)" />
-    <text x=${(x1 + x2) / 2} y=${(y1 + y2) / 2 - 5}>${cut(edge.keys[0], KEY_LETTERS)}${
+    <text x=${atX} y=${atY - 5}>${cut(edge.keys[0], KEY_LETTERS)}${
       more > 0 ? ` +${count(more)}` : ""
     }</text>
     <title>${edge.kind} ${edge.keys.slice(0, TITLE_KEYS).join(", ")}${
