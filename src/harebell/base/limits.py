@@ -27,9 +27,9 @@ PATTERN_NESTING = 100
 """Most groups in each other in one."""
 PATTERN_RANGE_CHARACTERS = 65_536
 """Most characters of all its ranges together: `re` looks at each of them when it compiles."""
-PATTERN_TESTS = 10_000
-"""Tests of a single character or position in one search of a name (about 10 ms)."""
-PATTERN_TESTS_TOGETHER = 20_000
+PATTERN_TESTS = 5_000
+"""Tests of a single character or position in one search of a name (about 2 ms)."""
+PATTERN_TESTS_TOGETHER = 10_000
 """Tests in the searches of one name for the patterns of all policies of a vhost. Policies of lower
 priority whose patterns need more do not apply."""
 PATTERN_CACHE_ENTRIES = 1_024

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from re import _compiler, _constants, _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
@@ -390,37 +390,81 @@ class _Machine:
             after = self._before(body, after)
         return after
 
+    @cached_property
+    def _closures(self) -> list[int]:
+        """The states that test something and are reached from each state without one, as bits."""
+        closures = [0] * len(self._steps)
+        # Both ways: a choice of a repeat leads to states that were made after it.
+        order = (*range(len(closures)), *reversed(range(len(closures))))
+        before: list[int] = []
+        while before != closures:
+            before = list(closures)
+            for state in order:
+                step, reached = self._steps[state], 0
+                if step.test is not None or state == _FOUND:
+                    closures[state] = 1 << state
+                    continue
+                for each in step.after:
+                    reached |= closures[each]
+                closures[state] = reached
+        return closures
+
+    @cached_property
+    def _alike(self) -> dict[_Test, int]:
+        """The states with each test, as bits."""
+        alike: dict[_Test, int] = {}
+        for state, step in enumerate(self._steps):
+            if step.test is not None:
+                alike[step.test] = alike.get(step.test, 0) | 1 << state
+        return alike
+
     def simulate(self, name: str) -> tuple[bool, int]:
         """Return whether the pattern is found anywhere in a name, and how many tests that took.
 
         It is not found if that takes more than PATTERN_TESTS.
         """
-        states: set[int] = set()
-        left = PATTERN_TESTS
+        steps, closures, alike = self._steps, self._closures, self._alike
+        begin, found = closures[self._first], closures[_FOUND]
+        positions = sum(
+            1 << state for state, step in enumerate(steps) if step.test and not step.width
+        )
+        # What a set of states and a character lead to: names repeat their characters.
+        known: dict[tuple[int, str], int] = {}
+        states, left = 0, PATTERN_TESTS
         for at in range(len(name) + 1):
             if at == 0 or not self._anchored:
-                states.add(self._first)
+                states |= begin
             elif not states:
                 break
-            following: set[int] = set()
-            waiting = list(states)
-            while waiting:
-                state = waiting.pop()
-                if state == _FOUND:
-                    return True, PATTERN_TESTS - left
-                if left == 0:
-                    return False, PATTERN_TESTS
+            tested = 0
+            while (waiting := states & positions & ~tested) and left > 0:
+                state = waiting.bit_length() - 1
+                tested |= 1 << state
                 left -= 1
-                step = self._steps[state]
-                if step.test is not None and not step.test.holds(name, at):
-                    continue
-                if step.width:
-                    following.update(step.after)
-                    continue
-                waiting += [each for each in step.after if each not in states]
-                states.update(step.after)
+                step = steps[state]
+                if step.test is not None and step.test.holds(name, at):
+                    states |= closures[step.after[0]]
+            if states & found or left <= 0 or at == len(name):
+                break
+            states &= ~positions
+            following = known.get((states, name[at]))
+            if following is None:
+                following, waiting = 0, states
+                while waiting and left > 0:
+                    step = steps[waiting.bit_length() - 1]
+                    left -= 1
+                    assert step.test is not None
+                    same = alike[step.test] & waiting
+                    waiting &= ~same
+                    if step.test.holds(name, at):
+                        while same:
+                            state = same.bit_length() - 1
+                            same &= ~(1 << state)
+                            left -= 1
+                            following |= closures[steps[state].after[0]]
+                known[states, name[at]] = following
             states = following
-        return False, PATTERN_TESTS - left
+        return bool(states & found) and left > 0, PATTERN_TESTS - max(left, 0)
 
 
 # --- patterns over contents of messages -----------------------------------------------------------

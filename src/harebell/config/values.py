@@ -442,13 +442,15 @@ def names(value: Any) -> tuple[str, ...]:
 
 def pattern(value: Any) -> str:
     """Check a regular expression."""
+    from harebell.base.patterns import PatternRefused, search_for  # here: few settings are one
+
+    if not isinstance(value, str):
+        raise ValueError("must be a regular expression such as .*")
     try:
-        if isinstance(value, str):
-            re.compile(value)
-            return value
-    except re.error:
-        pass
-    raise ValueError("must be a regular expression such as .*")
+        search_for(value)
+    except PatternRefused as error:
+        raise ValueError(f"must be a regular expression such as .*, but it {error}") from None
+    return value
 
 
 def _members(value: Any) -> Any:

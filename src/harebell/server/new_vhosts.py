@@ -7,12 +7,12 @@ when the configuration changes.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.accounts import changing, save_permissions
 from harebell.auth.permissions import Permissions
 from harebell.auth.users import Secrets, User, Users
+from harebell.base.patterns import found_by
 from harebell.model.settings.policy import Policy
 from harebell.model.settings.vhost_limits import COMPONENT, MAX_CONNECTIONS, MAX_QUEUES, NAME
 
@@ -96,7 +96,7 @@ def _policy(name: str, row: Mapping[str, Any]) -> Policy:
 
 
 def _matches(pattern: str, name: str) -> bool:
-    return re.search(pattern, name) is not None
+    return found_by(pattern)(name)
 
 
 def complaint_of(config: Config, name: str, password: str) -> str:
@@ -106,7 +106,8 @@ def complaint_of(config: Config, name: str, password: str) -> str:
         minimum = config.credential_validator_min_length
         if len(password) < minimum:
             return f"password length should be at least {minimum} characters"
-    if config.credential_validator == "regexp" and not re.search(
+    # Not by `re`: it may take for ever for a password that its user has chosen.
+    if config.credential_validator == "regexp" and not _matches(
         config.credential_validator_regexp, password
     ):
         return "provided password does not match the validator regular expression"

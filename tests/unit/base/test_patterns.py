@@ -125,6 +125,22 @@ def test_an_expensive_pattern_is_refused_and_matches_nothing_where_it_is_stored(
     assert not Policy("p", pattern, "all", 0, {}).applies("classic", "x", SearchBudget())
 
 
+def test_what_the_characters_of_a_name_lead_to_is_found_out_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, holds = [], patterns._Test.holds
+
+    def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
+        held.append(at)
+        return holds(test, text, at)
+
+    monkeypatch.setattr(patterns._Test, "holds", counted)
+    search = search_for("^" + "(m*)*" * 50 + "z$")
+    assert search("m" * 239 + "z")
+    assert not search("m" * 240)
+    assert len(held) < 20
+
+
 def test_a_search_of_a_name_has_a_number_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
     search = search_for("(.*a){50}b")
     held, holds = [], patterns._Test.holds
@@ -167,8 +183,8 @@ def test_the_patterns_of_any_number_of_policies_are_compiled_once() -> None:
 
 
 def test_the_policies_that_go_before_others_are_compared_first() -> None:
-    name = "a" * 200
-    costly = [Policy(f"p{n:03}", f"(a|aa)+(b|bb)+c{n}$", "all", 1, {}) for n in range(200)]
+    name = "ab" * 100
+    costly = [Policy(f"p{n:03}", f"(.*b.*a){{40}}c{n}$", "all", 1, {}) for n in range(20)]
     for priority, found in ((2, True), (0, False)):
         simulated = Policy("z", "^(a+b?)+$", "all", priority, {"max-length": 1})
         assert (matching([*costly, simulated], "classic", name) is simulated) is found
