@@ -10,7 +10,7 @@ from harebell.admin.findings import Findings, NoFindings
 from harebell.admin.login_attempts import LoginAttempts
 from harebell.admin.node import NodeFacts
 from harebell.admin.statistics import NoStatistics, Statistics
-from harebell.base.errors import ErrorKind, HarebellError
+from harebell.base.errors import ErrorKind, HarebellError, shortened
 from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class CommandRefused(HarebellError):
     """
 
     def __init__(self, text: str, kind: ErrorKind = ErrorKind.PRECONDITION_FAILED) -> None:
-        super().__init__(text)
+        super().__init__(shortened(text))
         self.kind = kind
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import enum
 
+from harebell.base.limits import ERROR_TEXT_CHARACTERS
+
 
 class ErrorKind(enum.Enum):
     """Reasons of refusals, independent of protocol versions."""
@@ -29,6 +31,17 @@ class ErrorKind(enum.Enum):
     RANGE_GONE = "range gone"
     RECORD_DAMAGED = "record damaged"
     FENCED = "fenced"
+
+
+def shortened(text: str) -> str:
+    """Return the text of an error without its middle, if it is long: it may repeat what was sent.
+
+    Its begin says what is wrong, and its end what to do.
+    """
+    if len(text) <= ERROR_TEXT_CHARACTERS:
+        return text
+    half = ERROR_TEXT_CHARACTERS // 2
+    return f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
 
 
 class HarebellError(Exception):
@@ -56,6 +69,7 @@ class Refusal(HarebellError):
     """
 
     def __init__(self, kind: ErrorKind, text: str) -> None:
+        text = shortened(text)
         super().__init__(text)
         self.kind = kind
         self.text = text
@@ -75,6 +89,7 @@ class ProtocolError(HarebellError):
     def __init__(
         self, code: int, text: str, class_id: int = 0, method_id: int = 0, hard: bool = True
     ) -> None:
+        text = shortened(text)
         super().__init__(text)
         self.code = code
         self.text = text
@@ -92,6 +107,7 @@ class ConditionError(HarebellError):
     """
 
     def __init__(self, condition: str, text: str) -> None:
+        text = shortened(text)
         super().__init__(text)
         self.condition = condition
         self.text = text

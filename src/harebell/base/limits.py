@@ -45,6 +45,8 @@ PATTERN_LINEAR_TRANSITIONS = 4_096
 """Transitions of such a pattern that are remembered."""
 PATTERN_LINEAR_TESTS = 20_000
 """Tests of a single character in one search with it; each takes under a microsecond."""
+ERROR_TEXT_CHARACTERS = 4_000
+"""Longest text of an error, which may repeat what a peer has sent."""
 NAME_BYTES = 255
 """Longest exchange, queue or routing-key name (a shortstr)."""
 SEGMENT_FRAME_BYTES = 65_535

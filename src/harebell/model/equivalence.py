@@ -7,12 +7,18 @@ widths are equal if their values are; strings, integers and booleans never equal
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from reprlib import Repr
 from typing import Any
 
 from harebell.base.errors import Refusal
 from harebell.model.resource import precondition
 
 _INT32 = range(-(2**31), 2**31)
+# Of a value that a peer has chosen, error texts show the begin.
+_SHOWN = 20
+_BEGIN = Repr()
+_BEGIN.maxlevel, _BEGIN.maxstring, _BEGIN.maxlong = 4, 200, 200
+_BEGIN.maxdict = _BEGIN.maxlist = _BEGIN.maxtuple = _SHOWN
 
 
 def type_name(value: Any) -> str:
@@ -41,7 +47,7 @@ def shown(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, bytes):
         return value.decode("utf-8", "replace")
-    return str(value)
+    return _BEGIN.repr(value) if isinstance(value, dict | list | tuple) else str(value)
 
 
 def term(value: Any) -> str:
@@ -51,8 +57,9 @@ def term(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, list):
-        return f"[{','.join(term(each) for each in value)}]"
-    return str(value)
+        parts = [shown(each) if isinstance(each, list) else term(each) for each in value[:_SHOWN]]
+        return f"[{','.join(parts)}{',...' if len(value) > _SHOWN else ''}]"
+    return shown(value)
 
 
 def inequivalent(field: str, resource: str, received: str, current: str) -> Refusal:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.admin.context import CheckFailed, Unavailable, WrongArgument
-from harebell.base.errors import ErrorKind, HarebellError
+from harebell.base.errors import ErrorKind, HarebellError, shortened
 from harebell.management.control.client import WRONG_ARGUMENT
 from harebell.management.json_rows import encode
 from harebell.management.limits import HTTP_RETRY_SECONDS
@@ -33,6 +33,7 @@ class HttpError(HarebellError):
         headers: tuple[tuple[str, str], ...] = (),
         answer: dict[str, Any] | None = None,
     ) -> None:
+        reason = shortened(reason)
         super().__init__(reason)
         self.status = status
         self.error = error

@@ -128,6 +128,7 @@ MIRRORS = (
 _MIRRORED = (CLASSIC,)
 _ALL = (CLASSIC, QUORUM, STREAM)
 _ANY = -(2**63)
+_SHOWN = 20
 _NUMBER_MAX = 2**63 - 1
 KEYS: dict[str, Key] = {
     "alternate-exchange": Key((EXCHANGE, *_ALL), _text, "a valid alternate exchange name"),
@@ -264,8 +265,9 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
         )
     strange = unknown_settings(policy, operator=operator)
     if strange and strict:
-        pairs = [(name, policy.definition[name]) for name in strange]
+        pairs = [(name, policy.definition[name]) for name in strange[:_SHOWN]]
         shown = ",".join(f"{{{term(name)},{term(value)}}}" for name, value in pairs)
+        shown += ",..." if len(strange) > _SHOWN else ""
         raise precondition(f"[{shown}] are not recognised policy settings")
     for name, value in policy.definition.items():
         # An import keeps it as it is: there is no rule for its value.

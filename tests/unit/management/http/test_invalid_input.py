@@ -14,6 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from harebell.admin.catalog import commands
+from harebell.admin.command import REQUIRED
 from harebell.management.http.routes import Route, routes_of
 from tests.patience import SECONDS
 from tests.unit.management.http.asking import Api, running_api
@@ -95,6 +96,11 @@ def body_of(route: Route, data: st.DataObject) -> bytes:
 
 def status_of(api: Api, method: str, path: str, kind: str, body: bytes) -> int:
     """Send a request as it is; returns the status of the answer."""
+    return answered(api, method, path, kind, body)[0]
+
+
+def answered(api: Api, method: str, path: str, kind: str, body: bytes) -> tuple[int, bytes]:
+    """Send a request as it is; returns status and body of the answer."""
     with socket.create_connection(("127.0.0.1", api.port), timeout=SECONDS) as link:
         head = f"{method} {path} HTTP/1.1\r\nhost: a\r\nauthorization: Basic {LOGIN}\r\n"
         head += f"content-type: {kind}\r\ncontent-length: {len(body)}\r\nconnection: close\r\n\r\n"
@@ -104,7 +110,7 @@ def status_of(api: Api, method: str, path: str, kind: str, body: bytes) -> int:
         said = answer.read()
         if answer.status >= 400 and method != "HEAD":
             assert msgspec.json.decode(said), said
-        return answer.status
+        return answer.status, said
 
 
 @pytest.mark.parametrize(
@@ -127,6 +133,34 @@ def test_no_input_of_a_route_gives_500(api: Api, route: Route, data: st.DataObje
     target = f"{path}?{query}" if query else path
     status = status_of(api, route.method, target, data.draw(_KINDS, label="kind"), body)
     assert status != 500
+
+
+_LONG: tuple[object, ...] = (
+    "x" * 200_000,
+    ["<b>"] * 20_000,
+    [[[[]]] * 10_000] * 2,
+    {f"k{number}": {"n": number} for number in range(20_000)},
+    10**600,
+)
+
+
+@pytest.mark.parametrize(
+    "route",
+    [each for each in ROUTES if each.method in ("PUT", "POST")],
+    ids=lambda route: f"{route.method} {route.path}",
+)
+def test_no_error_repeats_all_of_a_long_request(api: Api, route: Route) -> None:
+    path = "/" + "/".join("a" if part.startswith("{") else part for part in route.segments)
+    path = path.replace("/api/a", "/api/%2F") if "{vhost}" in route.segments else path
+    if path.endswith(LEFT_OUT):
+        return
+    parameters = route.command.parameters
+    needed = {each.name: "a" for each in parameters if each.default is REQUIRED}
+    for value in _LONG:
+        for each in parameters:
+            body = msgspec.json.encode({**needed, each.name: value})
+            status, said = answered(api, route.method, path, "application/json", body)
+            assert status < 400 or len(said) < 10_000, (each.name, said[:500])
 
 
 @pytest.mark.parametrize("authorization", ["Basic", "Basic \xff", "Bearer ", "Basic Og==", "\x00"])
