@@ -20,6 +20,7 @@ from harebell.base.message import (
     copy_message,
 )
 from harebell.base.values import Long
+from harebell.model import placed
 from harebell.model.death import FIRST_QUEUE, death_of
 from harebell.model.editor import Editor
 from harebell.model.expiration import lifetime_ms
@@ -49,6 +50,7 @@ from harebell.model.limits import (
 )
 from harebell.model.queue.browse import BrowseCursor, Browsed, Start
 from harebell.model.queue.contract import Queue
+from harebell.model.queue.queue import MessageQueue
 from harebell.model.rehearsal import drops_for, refusal, unheld
 from harebell.model.reserved import check_length
 
@@ -57,6 +59,9 @@ RETRIED_FROM = "x-retried-from"
 _RETRIES_MAX = 2**63 - 1
 """The numbers that a header can carry: publishers may have written any number."""
 DISCARDS = "x-discard-"
+EARLIER = "x-discard-earlier"
+"""The header with the marks of the discards before, the oldest first."""
+_EARLIER_MAX = 8
 _DEATHS = ("x-death", "x-first-death-", "x-last-death-", DISCARDS)
 
 
@@ -87,6 +92,7 @@ class Run:
             self._queue.check_withdraw()
         self._target = self._checked_target()
         self._bind()
+        self._undone = self._undone_job()
         self._filter: Filter | None = compile_filter(orders.where) if orders.where else None
         self._subject = Subject(jobs.editor)
         self._body = None if orders.body is None else b64decode(orders.body)
@@ -99,6 +105,9 @@ class Run:
             job.ends = dict(self._cursor.ends)
         self._ahead = 0
         self._ticket = 0
+        # The discard to which a message belongs where it is put, and those with new positions.
+        self._noted: Job | None = None
+        self._marked: set[Job] = set()
         # Whether a large message is being read, or was read and is the next to look at.
         self._fetching = self._fetched = False
         # Whether the cursor is at a message to look at, and where it was before it came there.
@@ -162,6 +171,22 @@ class Run:
                 raise Refusal(ErrorKind.PRECONDITION_FAILED, f"{text}: name another one")
             return target
         return None
+
+    def _undone_job(self) -> Job | None:
+        """Return the discard whose messages this job moves back; None if it does another thing.
+
+        Raises:
+            Refusal: the discard is forgotten, or its queue is another one now.
+        """
+        if self._job.orders.verb != RESTORE:
+            return None
+        number = self._job.orders.undoes
+        job = self._jobs.find(number)
+        if job is None:
+            raise Refusal(ErrorKind.NOT_FOUND, f"job {number}, which is undone, is forgotten")
+        if job.target != self._queue.identity:
+            raise _other(self._queue.name)
+        return job
 
     def _owner_of(self, name: str) -> object:
         queue = self._vhost.queues.get(name)
@@ -253,7 +278,9 @@ class Run:
             jobs.commit.urgent = True
             # The password may have been changed since.
             job.who = self._rights.who()
-            jobs.write(job)
+            for changed in self._marked | {job}:
+                jobs.write(changed)
+            self._marked.clear()
             self._ticket = jobs.commit.ticket
             queue.sync_soon()
             for each in touched:
@@ -270,6 +297,8 @@ class Run:
         browsed = self._cursor.read()
         job.examined += 1
         if browsed is None:
+            return 0
+        if self._undone is not None and not _has(self._undone, self._queue, browsed.position):
             return 0
         message = browsed.message
         # An expired message is the queue's to dead-letter, whatever the filter says.
@@ -305,9 +334,10 @@ class Run:
         """Move, copy or delete a message; return why it stays in its queue, or ""."""
         verb = self._job.orders.verb
         message = browsed.message
+        self._noted = None
         queues: tuple[Queue, ...] = ()
         if verb != REMOVE:
-            prepared = self._prepared(message)
+            prepared = self._prepared(browsed)
             if isinstance(prepared, str):
                 return prepared
             message = prepared
@@ -323,6 +353,10 @@ class Run:
                 original = browsed.message
                 message = copy_message(message, original.exchange, original.routing_key)
                 message.deliveries = min(browsed.deliveries, CARRIED_DELIVERIES)
+        noted, target = self._noted, self._target
+        position = _at(target, message)
+        if noted is self._job and not placed.takes(noted.placed, position, _step(target)):
+            return f"others publish to queue '{noted.orders.routing_key}': discard the rest again"
         # Before the first change: otherwise a log may write it early, without the rest.
         self._jobs.commit.joint = True
         if verb != COPY and not self._queue.withdraw(browsed.position, browsed.message):
@@ -333,6 +367,10 @@ class Run:
             queue.publish(message)
             queue.sync_soon()
             touched[queue] = None
+        # It is not there if a consumer without acknowledgements has taken it at once.
+        if noted is not None and _at(target, message) != position:
+            placed.add(noted.placed, position, _step(target))
+            self._marked.add(noted)
         self._job.done += 1
         self._ahead += len(message.body) + len(message.raw)
         return ""
@@ -355,17 +393,17 @@ class Run:
             problem = "" if full is None else f"queue '{full.name}' is full"
         return problem or queues
 
-    def _prepared(self, message: Message) -> Message | str:
+    def _prepared(self, browsed: Browsed) -> Message | str:
         """Return the message to publish, or why there is none."""
-        orders, editor = self._job.orders, self._jobs.editor
+        orders, editor, message = self._job.orders, self._jobs.editor, browsed.message
         if orders.verb == RETRY:
             return self._retried(message)
-        if orders.verb == DISCARD:
-            message = editor.with_headers(message, self._marks())
-        elif orders.verb == RESTORE:
-            names = editor.headers_of(message) if message.has_headers else ()
-            marks = {name: None for name in names if name.startswith(DISCARDS)}
-            message = editor.with_headers(message, marks)
+        if orders.verb in (DISCARD, RESTORE):
+            headers = editor.headers_of(message) if message.has_headers else {}
+            changes = self._marks(headers, browsed.position)
+            if isinstance(changes, str):
+                return changes
+            message = editor.with_headers(message, changes)
         key = message.routing_key if orders.routing_key is None else orders.routing_key
         return self._fresh(copy_message(message, orders.exchange, key))
 
@@ -391,17 +429,47 @@ class Run:
             edited = _with_body(basic, self._body)
         return self._fresh(copy_message(edited, "", origin))
 
-    def _marks(self) -> dict[str, Any]:
-        """Return the headers of what is discarded, by which it is found again."""
+    def _marks(self, headers: Mapping[str, Any], position: int) -> dict[str, Any] | str:
+        """Return the headers of what is discarded or restored, or why it is not.
+
+        What a message says of the discards before is kept. Only what those jobs have put where it
+        is keeps their numbers, by which an undo is told what is theirs: anybody can publish more.
+        """
         job = self._job
-        now = datetime.fromtimestamp(self._jobs.clock.ms // 1000, UTC)
-        return {
-            "x-discard-reason": job.orders.reason,
-            "x-discard-user": job.orders.user,
-            "x-discard-queue": self._queue.name,
-            "x-discard-time": now,
-            DISCARD_JOB: Long(job.number),
-        }
+        marks: dict[str, Any] = {name: None for name in headers if name.startswith(DISCARDS)}
+        said = headers.get(EARLIER)
+        earlier = (
+            [each for each in said if isinstance(each, Mapping)] if isinstance(said, list) else []
+        )
+        if job.orders.verb == RESTORE:
+            if earlier:
+                marks.update((n, v) for n, v in earlier.pop().items() if n.startswith(DISCARDS))
+            self._noted = self._discard_to(self._target, marks.get(DISCARD_JOB))
+        else:
+            if marks:
+                earlier.append({name: headers[name] for name in marks if name != EARLIER})
+            if len(earlier) > _EARLIER_MAX:
+                return f"a message was discarded more than {_EARLIER_MAX} times"
+            before = self._discard_to(self._queue, headers.get(DISCARD_JOB))
+            if before is None or not _has(before, self._queue, position):
+                earlier = [{n: v for n, v in e.items() if n != DISCARD_JOB} for e in earlier]
+            self._noted = job
+            marks |= {
+                "x-discard-reason": job.orders.reason,
+                "x-discard-user": job.orders.user,
+                "x-discard-queue": self._queue.name,
+                "x-discard-time": datetime.fromtimestamp(self._jobs.clock.ms // 1000, UTC),
+                DISCARD_JOB: Long(job.number),
+            }
+        marks[EARLIER] = earlier or None
+        return marks
+
+    def _discard_to(self, queue: Queue | None, number: object) -> Job | None:
+        """Return the discard to a queue that has the number of a header; None if there is none."""
+        job = self._jobs.find(number) if isinstance(number, int) else None
+        if job is None or queue is None or job.orders.verb != DISCARD:
+            return None
+        return job if job.target == queue.identity else None
 
     def _fresh(self, message: Message) -> Message:
         """Reset a copy to a new publish, whose time to live begins again, and return it."""
@@ -415,6 +483,21 @@ class Run:
             if lifetime is not None:
                 message.due = self._jobs.clock.steady + lifetime
         return message
+
+
+def _at(queue: Queue | None, message: Message) -> int:
+    """Return the position that a message gets in a queue; -1 without one."""
+    return queue.order.next_position(message) if isinstance(queue, MessageQueue) else -1
+
+
+def _step(queue: Queue | None) -> int:
+    """Return how far the positions of a level are from each other."""
+    return 1 << queue.order.level_bits if isinstance(queue, MessageQueue) else 1
+
+
+def _has(job: Job, queue: Queue, position: int) -> bool:
+    """Return whether a discard has put the message at a position of its queue."""
+    return placed.has(job.placed, position, _step(queue))
 
 
 def _decoded(editor: Editor, headers: str) -> Mapping[str, Any]:

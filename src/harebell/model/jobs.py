@@ -26,6 +26,8 @@ message that it would drop as a duplicate, refuse, drop for its size, or expire 
     source    the identity of the queue
     target    the identity of the queue where the messages go; "" if an exchange routes them
     who       a text that differs for another user of the same name
+    placed    of a discard, the positions where its messages are, see `harebell.model.placed`:
+              headers, which any publisher can set, do not say which they are
 
 A later record of a job replaces the earlier one. A job is for the queues and the user that were
 there when it began: it ends, and does not go on with others that have got their names since.
@@ -66,7 +68,7 @@ TO_TARGET = (MOVE, COPY, DISCARD, RESTORE)
 """Verbs whose orders say where the messages go."""
 
 DISCARD_JOB = "x-discard-job"
-"""The header by which messages that a job has discarded are found again."""
+"""The header with the number of the job that has discarded a message."""
 
 RUNNING = "running"
 DONE = "done"
@@ -150,6 +152,7 @@ class Orders(NamedTuple):
         body: the body that retried messages get, in base64; None keeps theirs.
         headers: properties of class basic, in base64, with the headers that retried messages get;
             one without a value is removed. "" for no changes.
+        undoes: the number of the discard whose messages are moved back.
     """
 
     verb: str
@@ -162,6 +165,7 @@ class Orders(NamedTuple):
     reason: str = ""
     body: str | None = None
     headers: str = ""
+    undoes: int = 0
 
     @property
     def edits(self) -> bool:
@@ -186,6 +190,7 @@ class Job:
             left where they are.
         problem: why it failed, or why it has left the first message where it is.
         ended: when it ended, in milliseconds since 1970; 0 while it runs.
+        placed: the positions where a discard has put messages, see `harebell.model.placed`.
     """
 
     def __init__(self, number: int, orders: Orders, started: int) -> None:
@@ -199,6 +204,7 @@ class Job:
         self.cursors: list[int] = []
         self.ends: dict[int, int] = {}
         self.source = self.target = self.who = ""
+        self.placed: list[list[int]] = []
         self.position = -1
 
     def row(self) -> dict[str, Any]:
@@ -211,7 +217,7 @@ class Job:
         import msgspec
 
         ends = {str(level): end for level, end in self.ends.items()}
-        kept = {"cursors": self.cursors, "ends": ends}
+        kept = {"cursors": self.cursors, "ends": ends, "placed": self.placed}
         return msgspec.json.encode({**self.row(), **kept, **{n: getattr(self, n) for n in _BOUND}})
 
 
@@ -229,6 +235,7 @@ def decode(data: bytes) -> Job | None:
             setattr(job, name, str(row.get(name, "")))
         job.ended = int(row["ended"])
         job.cursors = [int(each) for each in row["cursors"]]
+        job.placed = [[int(at) for at in each] for each in row.get("placed", ())]
         job.ends = {int(level): int(end) for level, end in row["ends"].items()}
     except (msgspec.MsgspecError, KeyError, TypeError, ValueError, AttributeError):
         return None

@@ -107,6 +107,9 @@ JOB_AHEAD_BYTES = 4_194_304
 """Octets that a job publishes before it waits for a commit (4 MiB)."""
 JOB_WAIT_MS = 1_000
 """How often a job that waits while publishers have to wait looks whether it may go on."""
+JOB_RANGES = 256
+"""Ranges of positions of which a discard notes what it has moved: one, and one more for each time
+that others publish to the queue meanwhile."""
 JOBS_RUNNING = 16
 """Jobs that run at a time; those of one user are a quarter at most."""
 JOBS_KEPT = 100

@@ -20,10 +20,13 @@ from harebell.base.message import FAMILY_1_0, FAMILY_1_0_SECTIONS, Message, Prop
 from harebell.base.slices import at_once
 from harebell.front.convert import EDITOR, composed
 from harebell.front.convert.dispatch import converted
+from harebell.model import placed
 from harebell.model.jobs import DONE, Job, decode
+from harebell.model.limits import JOB_RANGES
 from tests.unit.admin.test_browse import filled, rows_of
 from tests.unit.admin.test_jobs import act, ended, finish
 from tests.unit.management.control.test_dispatcher import World
+from tests.unit.model.things import Taker
 from tests.unit.store.stores import Bench
 
 HOSTILE = 'it\'s "a" `b`\n<img src=x onerror=alert(1)>'
@@ -414,6 +417,111 @@ async def test_an_undo_brings_back_what_its_job_has_discarded_and_nothing_else()
     await ended(world, "dead-letters.undo", id=first.number)
     assert keys_of(await rows_of(world, "dead")) == ["eu"]
     assert keys_of(await rows_of(world, "held")) == ["us"]
+
+
+@pytest.mark.asyncio
+@pytest.mark.parametrize("arguments", [{}, {"x-max-priority": 3}], ids=["classic", "priority"])
+async def test_what_is_discarded_twice_keeps_its_first_marks_and_each_undo_takes_one_back(
+    arguments: dict[str, Any],
+) -> None:
+    world = World()
+    letters = [letter(key="eu"), letter(key="us"), letter(key="de")]
+    with_letters(world, *letters)
+    for name in ("held", "other"):
+        with_letters(world, name=name, arguments=arguments)
+    before = [headers for _, headers in bodies(world, "dead")]
+    with_letters(world, *letters)
+    first = await ended(
+        world, "queues.discard", name="dead", where="true", hold="held", reason="known"
+    )
+    marks = [row["properties"]["headers"] for row in await rows_of(world, "held")]
+    second = await ended(
+        world, "queues.discard", name="held", where="true", hold="other", reason="again"
+    )
+    for row, was in zip(await rows_of(world, "other"), marks, strict=True):
+        now = row["properties"]["headers"]
+        assert (now["x-discard-reason"], now["x-discard-queue"]) == ("again", "held")
+        (earlier,) = now["x-discard-earlier"]
+        assert earlier == {n: v for n, v in was.items() if n.startswith("x-discard-")}
+    undone = await ended(world, "jobs.undo", id=second.number)
+    assert (undone.state, undone.done, undone.problem) == (DONE, 3, "")
+    assert [row["properties"]["headers"] for row in await rows_of(world, "held")] == marks
+    undone = await ended(world, "jobs.undo", id=first.number)
+    assert (undone.state, undone.done) == (DONE, 3)
+    assert [headers for _, headers in bodies(world, "dead")] == before
+    assert await rows_of(world, "held") == []
+
+
+def forged(number: int) -> Any:
+    marks = {"x-discard-job": number, "x-discard-queue": "dead"}
+    return letter(key="forged", **marks, **{"x-discard-earlier": [marks]})
+
+
+@pytest.mark.asyncio
+async def test_an_undo_takes_nothing_that_others_have_published_with_the_number_of_its_job() -> (
+    None
+):
+    world = World()
+    with_letters(world, letter())
+    for name in ("held", "other"):
+        with_letters(world, name=name)
+    first = await ended(world, "queues.discard", name="dead", where="true", hold="held")
+    with_letters(world, forged(first.number), name="held")
+    # Nor what another discard has moved and its undo has moved back.
+    again = "headers.x-discard-queue = 'dead' AND death.routing_key = 'forged'"
+    second = await ended(world, "queues.discard", name="held", where=again, hold="other")
+    assert second.done == 1
+    await ended(world, "jobs.undo", id=second.number)
+    assert len(await rows_of(world, "held")) == 2
+    undone = await ended(world, "jobs.undo", id=first.number)
+    assert (undone.state, undone.done) == (DONE, 1)
+    assert keys_of(await rows_of(world, "dead")) == ["eu"]
+    assert keys_of(await rows_of(world, "held")) == ["forged"]
+
+
+@pytest.mark.asyncio
+async def test_a_place_that_a_discard_did_not_take_is_not_its_own() -> None:
+    """A consumer without acknowledgements takes what never gets a position."""
+    world = World()
+    with_letters(world, letter())
+    held = with_letters(world, name="held")
+    taker = Taker(held, no_ack=True)
+    held.add_consumer(taker)
+    job = await ended(world, "queues.discard", name="dead", where="true", hold="held")
+    assert (job.done, len(taker.got)) == (1, 1)
+    held.remove_consumer(taker)
+    with_letters(world, forged(job.number), name="held")
+    undone = await ended(world, "jobs.undo", id=job.number)
+    assert (undone.done, held.ready_count()) == (0, 1)
+
+
+def test_positions_are_few_ranges_and_no_more_than_there_is_room_for() -> None:
+    ranges: list[list[int]] = []
+    for position in (8, 12, 9, 16, 13):
+        placed.add(ranges, position, 4)
+    assert ranges == [[8, 16], [9, 13]]
+    assert [at for at in range(20) if placed.has(ranges, at, 4)] == [8, 9, 12, 13, 16]
+    full = [[at, at] for at in range(0, 4 * JOB_RANGES, 4)]
+    assert not placed.takes(full, 9_999, 1)
+    placed.add(full, 9_999, 1)
+    assert not placed.has(full, 9_999, 1)
+    assert placed.takes(full, 1, 1)
+
+
+@pytest.mark.asyncio
+async def test_a_discard_ends_where_its_positions_cannot_be_noted_any_more() -> None:
+    world = World()
+    queue = with_letters(world, letter())
+    held = with_letters(world, name="held")
+    world.broker.work.later = lambda step: steps.append(step)
+    steps: list[Any] = []
+    answer = await act(world, "queues.discard", name="dead", where="true", hold="held")
+    job = world.broker.jobs.find(answer["answer"]["id"])
+    assert job is not None
+    job.placed[:] = [[-9, -9]] * JOB_RANGES
+    steps[0]()
+    assert (job.done, job.left, queue.ready_count(), held.ready_count()) == (0, 1, 1, 0)
+    assert "others publish to queue 'held'" in job.problem
 
 
 @pytest.mark.asyncio

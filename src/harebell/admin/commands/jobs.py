@@ -270,7 +270,8 @@ def undo(context: AdminContext, id_: int) -> Row:
     if job.state == RUNNING:
         raise CommandRefused(f"job {id_} is running: wait for its end, or cancel it")
     where = f"headers.{DISCARD_JOB} = {id_}"
-    return _start(context, RESTORE, orders.vhost, orders.routing_key, where, "", orders.queue)
+    back = ("", orders.queue)
+    return _start(context, RESTORE, orders.vhost, orders.routing_key, where, *back, undoes=id_)
 
 
 def _job(context: AdminContext, number: int) -> Job:
