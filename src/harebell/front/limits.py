@@ -120,6 +120,8 @@ WORK_MIN_UNITS = 100
 """Units that closing a connection gets at once, whatever its user has spent."""
 REMOVED_CONSUMER_UNITS = 2
 """Work units of removing a consumer of a closed channel."""
+ENDED_CHANNEL_UNITS = 20
+"""Work units of ending a channel or a session that has nothing."""
 ARRIVAL_UNITS = 100
 """Work units of opening the connection that a protocol header asks for, and of answering it."""
 REFUSED_AT_ONCE = 16

@@ -28,7 +28,7 @@ from harebell.front.amqp_0_10.session_states import (
     ChannelState,
 )
 from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.connection_end import log_lost, release_owned
+from harebell.front.common.connection_end import end_channels, log_lost, release_owned
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.errors import describe
 from harebell.front.common.login import LoginRefused
@@ -254,13 +254,15 @@ class Connection(BaseConnection):
         for session in sessions:
             session.leave_first()
         for session in sessions:
-            session.leave()
+            if session.timeout:
+                session.leave()
         self.channels.clear()
         self.ending.clear()
         # Sessions that live on enlist again when they are attached.
         self.completing.clear()
         self.intake.drop_all()
-        release_owned(self)
+        ended = [session for session in sessions if not session.timeout]
+        end_channels(self, ended, lambda session: session.end(), lambda: release_owned(self))
 
     def break_cycle(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""

@@ -171,9 +171,15 @@ def close(connection: Connection, control: controls.ConnectionClose) -> None:
         log_closing(connection)
         connection.end_reason = BY_CLIENT
         connection.release()
-    connection.send_control(0, controls.ConnectionCloseOk())
-    if connection.state is not ConnectionState.CLOSING:
-        connection.part()
+
+    # After the slices of `release`: when the client reads close-ok, its messages are ready again.
+    def answer() -> bool:
+        connection.send_control(0, controls.ConnectionCloseOk())
+        if connection.state is not ConnectionState.CLOSING:
+            connection.part()
+        return True
+
+    connection.perform(answer)
 
 
 def close_ok(connection: Connection, control: controls.ConnectionCloseOk) -> None:

@@ -447,10 +447,11 @@ class SessionLayer(PublishingChannel):
         return not self.ended and self.connection.channels.get(self.number) is self
 
     def leave_first(self) -> None:
-        """Stop deliveries to a session that ends with its connection."""
+        """Stop deliveries to a session that ends with its connection; its name is free."""
         # One with a timeout lives on, and `leave` detaches it.
         if not self.timeout:
             self.attached = False
+            self._free_name()
 
     def leave(self) -> None:
         """Detach from the channel; a session without a timeout ends."""
@@ -530,12 +531,17 @@ class SessionLayer(PublishingChannel):
         registry.waiting.pop(self, None)
         if self.timeout:
             registry.kept_sessions.remove(self.user.name)
-        # By now the name and the channel may belong to another session.
-        if registry.named_sessions.get(self.key) is self:
-            del registry.named_sessions[self.key]
+        self._free_name()
+        # By now the channel may belong to another session.
         if self.connection.channels.get(self.number) is self:
             del self.connection.channels[self.number]
         self.close()
+
+    def _free_name(self) -> None:
+        # By now it may belong to another session.
+        names = self.connection.registry.named_sessions
+        if names.get(self.key) is self:
+            del names[self.key]
 
     def closed(self) -> None:
         """Drop the queues of the session after its end, and emit channel.closed."""

@@ -316,9 +316,9 @@ class TransitionalChannel(LegacyChannel):
         """True if the session outlives its channel."""
         return self.session is not None and self.session.lifetime > 0 and not self.ending
 
-    def stop_consuming(self) -> list[Queue]:
+    def stop_consuming(self, many: bool = False) -> list[Queue]:
         """Remove every consumer, unless the session is only detached."""
-        return [] if self.outlives else super().stop_consuming()
+        return [] if self.outlives else super().stop_consuming(many)
 
     def close(self) -> None:
         """Detach the session from a closed channel, or end it."""

@@ -531,10 +531,13 @@ class Channel(PublishingChannel):
         self.connection.channel_caught(self, soft(406, text, 0, 0), 0, 0)
         entry.queue.drain()
 
-    def stop_consuming(self) -> list[Queue]:
+    def stop_consuming(self, many: bool = False) -> list[Queue]:
         """Remove every consumer; unacknowledged messages stay outstanding.
 
         They are not ready from now on. Many of them are removed in slices.
+
+        Args:
+            many: whether the channels of the connection have many of them together.
 
         Returns:
             The remaining queues, whose other consumers may have to be served now.
@@ -544,7 +547,7 @@ class Channel(PublishingChannel):
             return []
         stopped = deque(consumers.values())
         queues: dict[Queue, None] = {}
-        many = len(stopped) > REMOVED_AT_ONCE
+        many = many or len(stopped) > REMOVED_AT_ONCE
         work, events = self.connection.registry.work, self.connection.broker.events
         user = self.connection.user.name
 

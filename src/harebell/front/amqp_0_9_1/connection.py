@@ -26,7 +26,7 @@ from harebell.front.amqp_0_9_1.channel_states import (
 from harebell.front.amqp_0_9_1.connection_states import METHOD_EVENTS, ConnectionEvent
 from harebell.front.common.admission import check_channel
 from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.connection_end import log_lost, release_owned
+from harebell.front.common.connection_end import end_channels, log_lost, release_owned
 from harebell.front.common.connection_log import (
     exception_text,
     log_channel_failed,
@@ -46,6 +46,7 @@ from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.frames import FrameScanner
 from harebell.kernels.output import OutBuffer
 from harebell.model.broker import Broker
+from harebell.model.limits import REMOVED_AT_ONCE
 from harebell.wire.v09 import methods
 from harebell.wire.v09.frames import BODY, HEADER, HEARTBEAT, METHOD
 from harebell.wire.v09.plain_fields import PLAIN_TAGS
@@ -217,13 +218,17 @@ class Connection(BaseConnection):
             self.layer.release(self)
         self.broker.events.actor = self.user.name
         consumed: list[Queue] = []
-        for channel in self.channels.values():
-            consumed += channel.stop_consuming()
-        for channel in list(self.channels.values()):
-            self.drop_channel(channel)
-        self.broker.leases.left(self)
-        self.broker.stages.left(self)
-        release_owned(self, consumed)
+        channels = list(self.channels.values())
+        many = sum(len(each.consumers or ()) for each in channels) > REMOVED_AT_ONCE
+        for channel in channels:
+            consumed += channel.stop_consuming(many)
+
+        def then() -> None:
+            self.broker.leases.left(self)
+            self.broker.stages.left(self)
+            release_owned(self, consumed)
+
+        end_channels(self, channels, self.drop_channel, then)
 
     # --- frames ---------------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ def close_session(session: Session) -> None:
     termini.expire_held(session.kept, termini.SESSION_END, session.connection)
     for link in links:
         link.close()
-    units = session.unacked.count + len(session.consumers)
+    units = session.unacked.count + len(links)
     if session.transaction is not None:
         units += session.transaction.work
     _perform(session.connection, _closing(session, links), units)
@@ -65,7 +65,9 @@ def _closing(session: Session, links: list[SendingLink | ReceivingLink]) -> Slic
         session.vhost.remove_consumer(consumer)
         yield
     for link in links:
-        drop_owned(link)
+        if link.owned:
+            drop_owned(link)
+            yield
     _serve(queues)
     channel_closed(session)
 

@@ -35,7 +35,7 @@ from harebell.front.amqp_1_0.errors import (
     text_of,
 )
 from harebell.front.common.base_connection import BaseConnection
-from harebell.front.common.connection_end import log_lost, release_owned
+from harebell.front.common.connection_end import end_channels, log_lost, release_owned
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.errors import describe
 from harebell.front.common.login import LoginRefused
@@ -356,13 +356,15 @@ class Connection(BaseConnection):
         sessions: list[Any] = list(self.channels.values())
         for session in sessions:
             session.ended = True
-        for session in sessions:
-            session.close()
-        self.handlers.expire_links(self)
         self.channels.clear()
         self.ending.clear()
         self.reporting.clear()
-        release_owned(self)
+
+        def then() -> None:
+            self.handlers.expire_links(self)
+            release_owned(self)
+
+        end_channels(self, sessions, lambda session: session.close(), then)
 
     def break_cycle(self) -> None:
         """Break the reference cycle with the scanner, which would delay the release of memory."""

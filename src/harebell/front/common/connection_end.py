@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from harebell.front.common.connection_log import LOST, log_closing, log_ended
 from harebell.front.common.event_exchange import connection_closed
+from harebell.front.limits import ENDED_CHANNEL_UNITS, REMOVED_CONSUMER_UNITS
+from harebell.model.limits import REMOVED_AT_ONCE, WORK_SLICE_UNITS
 from harebell.wire.v09.states import ConnectionState
 
 if TYPE_CHECKING:
@@ -22,6 +25,52 @@ def log_lost(connection: BaseConnection) -> None:
         log_closing(connection, LOST)
     elif connection.state is not ConnectionState.CLOSED:
         log_ended(connection, "warning", LOST)
+
+
+def end_channels(
+    connection: BaseConnection,
+    channels: Sequence[Any],
+    end: Callable[[Any], object],
+    then: Callable[[], object],
+) -> None:
+    """End the channels or sessions of a connection that ends, in slices if there is much to do.
+
+    Thousands of channels may have consumers and deliveries that are few in each of them.
+
+    Args:
+        connection: the connection.
+        channels: those that end; they get no more deliveries.
+        end: ends one of them.
+        then: called after the last one.
+    """
+    if sum(map(_units, channels)) <= WORK_SLICE_UNITS:
+        for channel in channels:
+            end(channel)
+        then()
+        return
+    left, work = deque(channels), connection.registry.work
+    events, user = connection.broker.events, connection.user.name
+
+    def step() -> bool:
+        # In a later slice another connection's user is the actor of its own events.
+        events.actor = user
+        while left:
+            channel = left.popleft()
+            units = _units(channel)
+            end(channel)
+            if work.charge(units):
+                return False
+        then()
+        return True
+
+    connection.perform(step)
+
+
+def _units(channel: Any) -> int:
+    """Return what its end costs at once: what is more than a few of a kind is removed in slices."""
+    held: int = len(getattr(channel, "links", channel.consumers) or ())
+    held += min(channel.unacked.count, REMOVED_AT_ONCE)
+    return ENDED_CHANNEL_UNITS + REMOVED_CONSUMER_UNITS * held
 
 
 def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> None:
