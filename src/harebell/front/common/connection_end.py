@@ -38,7 +38,7 @@ def end_channels(
     Thousands of channels may have consumers and deliveries that are few in each of them.
 
     Args:
-        connection: the connection.
+        connection: whose user it is that is charged.
         channels: those that end; they get no more deliveries.
         end: ends one of them.
         then: called after the last one.
