@@ -43,7 +43,7 @@ class Log:
         self.has_large = False
 
     def is_spilled(self, position: i64) -> C[bool]:
-        """True if a record is on disk and so large that `read` would block the event loop."""
+        """True if a record is on disk, and `read` would block the event loop: it is large, say."""
         return False
 
     def load_spilled(self, position: int, done: Callable[[], object]) -> None:

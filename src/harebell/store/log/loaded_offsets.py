@@ -11,7 +11,7 @@ memory: only the state stays, which is a few numbers while a segment is settled 
 from __future__ import annotations
 
 from harebell.base.ports import Files
-from harebell.store.limits import OFFSETS_BYTES, OFFSETS_MIN_MESSAGES
+from harebell.store.limits import OFFSETS_BYTES, OFFSETS_MIN_MESSAGES, SCAN_WINDOW_BYTES
 from harebell.store.log import segment_index
 from harebell.store.log.handles import Handles
 from harebell.store.log.segment import Segment
@@ -73,12 +73,27 @@ class LoadedOffsets:
         Raises:
             OSError: the file of the segment cannot be read.
         """
+        if not self._load_index(segment, seed):
+            segment_index.find_offsets(self._handles.reader(segment), segment, seed)
+            self.add(segment, seed)
+
+    def at_hand(self, segment: Segment, seed: int) -> bool:
+        """Load the offsets of a segment from its index; False if a long search has to find them."""
+        if segment.positions.is_loaded() or segment.end() <= SCAN_WINDOW_BYTES:
+            return True
+        try:
+            return self._load_index(segment, seed)
+        except OSError:
+            # `read` meets the same error and reports it.
+            return True
+
+    def _load_index(self, segment: Segment, seed: int) -> bool:
         file = self._handles.reader(segment)
-        if self._indexes and segment_index.read(self._files, file, segment, seed):
-            segment.indexed = True
-        else:
-            segment_index.find_offsets(file, segment, seed)
+        if not self._indexes or not segment_index.read(self._files, file, segment, seed):
+            return False
+        segment.indexed = True
         self.add(segment, seed)
+        return True
 
     def remove(self, segment: Segment) -> None:
         """Forget a segment that is removed."""

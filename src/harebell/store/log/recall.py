@@ -1,9 +1,10 @@
-"""Read a large message back from disk, in slices.
+"""Read a large message back from disk, or a segment whose index is lost, in slices.
 
 Reading 50 MiB takes 25 ms, in which the event loop would serve no other connection. So a queue asks
 `Log.is_spilled` before it takes a message, and `Log.load_spilled` loads a spilled one. The loaded
 message stays in its segment until it is taken. Loaded messages count in the block cache, which
 releases the oldest of them; a released message is loaded again when a consumer is ready for it.
+A message whose place in its segment has to be searched for is spilled in the same way.
 """
 
 from __future__ import annotations
@@ -14,7 +15,12 @@ from typing import TYPE_CHECKING
 from harebell.base.message import Message
 from harebell.kernels.bodies import GatheredBody
 from harebell.kernels.records import record_size
-from harebell.store.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
+from harebell.store.limits import (
+    SCAN_WINDOW_BYTES,
+    TRANSIENT_SLICE_BYTES,
+    TRANSIENT_SLICE_UNITS,
+)
+from harebell.store.log import segment_index
 from harebell.store.log.large_record import LargeReader
 
 if TYPE_CHECKING:
@@ -22,6 +28,7 @@ if TYPE_CHECKING:
     from harebell.store.log.segment import Segment
 
 _SIZE_BYTES = 4
+_WINDOW_UNITS = SCAN_WINDOW_BYTES // TRANSIENT_SLICE_BYTES * TRANSIENT_SLICE_UNITS
 
 
 class Recalled:
@@ -105,3 +112,44 @@ class Recall:
             if self._store.work.charge(TRANSIENT_SLICE_UNITS) and reader.remaining:
                 return None
         return reader.message(self._body.take())
+
+
+class OffsetSearch:
+    """Finds the offsets of a segment without an index that fits, in its records.
+
+    Args:
+        store: what reads files.
+        segment: its offsets are not loaded.
+        seed: the initial value of the log's checksums.
+        done: called when the offsets are loaded or `read` will report an error.
+    """
+
+    def __init__(
+        self, store: LogHost, segment: Segment, seed: int, done: Callable[[], object]
+    ) -> None:
+        self.waiting = [done]
+        self._store = store
+        self._segment = segment
+        self._seed = seed
+        # Its file may be closed meanwhile, to open others.
+        self._slices = segment_index.finding_offsets(
+            lambda: store.handles.reader(segment), segment, seed
+        )
+
+    def go_on(self) -> bool:
+        """Search as long as this turn has time; return True at the end."""
+        segment = self._segment
+        try:
+            # The messages may have been settled, and the file removed, between two slices.
+            if segment.positions.live:
+                for _ in self._slices:
+                    if self._store.work.charge(_WINDOW_UNITS):
+                        return False
+                self._store.offsets.add(segment, self._seed)
+            segment.fetchable = segment.positions.is_loaded()
+        except OSError:
+            segment.fetchable = False
+        segment.recall = None
+        for done in self.waiting:
+            done()
+        return True

@@ -20,10 +20,12 @@ The segment gets no more records, so a file that fits is right for good.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
 
 from harebell.base.ports import File, Files
+from harebell.base.slices import Slices, ended
 from harebell.kernels.records import crc32c, find_good, good, head, record_size, scan
 from harebell.kernels.settled_bitmap import SettledBitmap
 from harebell.store.commit import write_all
@@ -110,10 +112,24 @@ def find_offsets(file: File, segment: Segment, seed: int) -> None:
     Raises:
         OSError: the disk refuses.
     """
+    ended(finding_offsets(lambda: file, segment, seed))
+
+
+def finding_offsets(file_of: Callable[[], File], segment: Segment, seed: int) -> Slices[None]:
+    """Do what `find_offsets` does, in slices of a window each.
+
+    Args:
+        file_of: returns the segment's file, open.
+        segment: as there.
+        seed: as there.
+    """
     positions = segment.positions
     there = SettledBitmap(positions.first)
-    offset, size = HEADER_BYTES, min(segment.end(), file.size())
+    offset, size = HEADER_BYTES, min(segment.end(), file_of().size())
     while offset < size:
+        if offset > HEADER_BYTES:
+            yield
+        file = file_of()
         claimed = record_size(file.read_at(4, offset), 0)
         length = min(max(SCAN_WINDOW_BYTES, claimed + _ALIGN), size - offset)
         used = _take(file.read_at(length, offset), offset, seed, there)
@@ -127,7 +143,9 @@ def find_offsets(file: File, segment: Segment, seed: int) -> None:
         there.miss(head(rest, index)[0])
         offset += index
     there.miss(positions.end())
-    positions.load(there.offsets())
+    # Between two slices a read may have loaded them.
+    if not positions.is_loaded():
+        positions.load(there.offsets())
 
 
 def _take(window: bytes, base: int, seed: int, there: SettledBitmap) -> int:

@@ -17,7 +17,7 @@ from harebell.base.ports import Log
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.limits import LARGE_RECORD_BYTES
 from harebell.store.log.reader import Reader
-from harebell.store.log.recall import Recall
+from harebell.store.log.recall import OffsetSearch, Recall
 from harebell.store.log.segment import Segment, seed_of
 
 if TYPE_CHECKING:
@@ -165,12 +165,14 @@ class SegmentedLog(Log):
         return message
 
     def is_spilled(self, position: i64) -> C[bool]:
-        """True if a record is a large one on disk that was not fetched."""
+        """True if a record is a large one on disk that was not fetched, or has to be searched."""
         segment = self._find(position)
+        if segment is None or not segment.fetchable:
+            return False
+        if not segment.positions.is_loaded():
+            return not self._store.offsets.at_hand(segment, self.seed)
         return (
-            segment is not None
-            and segment.fetchable
-            and segment.recalled is None
+            segment.recalled is None
             and segment.messages is None
             and segment.large is None
             and segment.positions.count == 1
@@ -183,7 +185,8 @@ class SegmentedLog(Log):
         segment = self._find(position)
         assert segment is not None, "the record is spilled"
         if segment.recall is None:
-            segment.recall = Recall(self._store, segment, self.seed, done)
+            reading = Recall if segment.positions.is_loaded() else OffsetSearch
+            segment.recall = reading(self._store, segment, self.seed, done)
             self._store.go_on(segment.recall.go_on)
         elif done not in segment.recall.waiting:
             segment.recall.waiting.append(done)

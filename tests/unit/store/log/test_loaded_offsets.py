@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import errno
 
+import pytest
+
+from harebell.base.work import Step
+from harebell.store.log import loaded_offsets, segment_index
 from harebell.store.log.loaded_offsets import LoadedOffsets
-from harebell.store.log.segment import INDEX_SUFFIX
+from harebell.store.log.segment import INDEX_SUFFIX, index_path
 from tests.unit.store.stores import Bench, message
 
 COUNT = 200
@@ -114,3 +118,73 @@ def test_a_segment_that_cannot_be_read_is_reported_and_read_later() -> None:
     read = log.read(0)
     assert read is not None
     assert read.body == b"0"
+
+
+def test_a_large_segment_without_an_index_is_searched_in_slices(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for module in (loaded_offsets, segment_index):
+        monkeypatch.setattr(module, "SCAN_WINDOW_BYTES", 100)
+    bench = filled()
+    (log,) = bench.store.logs.values()
+    log.has_large = True
+    segment = log.segments[0]
+    assert not segment.positions.is_loaded()
+    # With its index it is read at once.
+    assert not log.is_spilled(1)
+    assert segment.positions.is_loaded()
+    segment.positions.drop()
+    bench.store.offsets.remove(segment)
+    bench.disk.remove(index_path(segment.path))
+    assert log.is_spilled(1)
+    steps: list[Step] = []
+    done: list[str] = []
+    bench.store.work.later = steps.append
+    bench.store.work.begin(1)
+    log.load_spilled(1, lambda: done.append("first"))
+    log.load_spilled(2, lambda: done.append("second"))
+    count = 1
+    while steps:
+        assert not done
+        bench.store.work.begin(1)
+        step = steps.pop()
+        if not step():
+            steps.append(step)
+        count += 1
+    assert count >= segment.end() // 100 > 5
+    assert done == ["first", "second"]
+    assert not log.is_spilled(1)
+    assert segment.recall is None
+    assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+
+
+@pytest.mark.parametrize("event", ["settled", "refused"])
+def test_a_search_ends_with_its_segment_or_its_disk(
+    event: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (loaded_offsets, segment_index):
+        monkeypatch.setattr(module, "SCAN_WINDOW_BYTES", 100)
+    bench = filled(indexes=False)
+    (log,) = bench.store.logs.values()
+    segment = log.segments[0]
+    assert log.is_spilled(1)
+    steps: list[Step] = []
+    done: list[str] = []
+    bench.store.work.later = steps.append
+    bench.store.work.begin(1)
+    log.load_spilled(1, lambda: done.append("done"))
+    if event == "settled":
+        log.settle_range(segment.first, segment.positions.end())
+        bench.commit()
+    else:
+        monkeypatch.setattr(bench.store.handles, "reader", refused)
+    (step,) = steps
+    bench.store.work.begin(1)
+    assert step()
+    assert done == ["done"]
+    assert not log.is_spilled(1)
+    assert log.read(1) is None
+
+
+def refused(segment: object) -> None:
+    raise OSError(errno.EIO, "refused")
