@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from harebell.cli.which_broker import administered
+
 _SECONDS = 2.0
 """A broker that does not answer must not hold the shell up for longer."""
 _LISTS = {"vhost": "vhosts.list", "user": "users.list", "queue": "queues.list"}
@@ -37,10 +39,18 @@ def _listed(ctx: click.Context, command: str) -> list[str]:
     from harebell.config import load
     from harebell.management.control.client import ask_command
 
+    # Without what is counted, ten thousand queues are there at once.
+    fields = {"disable_stats": True} if command == "queues.list" else {}
     try:
-        config = load({"data_dir": ctx.params.get("data_dir")})
-        rows = ask_command(config.data_dir, command, {}, _SECONDS)
-    except HarebellError:
+        with ctx:  # the broker of `--url` is found in it
+            url, data_dir = administered(ctx.params.get("data_dir"))
+        if url:
+            from harebell.cli.nouns import server_at
+
+            rows = server_at(url).ask(command, fields, _SECONDS)
+        else:
+            rows = ask_command(load({"data_dir": data_dir}).data_dir, command, fields, _SECONDS)
+    except (HarebellError, click.ClickException):
         return []
     names = (str(row.get("name", "")) for row in rows)
     # A shell takes a line break or a space as the end of a name.

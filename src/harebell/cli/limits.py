@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 # --- Spark ----------------------------------------------------------------------------------------
-SQL_HISTORY_LINES = 1_000
-"""Lines that the shell of `harebell sql` remembers."""
+HISTORY_LINES = 1_000
+"""Lines that a shell remembers."""
+LAST_RESULT_ROWS = 10_000
+"""Most rows that a shell keeps for `\\last`."""
+WATCH_SECONDS, WATCH_SECONDS_MIN, WATCH_SECONDS_MAX = 2.0, 0.1, 86_400.0
+"""How long `\\watch` waits between two times."""
 SPARK_SERVER_IDLE_SECONDS = 1_800.0
 """Time without a statement after which the server of `harebell spark start` ends."""
 PROGRESS_AFTER_SECONDS = 2.0

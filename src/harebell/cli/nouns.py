@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from functools import cache, partial
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -23,7 +24,8 @@ from harebell.base.names import did_you_mean
 from harebell.base.printable import printable
 from harebell.cli.broker_options import broker_options
 from harebell.cli.completed_names import names
-from harebell.cli.limits import JOB_LOOK_SECONDS
+from harebell.cli.last_result import keep_dicts
+from harebell.cli.limits import JOB_LOOK_SECONDS, LAST_RESULT_ROWS
 from harebell.cli.progress import Progress
 from harebell.cli.selection import Selection, checked, selecting_options, text_of
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
@@ -108,7 +110,6 @@ class RunningBroker:
         self._data_dir = data_dir
         self._config_file = config_file
         self.as_json = as_json
-        self._server: Remote | None = None
 
     def ask(
         self,
@@ -167,13 +168,7 @@ class RunningBroker:
     def _remote(self) -> Remote | None:
         """Return the broker of another machine; None for the one of a data directory."""
         url, _ = administered(self._data_dir)
-        if not url:
-            return None
-        if self._server is None:
-            from harebell.management.control.remote import configured
-
-            self._server = configured(url, _asked_password)
-        return self._server
+        return server_at(url) if url else None
 
     def _where(self) -> Path:
         _, data_dir = administered(self._data_dir)
@@ -185,6 +180,7 @@ class RunningBroker:
 
     def print_object(self, answer: dict[str, Any]) -> None:
         """Print an object as JSON, or a line for each of its members."""
+        keep_dicts(list(answer), [answer], partial(self.print_object, answer))
         if self.as_json:
             echo(_json(answer))
             return
@@ -194,6 +190,8 @@ class RunningBroker:
 
     def print_table(self, answer: list[dict[str, Any]], columns: Iterable[str]) -> None:
         """Print rows as JSON, or as a table with columns of the necessary width."""
+        columns = tuple(columns)
+        keep_dicts(columns, answer, partial(self.print_table, answer, columns))
         if self.as_json:
             echo(_json(answer))
             return
@@ -203,7 +201,9 @@ class RunningBroker:
     def print_rows(self, batches: Iterator[list[dict[str, Any]]], columns: Iterable[str]) -> None:
         """Print rows as they come: a line of JSON each, or a table."""
         table = _Table(columns)
+        first: list[dict[str, Any]] = []
         for rows in batches:
+            first += rows[: LAST_RESULT_ROWS - len(first)]
             if self.as_json:
                 for row in rows:
                     echo(_json(row))
@@ -211,6 +211,7 @@ class RunningBroker:
                 table.print(rows)
         if not self.as_json:
             table.print([])
+        keep_dicts(table.names, first, partial(self.print_table, first, table.names))
 
 
 class _Table:
@@ -221,16 +222,16 @@ class _Table:
     """
 
     def __init__(self, columns: Iterable[str]) -> None:
-        self._names = list(columns)
-        self._widths = [0 for _ in self._names]
+        self.names = list(columns)
+        self._widths = [0 for _ in self.names]
         self._begun = False
 
     def print(self, rows: list[dict[str, Any]]) -> None:
         """Print rows, below the names of the columns."""
-        lines = [[_cell(row.get(name, "")) for name in self._names] for row in rows]
+        lines = [[_cell(row.get(name, "")) for name in self.names] for row in rows]
         if not self._begun:
             self._begun = True
-            lines.insert(0, self._names)
+            lines.insert(0, self.names)
         for at, width in enumerate(self._widths):
             self._widths[at] = max([width, *(len(line[at]) for line in lines)])
         for line in lines:
@@ -238,9 +239,19 @@ class _Table:
             echo(_GAP.join(cells).rstrip())
 
 
+@cache
+def server_at(url: str) -> Remote:
+    """Return the broker at a URL; its password is asked for once."""
+    from harebell.management.control.remote import configured
+
+    return configured(url, _asked_password)
+
+
 def _asked_password(text: str) -> str | None:
     """Ask the user for a password; None without a terminal."""
-    return str(click.prompt(text, hide_input=True, err=True)) if sys.stdin.isatty() else None
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
+    return str(click.prompt(text, hide_input=True, err=True))
 
 
 def _warn(sentence: str) -> None:
@@ -255,6 +266,8 @@ def _as_failures() -> Iterator[None]:
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     except NotRunning as error:
+        # The password may have been mistyped: a shell asks for it again.
+        server_at.cache_clear()
         raise NotConnected(str(error)) from None
     except CommandError as error:
         raise WrongUsage(error.reason) if error.wrong else Failure(str(error)) from None
@@ -453,7 +466,10 @@ def _secret(text: str | None) -> str:
         return text
     if sys.stdin.isatty():
         return str(click.prompt("Password", hide_input=True, confirmation_prompt=True))
-    return sys.stdin.readline().rstrip("\r\n")
+    line = sys.stdin.readline()
+    if not line:
+        raise WrongUsage("there is no password: write it, or give a line of it as input")
+    return line.rstrip("\r\n")
 
 
 def _json_value(parameter: Parameter, text: str) -> Any:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
+from harebell.base.printable import printable
+from harebell.cli.last_result import kept
 from harebell.cli.progress import Progress
 from harebell.cli.verb import echo, echo_json
 
@@ -41,6 +44,8 @@ def print_first(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: s
         rows: their values.
         output: table, json or csv.
     """
+    if (keeper := kept()) is not None:
+        keeper.keep(columns, rows, partial(print_first, columns, rows, output))
     if output == "table" and list(columns) == [_PLAN]:
         for row in rows:
             echo(str(row[0]).rstrip())
@@ -57,7 +62,7 @@ def print_first(columns: Sequence[str], rows: Sequence[Sequence[Any]], output: s
         import sys
 
         writer = csv.writer(sys.stdout)
-        writer.writerow(columns)
+        writer.writerow([_csv(name) for name in columns])
         writer.writerows([[_csv(value) for value in row] for row in rows])
 
 
@@ -78,6 +83,14 @@ def _plain(value: Any) -> Any:
 
 
 def _csv(value: Any) -> Any:
+    import sys
+
+    if isinstance(value, dict | list) or hasattr(value, "asDict"):
+        import msgspec
+
+        value = msgspec.json.encode(_plain(value)).decode()
     if isinstance(value, bytes | bytearray):
-        return bytes(value).decode(errors="replace")
+        value = bytes(value).decode(errors="replace")
+    if isinstance(value, str) and sys.stdout.isatty():
+        return printable(value, "\n\t")
     return value

@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,7 @@ from harebell.cli.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.piping import run_all, sentences, short_session
 from harebell.cli.progress import Progress
 from harebell.cli.verb import Failure, WrongUsage, echo
-from harebell.cli.which_broker import URL_VARIABLE
+from harebell.cli.which_broker import URL_VARIABLE, in_vhost
 from harebell.client.url import URL
 
 if TYPE_CHECKING:
@@ -87,6 +87,13 @@ class StatementRunner:
     def __exit__(self, *error: object) -> None:
         """End the session, if it was started here."""
         self._held.close()
+
+    def use(self, vhost: str) -> None:
+        """Ask another vhost from now on."""
+        self._options = replace(self._options, address=in_vhost(self._options.address, vhost))
+        self._broker = URL.parse(self._options.address)
+        if self._spark is not None:
+            self._name_broker()
 
     def understood(self, sql: str) -> Statement:
         """Parse a statement.

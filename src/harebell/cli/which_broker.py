@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import click
 
@@ -23,6 +23,7 @@ URL_VARIABLE = "HAREBELL_URL"
 SERVER_VARIABLE = "HAREBELL_SERVER"
 DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
 _GIVEN = "harebell.url"
+_VHOST = "harebell.vhost"
 _HTTP = {"http": "amqp", "https": "amqps"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
@@ -46,10 +47,31 @@ def url_option(help_text: str, *names: str, hidden: bool = False, **more: Any) -
     )
 
 
-def _given() -> tuple[str, str]:
+def about(context: click.Context, url: str, vhost: str) -> None:
+    """Let what runs in a context be about the broker and the vhost of a shell; "" for neither."""
+    if url:
+        context.meta.setdefault(_GIVEN, url)
+    if vhost:
+        context.meta[_VHOST] = vhost
+
+
+def given_url() -> str:
+    """Return the URL on the command line; "" for none."""
+    return _given()[0]
+
+
+def _given(kept: str = _GIVEN) -> tuple[str, str]:
     """Return the URL on the command line and its option; "" for none."""
     context = click.get_current_context(silent=True)
-    return ("" if context is None else str(context.meta.get(_GIVEN, ""))), "--url"
+    return ("" if context is None else str(context.meta.get(kept, ""))), "--url"
+
+
+def in_vhost(url: str, vhost: str) -> str:
+    """Return an address of AMQP with another vhost."""
+    address, question, parameters = url.partition("?")
+    scheme, _, rest = address.partition("://")
+    authority = rest.partition("/")[0]
+    return f"{scheme}://{authority}/{quote(vhost, safe='')}{question}{parameters}"
 
 
 def is_path(url: str) -> bool:
@@ -118,13 +140,19 @@ def amqp_url(given: str | None, option: str = "--url") -> str:
         WrongUsage: it is no URL.
         NotConnected: no broker runs on the data directory that it names.
     """
-    from harebell.client.url import URL, URLError
-
-    url, source = given or "", option
-    if not url:
-        url, source = _given()
+    if given:
+        return _amqp_url(given, option)
+    url, source = _given()
     if not url:
         url, source = os.environ.get(URL_VARIABLE) or DEFAULT_URL, URL_VARIABLE
+    url = _amqp_url(url, source)
+    vhost, _ = _given(_VHOST)
+    return in_vhost(url, vhost) if vhost else url
+
+
+def _amqp_url(url: str, source: str) -> str:
+    from harebell.client.url import URL, URLError
+
     if is_path(url):
         return _listener_of(Path(url), source)
     scheme, _, rest = url.partition("://")

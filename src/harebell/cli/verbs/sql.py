@@ -67,7 +67,15 @@ def sql(
     with StatementRunner(options) as runner:
         if statement is not None:
             runner.run(statement)
-        elif sys.stdin.isatty():
+        elif sys.stdin is not None and sys.stdin.isatty():
             run_shell(runner)
         else:
-            run_piped(runner, sys.stdin.read())
+            run_piped(runner, _piped())
+
+
+def _piped() -> str:
+    """Return the text of standard input; "" if it is closed."""
+    try:
+        return "" if sys.stdin is None else sys.stdin.read()
+    except UnicodeDecodeError:
+        raise WrongUsage("standard input is not UTF-8") from None
