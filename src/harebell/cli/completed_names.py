@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from harebell.cli.which_broker import administered
+from harebell.cli.which_broker import administered, server_at
 
 _SECONDS = 2.0
 """A broker that does not answer must not hold the shell up for longer."""
@@ -45,8 +45,6 @@ def _listed(ctx: click.Context, command: str) -> list[str]:
         with ctx:  # the broker of `--url` is found in it
             url, data_dir = administered(ctx.params.get("data_dir"))
         if url:
-            from harebell.cli.nouns import server_at
-
             rows = server_at(url).ask(command, fields, _SECONDS)
         else:
             rows = ask_command(load({"data_dir": data_dir}).data_dir, command, fields, _SECONDS)

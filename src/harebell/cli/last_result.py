@@ -14,7 +14,6 @@ from harebell.cli.limits import LAST_RESULT_ROWS
 from harebell.cli.verb import WrongUsage
 
 _KEPT = "harebell.last_result"
-FORMATS = ("table", "csv", "json")
 
 
 class LastResult:
@@ -23,7 +22,7 @@ class LastResult:
     def __init__(self) -> None:
         self._columns: tuple[str, ...] = ()
         self._rows: list[Sequence[Any]] | None = None
-        self._again: Callable[[], None] | None = None
+        self._printed: Callable[[], None] = _nothing
 
     def of(self, context: click.Context) -> None:
         """Keep the rows of what runs in a context."""
@@ -37,28 +36,30 @@ class LastResult:
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], again: Callable[[], None]
     ) -> None:
         """Keep rows, and the function that prints them as they were."""
-        self._columns, self._again = tuple(columns), again
+        self._columns, self._printed = tuple(columns), again
         self._rows = list(rows[:LAST_RESULT_ROWS])
 
-    def show(self, output: str) -> None:
-        """Print them.
-
-        Args:
-            output: one of `FORMATS`; "" for the form they had.
+    def again(self) -> None:
+        """Print them as they were.
 
         Raises:
-            WrongUsage: there are none, or there is no such form.
+            WrongUsage: there are none.
         """
-        if output and output not in FORMATS:
-            raise WrongUsage(f"\\last shows {', '.join(FORMATS)}, not {output!r}")
-        if self._rows is None or self._again is None:
-            raise WrongUsage("the last line has printed no rows")
-        if not output:
-            self._again()
-            return
-        from harebell.cli.printed_rows import print_first
+        self._printed()
 
-        print_first(self._columns, self._rows, output)
+    def rows(self) -> tuple[tuple[str, ...], list[Sequence[Any]]]:
+        """Return the names of the columns, and the rows.
+
+        Raises:
+            WrongUsage: there are none.
+        """
+        if self._rows is None:
+            _nothing()
+        return self._columns, self._rows or []
+
+
+def _nothing() -> None:
+    raise WrongUsage("the last line has printed no rows")
 
 
 def kept() -> LastResult | None:

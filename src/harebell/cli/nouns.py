@@ -11,7 +11,7 @@ import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import NoneType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
@@ -29,7 +29,7 @@ from harebell.cli.limits import JOB_LOOK_SECONDS, LAST_RESULT_ROWS
 from harebell.cli.progress import Progress
 from harebell.cli.selection import Selection, checked, selecting_options, text_of
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
-from harebell.cli.which_broker import administered
+from harebell.cli.which_broker import administered, server_at
 from harebell.config import ConfigError, load
 from harebell.management.control.client import (
     CommandError,
@@ -237,21 +237,6 @@ class _Table:
         for line in lines:
             cells = (cell.ljust(width) for cell, width in zip(line, self._widths, strict=True))
             echo(_GAP.join(cells).rstrip())
-
-
-@cache
-def server_at(url: str) -> Remote:
-    """Return the broker at a URL; its password is asked for once."""
-    from harebell.management.control.remote import configured
-
-    return configured(url, _asked_password)
-
-
-def _asked_password(text: str) -> str | None:
-    """Ask the user for a password; None without a terminal."""
-    if sys.stdin is None or not sys.stdin.isatty():
-        return None
-    return str(click.prompt(text, hide_input=True, err=True))
 
 
 def _warn(sentence: str) -> None:

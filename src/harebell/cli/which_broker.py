@@ -11,13 +11,18 @@ The older words are accepted, too: `--server` and HAREBELL_SERVER, `--data-dir`.
 from __future__ import annotations
 
 import os
+import sys
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 import click
 
 from harebell.cli.verb import NotConnected, WrongUsage
+
+if TYPE_CHECKING:
+    from harebell.management.control.remote import Remote
 
 URL_VARIABLE = "HAREBELL_URL"
 SERVER_VARIABLE = "HAREBELL_SERVER"
@@ -110,6 +115,21 @@ def administered(data_dir: str | None) -> tuple[str, str | None]:
     if not url or is_path(url):
         return "", url or None
     return _http(url, source), None
+
+
+@cache
+def server_at(url: str) -> Remote:
+    """Return the broker at a URL; its password is asked for once."""
+    from harebell.management.control.remote import configured
+
+    return configured(url, _asked_password)
+
+
+def _asked_password(text: str) -> str | None:
+    """Ask the user for a password; None without a terminal."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        return None
+    return str(click.prompt(text, hide_input=True, err=True))
 
 
 def _http(url: str, source: str) -> str:

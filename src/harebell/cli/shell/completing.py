@@ -19,6 +19,7 @@ _WORDS = (
     *("queue('", "stream('", "lake('", "exchange('", "count(*)", "get_json_object("),
 )
 _IN_TABLE = re.compile(r"\b(queue|stream|exchange)\s*\(\s*'([^']*)$", re.I)
+_OPEN = re.compile(rf"{_IN_TABLE.pattern}|\($", re.I)
 _DELIMITERS = " \t'\"(),;="
 _LISTS = {"exchange": ["exchanges", "show"]}
 _QUEUES = ["queues", "show"]
@@ -52,6 +53,9 @@ class Completer:
             assert READLINE is not None, "who asks is readline"
             line = READLINE.get_line_buffer()[: READLINE.get_endidx()]
             self._found = self.offered(line, word)
+            if len(self._found) == 1 and not _OPEN.search(line + self._found[0]):
+                # Python tells readline to append nothing but the end of a quotation.
+                self._found[0] += " "
         return self._found[number] if number < len(self._found) else None
 
     def offered(self, line: str, word: str) -> list[str]:

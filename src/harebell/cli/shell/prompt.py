@@ -30,6 +30,7 @@ OWN = ("\\watch", "\\last", "\\timing", "\\use", "\\help", "\\quit")
 _LEAVE = ("exit", "quit", "\\q", "\\quit")
 _ASK = ("help", "?", "\\h", "\\?", "\\help")
 _GOES_ON = "      ... "
+_FORMATS = ("table", "csv", "json")
 _COMMENTS = ("#", "--")
 OWN_HELP = """\\watch [SECONDS [TIMES]]  repeats the last line until Ctrl-C
 \\last [csv|json]  shows its rows again; \\timing on|off; \\use VHOST; \\help
@@ -185,7 +186,7 @@ class Prompt:
                     raise WrongUsage("there is no line yet that \\watch could repeat")
                 watch(*self._before, *intervals(words))
             case "\\last":
-                self._last.show(" ".join(words))
+                self._show_last(" ".join(words))
             case "\\timing":
                 self._timing = words[0].lower() == "on" if words else not self._timing
                 echo(f"timing is {'on' if self._timing else 'off'}")
@@ -193,6 +194,16 @@ class Prompt:
                 self._use(rest.strip())
             case _:
                 raise WrongUsage(f"there is no {name}: {did_you_mean(name, OWN)}")
+
+    def _show_last(self, output: str) -> None:
+        if not output:
+            self._last.again()
+            return
+        if output not in _FORMATS:
+            raise WrongUsage(f"\\last shows {', '.join(_FORMATS)}, not {output!r}")
+        from harebell.cli.printed_rows import print_first
+
+        print_first(*self._last.rows(), output)
 
     def _use(self, vhost: str) -> None:
         if not vhost:

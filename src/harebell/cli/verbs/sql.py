@@ -76,6 +76,6 @@ def sql(
 def _piped() -> str:
     """Return the text of standard input; "" if it is closed."""
     try:
-        return "" if sys.stdin is None else sys.stdin.read()
+        return "" if sys.stdin is None else sys.stdin.buffer.read().decode()
     except UnicodeDecodeError:
         raise WrongUsage("standard input is not UTF-8") from None
