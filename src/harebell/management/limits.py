@@ -79,6 +79,8 @@ HTTP_PAGE_MAX_ROWS = 500
 """Largest page."""
 HTTP_SORT_RUN_ROWS = 256
 """Rows that are sorted at once; longer lists are merged from such runs."""
+HTTP_SLICE_ROWS = 8
+"""Rows of a list that are looked at in one slice while only what they are sorted by is made."""
 JSON_PART_BYTES = 16_384
 """Size of the parts in which a long text of JSON is decoded."""
 JSON_MEMBERS = 100_000

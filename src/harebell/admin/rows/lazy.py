@@ -14,7 +14,8 @@ class LazyRow(Mapping[str, Any]):
     """A row.
 
     Args:
-        quick: makes single columns.
+        quick: makes single columns, each by its dotted path; one inside another column is None
+            where the row has none.
         make: makes all columns.
         of: what both are called with.
     """
@@ -44,12 +45,23 @@ class LazyRow(Mapping[str, Any]):
             value = value.get(name) if isinstance(value, Mapping) else None
         return value
 
-    def some(self, names: Collection[str]) -> Mapping[str, Any]:
+    def some(self, paths: Collection[tuple[str, ...]]) -> Mapping[str, Any]:
         """Return at least these columns; all columns are made for one that is not quick."""
         quick = self._quick
-        if all(name in quick for name in names):
-            return {name: quick[name](*self._of) for name in names}
-        return self.whole()
+        names = {path[0] for path in paths if ".".join(path) not in quick}
+        if not all(name in quick for name in names):
+            return self.whole()
+        made = {name: quick[name](*self._of) for name in names}
+        for path in paths:
+            if path[0] in names:
+                continue
+            value = quick[".".join(path)](*self._of)
+            if value is not None or len(path) == 1:
+                place = made
+                for name in path[:-1]:
+                    place = place.setdefault(name, {})
+                place[path[-1]] = value
+        return made
 
     def __iter__(self) -> Iterator[str]:
         """Return the names of all columns."""

@@ -10,7 +10,7 @@ from harebell.admin.command import Row
 from harebell.admin.limits import TREND_SECONDS
 from harebell.admin.rows.common import GARBAGE_COLLECTION, NO_RATE, moment
 from harebell.admin.rows.lazy import LazyRow
-from harebell.admin.statistics import QUEUE_STATS, Range, details, message_stats
+from harebell.admin.statistics import NO_RATES, QUEUE_STATS, Range, details, message_stats
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -113,14 +113,12 @@ def queue_row(
 
 def oldest_seconds(queue: Queue, now_ms: int) -> float | None:
     """Return how long ago the oldest ready message arrived; None for no such message."""
-    moments = [
+    oldest = now_ms + 1
+    for log, position in queue.heads_by_log():
         # A large message on disk is not read for this.
-        log.time_of(position)
-        for log, position in queue.heads_by_log()
-        if not (log.has_large and log.is_spilled(position))
-    ]
-    oldest = min((moment for moment in moments if moment), default=None)
-    return None if oldest is None else max(now_ms - oldest, 0) / 1000
+        if not (log.has_large and log.is_spilled(position)):
+            oldest = min(log.time_of(position) or oldest, oldest)
+    return None if oldest > now_ms else (now_ms - oldest) / 1000
 
 
 def _total(queue: Queue) -> int:
@@ -168,7 +166,11 @@ _QUICK: dict[str, _Column] = {
 
 
 def _rate(name: str) -> _Column:
-    return lambda context, _vhost, queue, _period: context.statistics.series(queue).rate(name)
+    def rate(context: AdminContext, _vhost: VHost, queue: Queue, _period: QueueRanges) -> Any:
+        series = context.statistics.series(queue)
+        return None if series is NO_RATES else series.rate(name)
+
+    return rate
 
 
 _LISTED = {

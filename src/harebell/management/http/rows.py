@@ -19,14 +19,22 @@ from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search
 from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.management.http.errors import HttpError, bad_request
 from harebell.management.json_rows import JsonPieces, Row, encode
-from harebell.management.limits import HTTP_PAGE_MAX_ROWS, HTTP_PAGE_ROWS, HTTP_SORT_RUN_ROWS
+from harebell.management.limits import (
+    HTTP_PAGE_MAX_ROWS,
+    HTTP_PAGE_ROWS,
+    HTTP_SLICE_ROWS,
+    HTTP_SORT_RUN_ROWS,
+)
 
 _DIGITS = 18
 _NUMBERS = (int, float)
 _OBJECTS = (dict, Mapping)
 """The usual class first, which is compared faster."""
-_Entry = tuple[tuple[Any, ...], int, bytes | LazyRow]
-"""What a row is sorted by, its number, and its JSON, or what makes it."""
+_Entry = tuple[Any, ...]
+"""What a row is sorted by, its number, and its JSON, or what makes it.
+
+It is flat: a sort compares two tuples in tuples three times as long.
+"""
 
 
 class Page(NamedTuple):
@@ -118,26 +126,33 @@ def encoded(rows: Iterable[Row], query: RowQuery) -> Slices[list[bytes]]:
                 yield
         return pieces.end(b"]")
     entries: list[_Entry] = []
-    total = 0
+    runs: list[list[_Entry]] = []
+    total = matched = 0
     columns = [".".join(path) for path in query.sort]
     matches = None if page is None or not page.name else _matcher(page)
     on_page = _places(page) if page is not None and not query.sort else None
+    end = None if page is None else page.number * page.size
     for row in rows:
         total += 1
         if matches is None or _is_found(row, matches):
-            number = len(entries)
             if isinstance(row, LazyRow):
-                key = tuple([_key(row.at(column)) for column in columns])
+                key = [part for column in columns for part in _key(row.at(column))]
                 kept: bytes | LazyRow = row
             else:
-                key = tuple([_key(_at(row, path)) for path in query.sort])
-                kept = b"" if on_page and number not in on_page else _encoded(row, query)
-            entries.append((key, number, kept))
-        yield
-    matched = len(entries)
+                key = [part for path in query.sort for part in _key(_at(row, path))]
+                kept = b"" if on_page and matched not in on_page else _encoded(row, query)
+            entries.append((*key, matched, kept))
+            matched += 1
+            if query.sort and matched % HTTP_SORT_RUN_ROWS == 0:
+                runs.append(sorted(entries, reverse=query.reverse)[:end])
+                entries.clear()
+        if total % HTTP_SLICE_ROWS == 0 or not isinstance(row, LazyRow):
+            yield
     if query.sort:
-        end = matched if page is None else page.number * page.size
-        entries = yield from _sorted(entries, end, reverse=query.reverse)
+        runs.append(sorted(entries, reverse=query.reverse)[:end])
+        entries = yield from gathered(islice(merge(*runs, reverse=query.reverse), end))
+        for run in runs:
+            yield from emptied(run)
     return (
         yield from (
             _joined(entries, query, b"[", b"]")
@@ -150,7 +165,7 @@ def encoded(rows: Iterable[Row], query: RowQuery) -> Slices[list[bytes]]:
 def _encoded(row: Row, query: RowQuery) -> bytes:
     if query.columns:
         if isinstance(row, LazyRow):
-            row = row.some({path[0] for path in query.columns})
+            row = row.some(query.columns)
         return encode(chosen(row, query.columns))
     return encode(row)
 
@@ -189,7 +204,7 @@ def _joined(
     entries: list[_Entry], query: RowQuery, start: bytes, end: bytes
 ) -> Slices[list[bytes]]:
     pieces = JsonPieces(start)
-    for _, _, row in consumed(entries):
+    for *_, row in consumed(entries):
         pieces.add(row if isinstance(row, bytes) else _encoded(row, query))
         yield
     return pieces.end(end)
@@ -224,18 +239,6 @@ def _matcher(page: Page) -> Callable[[str], object]:
 
 def _bad_name(why: str) -> HttpError:
     return bad_request(f"Pagination parameters are invalid: name: {why}")
-
-
-def _sorted(entries: list[_Entry], end: int, *, reverse: bool) -> Slices[list[_Entry]]:
-    """Sort entries, up to a place: short runs at once, which are merged entry by entry."""
-    runs = []
-    for at in range(0, len(entries), HTTP_SORT_RUN_ROWS):
-        runs.append(sorted(entries[at : at + HTTP_SORT_RUN_ROWS], reverse=reverse))
-        yield
-    first = yield from gathered(islice(merge(*runs, reverse=reverse), end))
-    for each in (entries, *runs):
-        yield from emptied(each)
-    return first
 
 
 def _key(value: Any) -> tuple[int, Any]:

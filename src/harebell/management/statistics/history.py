@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from harebell.admin.sampling_plan import Retention
 from harebell.admin.statistics import Range
@@ -199,14 +199,19 @@ class Latest:
         at: that of the last one, in milliseconds since 1970; 0 before the first.
     """
 
-    __slots__ = ("_passes", "at")
+    __slots__ = ("_passes", "_since", "_steps", "at")
 
     def __init__(self) -> None:
         self.at = 0
+        # Lists ask the same of thousands of queues, so that the answers are kept for one pass.
+        self._since: dict[int, int] = {}
+        self._steps: tuple[Range | None, list[tuple[int, int]]] = (None, [])
         self._passes = array("q")
 
     def add(self, at: int) -> None:
         """Note a complete pass; after a step back of the clock, those that are later now go."""
+        self._since.clear()
+        self._steps = (None, [])
         passes = self._passes
         del passes[bisect_left(passes, at) :]
         passes.append(at)
@@ -216,12 +221,20 @@ class Latest:
 
     def since(self, span: int) -> int:
         """Return the time of the first pass of the last milliseconds."""
-        passes = self._passes
-        place = bisect_left(passes, self.at - span)
-        return passes[place] if place < len(passes) else self.at
+        since = self._since.get(span)
+        if since is None:
+            place = bisect_left(self._passes, self.at - span)
+            since = self._passes[place] if place < len(self._passes) else self.at
+            self._since[span] = since
+        return since
 
-    def steps(self, wanted: Range) -> Iterator[tuple[int, int]]:
-        """Yield the steps of a range that have a pass, with its time, the newest first."""
+    def steps(self, wanted: Range) -> Iterable[tuple[int, int]]:
+        """Return the steps of a range that have a pass, with its time, the newest first."""
+        if self._steps[0] != wanted:
+            self._steps = (wanted, list(self._find_steps(wanted)))
+        return self._steps[1]
+
+    def _find_steps(self, wanted: Range) -> Iterator[tuple[int, int]]:
         passes, increment = self._passes, wanted.increment * _MS
         oldest = max(self.at - wanted.age * _MS, passes[0] - increment + 1 if passes else self.at)
         step = self.at // increment * increment

@@ -48,6 +48,9 @@ class SegmentedLog(Log):
         self._near: Segment | None = None
         self._end: i64 = 0
         self._live: i64 = 0
+        # The position of the record whose time was asked for last, and the time.
+        self._timed: i64 = -1
+        self._time: i64 = 0
         # Bytes that the memory gauge counts.
         self._held: i64 = 0
         self._store = store
@@ -248,9 +251,18 @@ class SegmentedLog(Log):
         return True
 
     def time_of(self, position: i64) -> i64:
-        """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read."""
+        """Return when a record was appended, in milliseconds since 1970; 0 if it cannot be read.
+
+        The last one is kept: lists and metrics ask for the oldest message of all queues.
+        """
+        if position == self._timed and self.next(position) == position:
+            return self._time
         message = self.read(position)
-        return 0 if message is None else message.timestamp
+        if message is None:
+            return 0
+        self._timed = position
+        self._time = message.timestamp
+        return self._time
 
     def at_time(self, moment: i64) -> i64:
         """Return the first position appended at `moment` or later; `end()` if there is none.

@@ -64,8 +64,8 @@ def test_the_quick_columns_of_queues_and_exchanges_are_those_of_their_rows() -> 
         whole = row.whole()
         for name in module._QUICK:
             assert row[name] == whole[name]
-        assert row.some(["name", "type"]) == {name: whole[name] for name in ("name", "type")}
-        assert row.some(["name", "arguments"]) == whole
+        assert row.some([("name",), ("type",)]) == {name: whole[name] for name in ("name", "type")}
+        assert row.some([("name",), ("arguments",)]) == whole
         assert (dict(row), len(row)) == (whole, len(whole))
     listed = queues.listed_row(context, vhost, vhost.queues["a"])
     for name in set(queues._LISTED) - set(queues._QUICK):
