@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pytest
@@ -86,4 +87,42 @@ def test_10000_queues_scroll_without_a_pause(browser: Browser, crowded: Site) ->
         page.get_by_label("Filter").fill("queue 0123")
         expect(page.get_by_text("10 queues")).to_be_visible()
         expect(page.get_by_role("link", name="queue 01239")).to_be_visible()
+        assert opened.complaints == []
+
+
+def test_a_reload_and_the_way_back_find_the_row_again(browser: Browser, crowded: Site) -> None:
+    with window(browser, crowded.base) as opened:
+        opened.enter()
+        page = opened.page
+        opened.show("queues", "Queues")
+        expect(page.get_by_role("link", name="queue 00000")).to_be_visible()
+        page.locator(".tall").evaluate("each => { each.scrollTop = 36 * 5000 }")
+        wanted = page.get_by_role("link", name="queue 05003")
+        expect(wanted).to_be_visible()
+        expect(page).to_have_url(re.compile("row=5001$"))
+        asked: list[str] = []
+        page.on("request", lambda made: asked.append(made.url))
+        page.reload()
+        expect(wanted).to_be_in_viewport()
+        # The pages before it were not asked for.
+        assert [url for url in asked if "?page=1&" in url] == []
+        wanted.click()
+        expect(page.locator("h1")).to_contain_text("queue 05003")
+        page.go_back()
+        expect(wanted).to_be_in_viewport()
+        page.get_by_label("Filter").fill("queue 0123")
+        expect(page.get_by_role("link", name="queue 01230")).to_be_in_viewport()
+        expect(page).to_have_url(re.compile("filter=queue.0123$"))
+        assert opened.complaints == []
+
+
+@pytest.mark.parametrize("row", ["99999999", "-5", "none", "1e300"])
+def test_a_row_that_the_list_has_not_is_the_nearest_one(
+    browser: Browser, crowded: Site, row: str
+) -> None:
+    with window(browser, crowded.base) as opened:
+        opened.enter()
+        opened.show(f"queues?row={row}", "Queues")
+        name = "queue 09999" if row in ("99999999", "1e300") else "queue 00000"
+        expect(opened.page.get_by_role("link", name=name)).to_be_in_viewport()
         assert opened.complaints == []

@@ -101,7 +101,7 @@ function Saved({ name, now }) {
     event.currentTarget.reset();
   };
   const use = ({ filter, regex, sort, reverse }) => {
-    keep({ filter, regex, sort, reverse });
+    keep({ filter, regex, sort, reverse, row: "" });
     window.dispatchEvent(new HashChangeEvent("hashchange"));
   };
   const drop = (gone) =>

@@ -1,5 +1,12 @@
 // A table of any length: the broker filters, sorts and pages, and only rows in view are drawn.
-import { useEffect, useMemo, useReducer, useRef, useState } from "preact/hooks";
+import {
+  useEffect,
+  useLayoutEffect,
+  useMemo,
+  useReducer,
+  useRef,
+  useState,
+} from "preact/hooks";
 import { get } from "./api.js";
 import { html } from "./html.js";
 import { count } from "./format.js";
@@ -18,8 +25,10 @@ const PADDING_PX = 16;
 const WIDTH = "minmax(60px, 1fr)";
 const PAGE_ROWS = 100;
 const AHEAD_ROWS = 6;
+const FIRST_ROWS = 30;
 const SETTLE_MS = 60;
 const TYPING_MS = 250;
+const NOTE_MS = 100;
 
 // {rows, total, error}: the rows of some pages of a list, kept while the same list is asked for.
 function useRows(where, query, first, last, round) {
@@ -40,14 +49,22 @@ function useRows(where, query, first, last, round) {
       try {
         for (let page = from; page <= to; page += 1) {
           if (!fresh && list.pages.has(page) && from !== to) continue;
-          const part = `page=${page + 1}&page_size=${PAGE_ROWS}`;
-          const got = await get(`${where}?${part}&${query}`, signal);
+          const part = (number) =>
+            get(`${where}?page=${number + 1}&page_size=${PAGE_ROWS}&${query}`, signal);
+          let at = page;
+          const got = await part(at).catch((error) => {
+            // The list has become shorter: its first page says how long it is.
+            if (error.status !== 400 || at === 0) throw error;
+            at = 0;
+            return part(at);
+          });
           // Another list may be drawn whose effects, which end this one, have not run yet.
           if (signal.aborted || list.key !== key) return true;
-          list.pages.set(page, got.items);
+          list.pages.set(at, got.items);
           list.total = got.filtered_count;
           list.error = null;
           redraw();
+          if (at !== page) break;
         }
         fresh = true;
         return true;
@@ -127,7 +144,8 @@ function whyEmpty(text, empty, vhosts) {
   return text ? `Nothing matches '${text}'.` : empty;
 }
 
-// The filter and the order that the address has: #/queues?filter=eu&sort=messages&reverse=true.
+// The filter, the order and the first row in view that the address has:
+// #/queues?filter=eu&sort=messages&reverse=true&row=120.
 function addressed(sorted) {
   const query = address();
   return {
@@ -136,6 +154,7 @@ function addressed(sorted) {
     sort: query.has("sort")
       ? { by: query.get("sort"), reverse: query.get("reverse") === "true" }
       : sorted,
+    row: Math.max(1, Math.floor(Number(query.get("row"))) || 1),
   };
 }
 
@@ -217,13 +236,32 @@ export function Table({
   const [typed, setTyped] = useState(begun.text);
   const [pattern, setPattern] = useState(begun.pattern);
   const vhosts = useStore(visible);
-  const [span, setSpan] = useState({ first: 0, last: 30 });
+  const [span, setSpan] = useState({ first: begun.row - 1, last: begun.row - 1 + FIRST_ROWS });
+  // The row that comes to the top when the rows around it are there; 0 for none.
+  const awaited = useRef(0);
+  const [jump, setJump] = useState(begun);
+  const jumped = useRef(null);
+  const noting = useRef(null);
   const look = () => {
-    if (!view.current) return;
+    if (!view.current || awaited.current) return;
     const { scrollTop, clientHeight } = view.current;
     const first = Math.max(0, Math.floor(scrollTop / ROW_PX) - AHEAD_ROWS);
     const last = Math.ceil((scrollTop + clientHeight) / ROW_PX) + AHEAD_ROWS;
     setSpan((old) => (old.first === first && old.last === last ? old : { first, last }));
+  };
+  const reach = () => {
+    view.current.scrollTop = Math.min(awaited.current - 1, total) * ROW_PX;
+    awaited.current = 0;
+    look();
+  };
+  const onScroll = () => {
+    look();
+    clearTimeout(noting.current);
+    noting.current = setTimeout(() => {
+      if (awaited.current) return;
+      const above = Math.floor(view.current.scrollTop / ROW_PX);
+      keep({ row: above && above + 1 });
+    }, NOTE_MS);
   };
   const shown = useColumns(name ?? label, given);
   const query = new URLSearchParams();
@@ -265,15 +303,23 @@ export function Table({
       setText(now.text);
       setTyped(now.text);
       setPattern(now.pattern);
+      setJump(now);
     };
     window.addEventListener("hashchange", look);
     return () => window.removeEventListener("hashchange", look);
   }, []);
-  // Another list begins at its top.
+  // Another list begins at its top, or at the row that the address has.
   useEffect(() => {
-    view.current.scrollTop = 0;
-    look();
-  }, [where, text, pattern, sort]);
+    awaited.current = jump === jumped.current ? 1 : jump.row;
+    jumped.current = jump;
+    const first = awaited.current - 1;
+    setSpan({ first, last: first + FIRST_ROWS });
+    if (!first) reach();
+  }, [where, text, pattern, sort, jump]);
+  useLayoutEffect(() => {
+    if (awaited.current && list.pages.size) reach();
+  });
+  useEffect(() => () => clearTimeout(noting.current), []);
   useEffect(() => {
     const watch = new ResizeObserver(look);
     watch.observe(view.current);
@@ -328,7 +374,7 @@ export function Table({
     }
     <${Problem} error=${list.error} />
     <div class="scroll tall" tabindex="0"
-      role="region" aria-label=${label} ref=${view} onScroll=${look}>
+      role="region" aria-label=${label} ref=${view} onScroll=${onScroll}>
       <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
         <div role="rowgroup" class="heads"><div role="row" class="row head" aria-rowindex="1">
           ${columns.map(
