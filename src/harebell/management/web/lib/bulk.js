@@ -37,7 +37,7 @@ function Preview({ action, rows, what }) {
     ${more > 0 && html`<p class="hint">and ${several(more, what)} more.</p>`}`;
 }
 
-function Outcomes({ outcomes, total, busy, what }) {
+function Outcomes({ outcomes, total, busy, what, nameOf }) {
   const refused = outcomes.filter(({ error }) => error);
   const done = outcomes.length - refused.length;
   const rest = total - outcomes.length;
@@ -48,14 +48,14 @@ function Outcomes({ outcomes, total, busy, what }) {
       rows=${[...refused, ...outcomes.filter(({ error }) => !error)]
         .slice(0, PREVIEW_ROWS)
         .map(({ row, said, error }) => [
-          row.name,
+          nameOf(row),
           error ? html`<span class="problem">${error}</span>` : said,
         ])} /></div>`;
 }
 
 // `action`: {label, title(rows), text(rows), heads, preview(row), fields, prepare(rows, values),
 // run(row, values, prepared, signal)}; `prepare` may refuse all of it before any row is touched.
-function Dialog({ action, rows, what, onClose }) {
+function Dialog({ action, rows, what, nameOf, onClose }) {
   const heading = useId("bulk");
   const stop = useRef(new AbortController());
   const [typed, setTyped] = useState("");
@@ -85,7 +85,7 @@ function Dialog({ action, rows, what, onClose }) {
       ${
         state.outcomes
           ? html`<${Outcomes} outcomes=${state.outcomes} total=${rows.length} busy=${state.busy}
-          what=${what} />`
+          what=${what} nameOf=${nameOf} />`
           : html`<p>${action.text(rows)}</p>
         <${Preview} action=${action} rows=${rows} what=${what} />
         <div class="fields">${action.fields?.(rows)}
@@ -137,7 +137,8 @@ export function BulkBar({ what, selection, actions, onDone }) {
     <button type="button" class="quiet" onClick=${selection.clear}>Choose none</button>
     ${
       open &&
-      html`<${Dialog} action=${open.action} rows=${open.rows} what=${what} onClose=${close} />`
+      html`<${Dialog} action=${open.action} rows=${open.rows} what=${what}
+        nameOf=${selection.nameOf} onClose=${close} />`
     }
   </div>`;
 }

@@ -175,8 +175,10 @@ export function figure(label, field, shown, more) {
   return { label, sort: field, number: true, cell, ...more };
 }
 
-// What is chosen of a list by check boxes: rows by their keys. `keyOf` names a row.
-export function useSelection(keyOf) {
+const nameOfRow = ({ name }) => name;
+
+// What is chosen of a list by check boxes: rows by their keys. `nameOf` is how a row is shown.
+export function useSelection(keyOf, nameOf = nameOfRow) {
   const [chosen, setChosen] = useState(new Map());
   const choose = (rows, on) =>
     setChosen((old) => {
@@ -187,11 +189,11 @@ export function useSelection(keyOf) {
       }
       return next;
     });
-  return { chosen, keyOf, choose, clear: () => setChosen(new Map()) };
+  return { chosen, keyOf, nameOf, choose, clear: () => setChosen(new Map()) };
 }
 
 // The check boxes of a list; the one in the heading is for all rows of the filter.
-function chooser({ chosen, keyOf, choose, clear }, total, all, label) {
+function chooser({ chosen, keyOf, nameOf, choose, clear }, total, all, label) {
   const every = total > 0 && chosen.size >= total;
   const onAll = async (event) => {
     if (event.currentTarget.checked) choose(await all(), true);
@@ -205,7 +207,7 @@ function chooser({ chosen, keyOf, choose, clear }, total, all, label) {
     width: "18px",
     cell: (row) => html`<input type="checkbox" checked=${chosen.has(keyOf(row))}
       onChange=${(event) => choose([row], event.currentTarget.checked)}
-      aria-label=${`Choose ${row.name}`} />`,
+      aria-label=${`Choose ${nameOf(row)}`} />`,
   };
 }
 

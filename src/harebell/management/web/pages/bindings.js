@@ -8,14 +8,15 @@ import { Fold, Problem, Rows, Section } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { to } from "../lib/router.js";
 
-const DEFAULT = "amq.default";
+// What addresses have for the default exchange, whose name is empty.
+export const DEFAULT_EXCHANGE = "amq.default";
 
 export function exchangeName(name) {
   return name === "" ? "(default exchange)" : name;
 }
 
 export function ExchangeLink({ vhost, name }) {
-  return html`<a href=${to("exchanges", vhost, name || DEFAULT)}>${exchangeName(name)}</a>`;
+  return html`<a href=${to("exchanges", vhost, name || DEFAULT_EXCHANGE)}>${exchangeName(name)}</a>`;
 }
 
 export function DestinationLink({ binding }) {
@@ -28,7 +29,7 @@ export function DestinationLink({ binding }) {
 
 function placeOf({ vhost, source, destination, destination_type: type, properties_key: key }) {
   const kind = type === "queue" ? "q" : "e";
-  const ends = `${path(vhost)}/e/${path(source || DEFAULT)}/${kind}/${path(destination)}`;
+  const ends = `${path(vhost)}/e/${path(source || DEFAULT_EXCHANGE)}/${kind}/${path(destination)}`;
   return `bindings/${ends}/${path(key)}`;
 }
 
@@ -85,7 +86,7 @@ export function QueueBindings({ vhost, name }) {
 }
 
 export function ExchangeBindings({ vhost, name }) {
-  const where = `exchanges/${path(vhost, name || DEFAULT)}/bindings`;
+  const where = `exchanges/${path(vhost, name || DEFAULT_EXCHANGE)}/bindings`;
   const bind = async ({ kind, destination, key, arguments: given }) => {
     await send("POST", `bindings/${path(vhost)}/e/${path(name)}/${kind}/${path(destination)}`, {
       routing_key: key,

@@ -10,13 +10,11 @@ import { usePoll } from "../lib/poll.js";
 import { leave, to } from "../lib/router.js";
 import { RANGES, sampled, useRates, windowOf } from "../lib/samples.js";
 import { useTitle } from "../lib/title.js";
-import { ExchangeBindings, exchangeName } from "./bindings.js";
+import { DEFAULT_EXCHANGE, ExchangeBindings, exchangeName } from "./bindings.js";
 import { ExchangeBadges } from "./exchanges.js";
 import { RangeChoice } from "./overview.js";
 import { Publish } from "./publish.js";
 import { Waiting } from "./waiting.js";
-
-const DEFAULT = "amq.default";
 
 function Passed({ exchange, range }) {
   const stats = exchange.message_stats ?? {};
@@ -33,7 +31,7 @@ function Passed({ exchange, range }) {
 
 export function Exchange({ names }) {
   const [, vhost, shown] = names;
-  const name = shown === DEFAULT ? "" : shown;
+  const name = shown === DEFAULT_EXCHANGE ? "" : shown;
   useTitle(exchangeName(name));
   const [range, setRange] = useState(RANGES[1]);
   const where = `exchanges/${path(vhost, shown)}`;

@@ -1,16 +1,19 @@
 // All exchanges, and a form for a new one.
 import { useState } from "preact/hooks";
+import { path } from "../lib/api.js";
+import { BulkBar } from "../lib/bulk.js";
 import { rate } from "../lib/format.js";
 import { Choice } from "../lib/forms.js";
 import { html } from "../lib/html.js";
 import { Badge } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { useStore } from "../lib/store.js";
-import { Table, figure } from "../lib/table.js";
+import { Table, figure, useSelection } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { listed, vhost } from "../lib/vhosts.js";
-import { ExchangeLink } from "./bindings.js";
-import { Declaration } from "./queues.js";
+import { DEFAULT_EXCHANGE, ExchangeLink, exchangeName } from "./bindings.js";
+import { EXCHANGE_ACTIONS } from "./list-actions.js";
+import { Declaration, Favourites, starsOf } from "./queues.js";
 
 const FIELDS =
   "name,vhost,type,durable,auto_delete,internal,policy,message_stats.publish_in_details.rate," +
@@ -33,9 +36,11 @@ export function ExchangeBadges({ exchange }) {
 }
 
 const COLUMNS = [
+  starsOf((row) => ["exchanges", row.vhost, row.name || DEFAULT_EXCHANGE]),
   {
     label: "Name",
     sort: "name",
+    fixed: true,
     width: "minmax(150px, 3fr)",
     cell: (row) => html`<${ExchangeLink} vhost=${row.vhost} name=${row.name} />`,
   },
@@ -64,9 +69,16 @@ export function Exchanges() {
   const chosen = useStore(vhost);
   const types = useTypes();
   const [round, setRound] = useState(0);
+  const selection = useSelection(
+    ({ vhost: where, name }) => path(where, name),
+    ({ name }) => exchangeName(name),
+  );
   return html`<div class="title"><h1>Exchanges</h1></div>
-    <${Table} label="Exchanges" where=${listed("exchanges", chosen)} columns=${COLUMNS}
-      fields=${FIELDS} round=${round} />
+    <${Favourites} of="exchanges" />
+    <${BulkBar} what="exchange" selection=${selection} actions=${EXCHANGE_ACTIONS}
+      onDone=${() => setRound(round + 1)} />
+    <${Table} label="Exchanges" name="exchanges" selection=${selection}
+      where=${listed("exchanges", chosen)} columns=${COLUMNS} fields=${FIELDS} round=${round} />
     <${Declaration} kind="exchange" body=${withType} onMade=${() => setRound(round + 1)}
       hint='as JSON: {"alternate-exchange": "unrouted"}'>
       <${Choice} label="Type" name="type" value="direct" options=${types} />

@@ -15,7 +15,7 @@ import { useStore } from "../lib/store.js";
 import { Table, figure, useSelection } from "../lib/table.js";
 import { useTitle } from "../lib/title.js";
 import { listed, useVhosts, vhost } from "../lib/vhosts.js";
-import { QUEUE_ACTIONS } from "./queue-actions.js";
+import { QUEUE_ACTIONS } from "./list-actions.js";
 
 const FIELDS =
   "name,vhost,type,durable,auto_delete,exclusive,policy,messages_ready," +
@@ -57,7 +57,7 @@ function Trend({ queue }) {
       >${sign}${rate(perSecond)}</span>`;
 }
 
-export function Favourite({ names }) {
+function Favourite({ names }) {
   useStore(favourites());
   const on = isFavourite(names);
   return html`<button type="button" class="star" aria-pressed=${on}
@@ -65,24 +65,27 @@ export function Favourite({ names }) {
     ><span aria-hidden="true">${on ? "★" : "☆"}</span></button>`;
 }
 
-function Favourites() {
-  const queues = useStore(favourites()).filter(([kind]) => kind === "queues");
-  if (!queues.length) return null;
-  return html`<p class="favourites">Favourites: ${queues.map(
+// The column of stars. `namesOf(row)` are those in the address of the row's page.
+export const starsOf = (namesOf) => ({
+  label: "Favourite",
+  key: "star",
+  width: "20px",
+  wide: true,
+  head: html`<span class="unseen">Favourite</span>`,
+  cell: (row) => html`<${Favourite} names=${namesOf(row)} />`,
+});
+
+export function Favourites({ of }) {
+  const chosen = useStore(favourites()).filter(([kind]) => kind === of);
+  if (!chosen.length) return null;
+  return html`<p class="favourites">Favourites: ${chosen.map(
     (names, at) => html`${at ? ", " : ""}<${NameLink} key=${names.join("\n")}
       href=${to(...names)} name=${names.at(-1)} />`,
   )}</p>`;
 }
 
 const COLUMNS = [
-  {
-    label: "Favourite",
-    key: "star",
-    width: "20px",
-    wide: true,
-    head: html`<span class="unseen">Favourite</span>`,
-    cell: (row) => html`<${Favourite} names=${["queues", row.vhost, row.name]} />`,
-  },
+  starsOf((row) => ["queues", row.vhost, row.name]),
   {
     label: "Name",
     sort: "name",
@@ -176,7 +179,7 @@ export function Queues() {
   const [round, setRound] = useState(0);
   const selection = useSelection(({ vhost: where, name }) => path(where, name));
   return html`<div class="title"><h1>Queues</h1></div>
-    <${Favourites} />
+    <${Favourites} of="queues" />
     <${BulkBar} what="queue" selection=${selection} actions=${QUEUE_ACTIONS}
       onDone=${() => setRound(round + 1)} />
     <${Table} label="Queues" name="queues" selection=${selection} more=${SAMPLES}
