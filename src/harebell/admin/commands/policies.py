@@ -72,17 +72,15 @@ def _previewed(
     for resource, now, then in vhost.policies.changes(policy, operator=operator):
         context.broker.work.charge(POLICY_UNITS)
         yield
-        settings = [{} if each is None else dict(each.definition) for each in (now, then)]
-        names = ["" if each is None else each.name for each in (now, then)]
-        if (names[0], settings[0]) == (names[1], settings[1]):
+        before, after = (
+            {"policy": "" if each is None else each.name, "definition": settings}
+            for each, settings in (now, then)
+        )
+        if before == after:
             continue
         changed += 1
         if len(rows) < POLICY_PREVIEW_ROWS:
             kind = "queue" if isinstance(resource, Queue) else "exchange"
-            before, after = (
-                {"policy": each, "definition": definition}
-                for each, definition in zip(names, settings, strict=True)
-            )
             rows.append({"kind": kind, "name": resource.name, "before": before, "after": after})
     return {"vhost": vhost.name, "name": policy.name, "changed": changed, "changes": rows}
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 _ROWS = "policy"
 _OPERATOR_ROWS = "parameter"
 _COMPONENT = "operator_policy"
+_Rules = tuple[Policy | None, dict[str, Any]]
+"""A policy, and the settings that are in force with it."""
 
 
 class Policies:
@@ -127,8 +129,10 @@ class Policies:
 
     def changes(
         self, policy: Policy, *, operator: bool
-    ) -> Iterator[tuple[Queue | Exchange, Policy | None, Policy | None]]:
-        """Yield each queue and exchange with the policy that applies now, and that which would.
+    ) -> Iterator[tuple[Queue | Exchange, _Rules, _Rules]]:
+        """Yield each queue and exchange with what applies now, and what would.
+
+        That is each time the policy, and its settings merged with those of the operator policy.
 
         Args:
             policy: what would replace the policy of the same name; it is checked.
@@ -142,8 +146,15 @@ class Policies:
         resources += router.exchanges.values()
         for resource in resources:
             kind = queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE
-            now = self.policy_of(resource, operator=operator)
-            yield resource, now, matching(then.values(), kind, resource.name)
+            beside = self.policy_of(resource, operator=not operator)
+            now, new = (
+                (each, merged(beside, each) if operator else merged(each, beside))
+                for each in (
+                    self.policy_of(resource, operator=operator),
+                    matching(then.values(), kind, resource.name),
+                )
+            )
+            yield resource, now, new
 
     def settings_of(self, queue: Queue) -> dict[str, Any]:
         """Return the effective settings of a queue."""

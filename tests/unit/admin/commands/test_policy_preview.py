@@ -58,6 +58,37 @@ def test_an_operator_policy_has_a_preview_too() -> None:
 
 
 @pytest.mark.parametrize("noun", ["policies", "operator-policies"])
+@pytest.mark.parametrize("most", [1, 3, 9])
+def test_a_preview_has_the_settings_that_queues_have_when_it_is_set(noun: str, most: int) -> None:
+    site = _shop()
+    bound = {"max-length": 3, "expires": 60_000}
+    site.run("operator-policies.set", name="bound", pattern="eu$", definition=bound)
+    before = _effective(site)
+    fields = {"name": "new", "pattern": ".", "priority": 7, "definition": {"max-length": most}}
+    changes = _preview(site, noun, **fields, apply_to="queues")["changes"]
+    assert _effective(site) == before
+    site.run(f"{noun}.set", **fields, apply_to="queues")
+    after = _effective(site)
+    assert {each["name"]: each["before"]["definition"] for each in changes} == before
+    assert {each["name"]: each["after"]["definition"] for each in changes} == after
+    policies = noun == "policies"
+    assert after["orders.eu"]["max-length"] == min(most, 3 if policies else 5)
+
+
+def _effective(site: Site) -> dict[str, Any]:
+    rows = site.run("queues.list")
+    return {row["name"]: row["effective_policy_definition"] for row in rows}
+
+
+def test_a_policy_that_an_operator_policy_outdoes_changes_no_setting() -> None:
+    site = _shop()
+    site.run("operator-policies.set", name="bound", pattern="us$", definition={"max-length": 2})
+    fields = {"name": "low", "pattern": "^orders", "definition": {"max-length": 9}}
+    changes = _preview(site, **fields)["changes"]
+    assert [each["name"] for each in changes] == ["orders.eu"]
+
+
+@pytest.mark.parametrize("noun", ["policies", "operator-policies"])
 @pytest.mark.parametrize("verb", ["preview", "set"])
 def test_a_definition_that_is_nested_deeply_is_refused(noun: str, verb: str) -> None:
     deep: list[Any] = []

@@ -42,12 +42,11 @@ const bodyOf = (values) => ({
   "apply-to": values.apply,
 });
 
+// The policy of a queue or an exchange, and its settings together with those of the other kind.
 const said = ({ policy, definition }) =>
-  policy
-    ? html`${policy}${Object.entries(definition).map(
-        ([key, setting]) => html`<div key=${key}><code>${key}: ${value(setting)}</code></div>`,
-      )}`
-    : "no policy";
+  html`${policy || "no policy"}${Object.entries(definition).map(
+    ([key, setting]) => html`<div key=${key}><code>${key}: ${value(setting)}</code></div>`,
+  )}`;
 
 // Which queues and exchanges would have another policy.
 function Preview({ kind }) {
