@@ -231,6 +231,23 @@ def test_the_list_fits_and_has_no_barriers(
     assert lists.barriers() == []
 
 
+def test_the_badges_of_a_queue_are_whole_at_1440_pixels(lists: Window, stock: Site) -> None:
+    rule = {"pattern": "^bulk.a$", "definition": {"max-length": 50}, "apply-to": "queues"}
+    stock.api.done("PUT", "/api/policies/%2F/bounded", rule)
+    lists.page.set_viewport_size(SIZES[1])
+    lists.page.reload()
+    badges = _row(lists, "bulk.a").locator(".badge")
+    expect(badges).to_have_text(["classic", "bounded", "no consumers"])
+    cut = "each => each.filter(({ scrollWidth: all, clientWidth: seen }) => all > seen).length"
+    assert badges.evaluate_all(cut) == 0
+    inside = """each => each.every((badge) => {
+      const cell = badge.closest(".cell").getBoundingClientRect();
+      return badge.getBoundingClientRect().right <= cell.right;
+    })"""
+    assert badges.evaluate_all(inside)
+    stock.api.done("DELETE", "/api/policies/%2F/bounded")
+
+
 def test_queues_are_purged_with_the_keyboard_alone(lists: Window, stock: Site) -> None:
     keys = lists.page.keyboard
     lists.page.get_by_role("checkbox", name="Choose bulk.a", exact=True).focus()

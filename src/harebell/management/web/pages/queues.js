@@ -33,7 +33,11 @@ export function QueueBadges({ queue }) {
       html`<${Badge}
       title="deleted with its last consumer">auto-delete</${Badge}>`
     }
-    ${queue.policy && html`<${Badge} title="the policy in force">${queue.policy}</${Badge}>`}`;
+    ${
+      queue.policy &&
+      html`<${Badge}
+      title=${`the policy in force: ${queue.policy}`}>${queue.policy}</${Badge}>`
+    }`;
 }
 
 // Whether messages wait that no consumer takes.
@@ -103,13 +107,13 @@ const COLUMNS = [
   {
     label: "Features",
     wide: true,
-    width: "minmax(110px, 1.6fr)",
+    width: "minmax(150px, 1.8fr)",
     cell: (row) => html`<${QueueBadges} queue=${row} />`,
   },
   {
     label: "State",
     wide: true,
-    width: "minmax(98px, 1fr)",
+    width: "minmax(104px, 1fr)",
     fields: "state,consumer_utilisation",
     cell: (row) => html`<${State} queue=${row} />`,
   },
