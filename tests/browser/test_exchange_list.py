@@ -1,4 +1,4 @@
-"""The list of exchanges: what is done with many at once, favourites, and what vanished meanwhile."""
+"""The list of exchanges: acts on many at once, favourites, and what vanished meanwhile."""
 
 from __future__ import annotations
 

@@ -156,6 +156,30 @@ def test_payloads_in_previews_of_bulk_actions_and_favourites_are_text(opened: Wi
     page.get_by_role("button", name="Choose none").click()
 
 
+def test_payloads_in_what_is_done_with_many_exchanges_are_text(opened: Window) -> None:
+    opened.show("exchanges", "Exchanges")
+    page = opened.page
+    chosen = PAYLOADS[:40:13]
+    for payload in chosen:
+        page.get_by_label("Filter", exact=True).fill(payload)
+        page.get_by_role("checkbox", name=f"Choose {payload}", exact=True).check()
+        page.get_by_role("button", name=f"Favourite {payload}", exact=True).click()
+        expect(page.locator(".favourites")).to_contain_text(payload)
+    page.get_by_role("button", name="Set a policy…").click()
+    dialog = page.get_by_role("dialog")
+    for payload in chosen:
+        expect(dialog.get_by_role("cell", name=payload, exact=True)).to_be_attached()
+    # Refused as a whole: nothing of it is done.
+    dialog.get_by_label("Name of the policy").fill(chosen[0])
+    dialog.get_by_label("Settings").fill('{"alternate-exchange": 1}')
+    dialog.get_by_label("to confirm").fill(str(len(chosen)))
+    dialog.get_by_role("button", name="Set a policy").click()
+    expect(dialog.get_by_role("alert")).to_contain_text("1 is not a valid")
+    _nothing_ran(opened)
+    dialog.get_by_role("button", name="Cancel").click()
+    page.get_by_role("button", name="Choose none").click()
+
+
 def test_payloads_on_the_pages_of_queues_are_text(opened: Window) -> None:
     for payload in PAYLOADS:
         opened.show(f"queues/%2F/{segment(payload)}", payload)

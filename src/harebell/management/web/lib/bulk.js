@@ -1,6 +1,6 @@
 // One action for many rows: a preview of what is hit, a confirmation that names the count, and
 // what came of each row.
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { count } from "./format.js";
 import { useId } from "./forms.js";
 import { html } from "./html.js";
@@ -61,6 +61,8 @@ function Dialog({ action, rows, what, nameOf, onClose }) {
   const [typed, setTyped] = useState("");
   const [state, setState] = useState({ busy: false, error: null, outcomes: null });
   const needed = String(rows.length);
+  // A page that is left begins with no further row.
+  useEffect(() => () => stop.current.abort(), []);
   const start = async (event) => {
     event.preventDefault();
     if (typed !== needed || state.busy) return;

@@ -4,7 +4,7 @@ import { get } from "../lib/api.js";
 import { Field } from "../lib/forms.js";
 import { count, dateTime, value } from "../lib/format.js";
 import { html } from "../lib/html.js";
-import { Badge, Fold, Problem, Rows } from "../lib/pieces.js";
+import { Awaited, Badge, Fold, Problem, Rows } from "../lib/pieces.js";
 import { address, keep } from "../lib/router.js";
 import { useTitle } from "../lib/title.js";
 
@@ -174,7 +174,11 @@ export function Audit() {
   return html`<div class="title"><h1>Audit</h1><span class="space"></span>
       <${Save} search=${search} /></div>
     <${Search} search=${search} onSearch=${setSearch} />
-    <${Problem} error=${error} onRetry=${() => setSearch({ ...search })} />
+    ${
+      lines
+        ? html`<${Problem} error=${error} />`
+        : html`<${Awaited} error=${error} onRetry=${() => setSearch({ ...search })} />`
+    }
     ${
       lines &&
       html`<p class="total" role="status">${count(lines.length)} acts, the last one first${

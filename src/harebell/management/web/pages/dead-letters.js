@@ -363,9 +363,12 @@ function Jobs({ where, latest, onJob, onEnd }) {
   ]);
   return html`<${Section} id="jobs" title="Jobs">
     ${latest !== null && html`<${Job} key=${latest} id=${latest} />`}
-    <${Problem} error=${error} />
-    <${Rows} label="Jobs" rows=${rows} keys=${mine.map(({ id }) => id)}
-      heads=${["Job", "What", "Queue", "Reason", "State", "Done", "Problem", ""]} />
+    ${data ? html`<${Problem} error=${error} />` : html`<${Awaited} error=${error} />`}
+    ${
+      data &&
+      html`<${Rows} label="Jobs" rows=${rows} keys=${mine.map(({ id }) => id)}
+      heads=${["Job", "What", "Queue", "Reason", "State", "Done", "Problem", ""]} />`
+    }
   </${Section}>`;
 }
 

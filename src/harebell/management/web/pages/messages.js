@@ -157,12 +157,24 @@ export function Browse({ where }) {
   const [followed, setFollowed] = useState(null);
   const typed = useRef("");
   const [error, setError] = useState(null);
+  const [busy, setBusy] = useState(false);
+  const latest = useRef(0);
   const read = async (query) => {
-    const rows = await lines(`${where}/browse?${new URLSearchParams(query)}`);
-    setFound(rows);
-    setAsked(query);
-    setError(null);
-    return rows;
+    latest.current += 1;
+    const mine = latest.current;
+    setBusy(true);
+    try {
+      const rows = await lines(`${where}/browse?${new URLSearchParams(query)}`);
+      // What was asked for before is not shown in the place of what was asked for last.
+      if (mine === latest.current) {
+        setFound(rows);
+        setAsked(query);
+        setError(null);
+      }
+      return rows;
+    } finally {
+      if (mine === latest.current) setBusy(false);
+    }
   };
   // Bodies are read whole up to the most that the API shows of one.
   const whole = async ({ offset }) => {
@@ -222,7 +234,7 @@ export function Browse({ where }) {
       ${
         found.length >= Number(asked.limit) &&
         html`<div class="buttons"><button type="button" class="quiet"
-          onClick=${nextPage}>Next page</button></div>`
+          disabled=${busy} onClick=${nextPage}>Next page</button></div>`
       }`
     }`;
 }

@@ -84,7 +84,11 @@ export function Palette({ onClose }) {
   const list = useRef(null);
   const id = useId("palette");
   const { text: answered, hits, error } = useHits(text);
-  const found = [...near(text), ...hits];
+  const waits = answered !== text && text.trim();
+  // Until the broker has answered, those of the earlier answer that are meant by this text, too.
+  const meant = (hit) =>
+    !waits || `${titleOf(hit)}\n${hit.name}`.toLowerCase().includes(text.trim().toLowerCase());
+  const found = [...near(text), ...hits.filter(meant)];
   const chosen = Math.min(at, found.length - 1);
   useEffect(() => {
     list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
@@ -104,7 +108,6 @@ export function Palette({ onClose }) {
       open(event, found[chosen]);
     }
   };
-  const waits = answered !== text && text.trim();
   return html`<dialog ref=${shown} class="palette" aria-label="Search" onClose=${onClose}>
     <input type="text" role="combobox" aria-label="Search" aria-expanded="true"
       aria-controls=${id} aria-autocomplete="list" autocomplete="off" spellcheck=${false}
@@ -124,6 +127,7 @@ export function Palette({ onClose }) {
           <span class="hint">${placeOf(hit)}</span></li>`,
       )}
     </ul>
+    ${waits && html`<p class="hint">Searching…</p>`}
     ${!found.length && !waits && html`<p class="hint">Nothing is found.</p>`}
   </dialog>`;
 }
