@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.store.limits import READ_PLACES
 from harebell.store.log.durable_log import DurableLog
 from tests.unit.store.stores import NOW, Bench, message
 
@@ -68,6 +69,25 @@ def test_the_first_position_at_or_after_a_moment_is_found(segment_bytes: int) ->
     for moment in range(-1, 33):
         expected = sum(time < moment for time in times)
         assert log.at_time(NOW + moment) == expected
+
+
+def test_the_time_of_the_oldest_record_is_not_read_again_while_it_is_the_oldest() -> None:
+    bench = Bench(segment_bytes=512)
+    log = bench.log()
+    for number in range(4 * READ_PLACES):
+        bench.clock.ms = NOW + number
+        log.append(message(bytes(250)))
+    bench.commit()
+    assert log.time_of(0) == NOW
+    # Other blocks of the log take the place of the one with the oldest record.
+    for position in range(1, log.end()):
+        assert log.read(position) is not None
+    reads = []
+    bench.disk.hook = lambda _number, kind, _path: reads.append(kind)
+    assert log.time_of(0) == NOW
+    assert reads == []
+    log.settle(0)
+    assert (log.time_of(0), log.time_of(1), log.time_of(0)) == (0, NOW + 1, 0)
 
 
 def test_records_removed_by_retention_are_not_found() -> None:
