@@ -11,9 +11,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.admin.catalog import HEALTH
-from harebell.admin.command import MANAGEMENT, MONITORING, Row
+from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, MONITORING, Row
 from harebell.admin.context import AdminContext, CheckFailed, CommandRefused
-from harebell.admin.findings import ALARM, Finding
+from harebell.admin.findings import ALARM, QUERY, QUEUE, Finding
 from harebell.admin.place import ANYWHERE, CHECK, CHECK_OF_ALL, EVERYWHERE
 from harebell.base.slices import Slices, gathered
 
@@ -73,11 +73,49 @@ def in_effect(context: AdminContext) -> list[Row]:
 def findings(context: AdminContext) -> Slices[list[Row]]:
     """List what needs somebody: the object, why, since when (ms since 1970), and what repairs it.
 
-    A user sees findings about what that user can see. A healthy broker has none.
+    A user sees findings about what that user can see. A healthy broker has none. The member
+    `repair` is the act that repairs it, if there is a single one which that user may do.
     """
     context.check_stats()
     node = context.broker.events.node
-    return gathered(each.row(node) for each in context.findings.found if _may_see(context, each))
+    return gathered(
+        {**each.row(node), "repair": _repair(context, each)}
+        for each in context.findings.found
+        if _may_see(context, each)
+    )
+
+
+def _repair(context: AdminContext, finding: Finding) -> Row | None:
+    """Return the act that repairs a finding; None if there is none, or the actor may not do it."""
+    vhost = context.broker.vhosts.get(finding.vhost)
+    if vhost is None or finding.more:
+        return None
+    if finding.rule == "no-consumer" and _may_read(context, finding):
+        return {"act": "queues.purge"}
+    if finding.rule == "all-unacknowledged" and _may_end(context, None):
+        return {"act": "connections.close"}
+    reports = vhost.query_reports
+    if finding.kind == QUERY:
+        for each in reports.all():
+            ended = each.state == "failed" or reports.is_stale(each)
+            if ended and each.name == finding.name and _may_end(context, each.user):
+                return {"act": "queries.delete", "user": each.user}
+    return None
+
+
+def _may_read(context: AdminContext, finding: Finding) -> bool:
+    from harebell.auth.authority import RemoteUser
+
+    actor = context.actor
+    # What a backend decides is asked for the act itself, and not for each look at the findings.
+    if actor is None or isinstance(actor, RemoteUser):
+        return True
+    return actor.allows(finding.vhost, "read", QUEUE, finding.name)
+
+
+def _may_end(context: AdminContext, user: str | None) -> bool:
+    actor = context.actor
+    return actor is None or actor.name == user or ADMINISTRATOR in actor.tags
 
 
 def _may_see(context: AdminContext, finding: Finding) -> bool:

@@ -11,6 +11,8 @@ from harebell.admin.catalog import find
 from harebell.admin.context import CommandRefused
 from harebell.admin.findings import ALARM, NODE, QUERY, QUEUE, Finding, counted, verdict
 from harebell.admin.sampling_plan import SamplingPlan
+from harebell.auth.permissions import Permissions
+from harebell.base.errors import HarebellError
 from harebell.wire.v09 import methods as m
 from tests.unit.admin.commands.site import Site
 from tests.unit.management.http.test_rights import MAY, TAGS
@@ -81,7 +83,58 @@ def test_the_operator_sees_every_finding_with_its_members() -> None:
         "advice": "advice",
         "command": "command",
         "more": 0,
+        "repair": None,
     }
+
+
+@pytest.mark.parametrize("tag", [tag for tag in TAGS if tag in MAY["management"]])
+@pytest.mark.parametrize("read", ["", ".*"])
+@pytest.mark.parametrize("name", ["ann", "somebody"])
+def test_a_finding_has_the_act_that_repairs_it_for_those_who_may_do_it(
+    name: str, read: str, tag: str
+) -> None:
+    site = _site()
+    reports = site.world.broker.vhosts["/"].query_reports
+    reports.add("somebody", "q", {"state": "failed"})
+    reports.add("somebody", "runs", {})
+    found: Any = SimpleNamespace(
+        found=[
+            Finding(rule, kind, "/", about, "why", 5, "advice", "command")
+            for rule, kind, about in (
+                ("no-consumer", QUEUE, "q"),
+                ("all-unacknowledged", QUEUE, "q"),
+                ("query", QUERY, "q"),
+                ("query", QUERY, "runs"),
+                ("old-messages", QUEUE, "q"),
+            )
+        ]
+    )
+    site.context.findings = found
+    user = site.world.users.add(name, "secret", tags=(tag,))
+    user.permissions["/"] = Permissions("", "", read)
+    site.context = site.context.on_behalf_of(user)
+    rows = site.run("health.findings")
+    arguments: dict[str, dict[str, Any]] = {
+        "queues.purge": {"name": "q"},
+        "connections.close": {"name": ""},
+        "queries.delete": {"name": "q", "user": "somebody"},
+    }
+    may_end = tag == "administrator"
+    assert [row["repair"] for row in rows] == [
+        {"act": "queues.purge"} if read else None,
+        {"act": "connections.close"} if may_end else None,
+        {"act": "queries.delete", "user": "somebody"} if may_end or name == "somebody" else None,
+        None,
+        None,
+    ]
+    # The command itself decides the same.
+    for row, act in zip(rows, arguments, strict=False):
+        if act != "connections.close":
+            if row["repair"]:
+                site.run(act, **arguments[act])
+            else:
+                with pytest.raises(HarebellError, match=r"refused|may delete it"):
+                    site.run(act, **arguments[act])
 
 
 def test_findings_are_refused_where_nothing_that_is_counted_is_shown() -> None:

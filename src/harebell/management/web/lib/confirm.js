@@ -8,24 +8,29 @@ import { useId } from "./forms.js";
 // A name that a keyboard can write.
 const TYPED = /^[\p{L}\p{N}\p{P}\p{S}]+( [\p{L}\p{N}\p{P}\p{S}]+)*$/u;
 
-// `where` is what DELETE is sent to; `after` is called when that was done.
-export function Confirm({ button, title, text, name = null, where, after, tone = "danger" }) {
+// `where` is what DELETE is sent to, or returns it for the values of the fields in `children`;
+// `after` is called when that was done.
+export function Confirm(props) {
+  const { button, title, text, name = null, where, after, tone = "danger" } = props;
   const dialog = useRef(null);
   const [typed, setTyped] = useState("");
   const [state, setState] = useState({ busy: false, error: null });
   const heading = useId("confirm");
+  const { ready = true, children } = props;
   const needed = name !== null && TYPED.test(name) ? name : null;
   const open = () => {
     setTyped("");
     setState({ busy: false, error: null });
+    props.onOpen?.();
     dialog.current.showModal();
   };
   const run = async (event) => {
     event.preventDefault();
     if (needed !== null && typed !== needed) return;
+    const values = Object.fromEntries(new FormData(event.currentTarget));
     setState({ busy: true, error: null });
     try {
-      await send("DELETE", where);
+      await send("DELETE", typeof where === "string" ? where : where(values));
       after();
       setState({ busy: false, error: null });
       dialog.current?.close();
@@ -37,7 +42,7 @@ export function Confirm({ button, title, text, name = null, where, after, tone =
     <dialog ref=${dialog} aria-labelledby=${heading}>
       <form onSubmit=${run}>
         <h2 id=${heading}>${title}</h2>
-        <p>${text}</p>
+        <p>${text}</p>${children}
         ${
           needed !== null &&
           html`<div class="field wide">
@@ -50,7 +55,8 @@ export function Confirm({ button, title, text, name = null, where, after, tone =
         <${Problem} error=${state.error} />
         <div class="buttons">
           <button type="submit" class="danger"
-            disabled=${state.busy || (needed !== null && typed !== needed)}>${button}</button>
+            disabled=${state.busy || !ready || (needed !== null && typed !== needed)}
+            >${button}</button>
           <button type="button" class="quiet"
             onClick=${() => dialog.current.close()}>Cancel</button>
         </div>

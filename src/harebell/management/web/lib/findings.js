@@ -1,9 +1,11 @@
 // What needs somebody: a sentence, and each finding with what repairs it.
-import { dateTime } from "./format.js";
 import { html } from "./html.js";
-import { Badge, Problem } from "./pieces.js";
+import { lazy } from "./lazy.js";
+import { Badge, Problem, RelativeTime } from "./pieces.js";
 import { usePoll } from "./poll.js";
 import { to } from "./router.js";
+
+const Repair = lazy(() => import("./repair.js"), "Repair");
 
 const PAGES = {
   "blocked-publishers": ["Look at the queues", () => to("queues")],
@@ -14,7 +16,10 @@ const PAGES = {
 
 // What a user can open to repair it.
 function pageOf({ rule, kind, vhost, name }) {
-  if (rule === "dead-letters") return ["Look at the dead letters", () => to(rule, vhost)];
+  if (rule === "dead-letters") {
+    const group = name === "" ? "" : `?origin=${encodeURIComponent(name)}`;
+    return ["Look at the dead letters", () => to(rule, vhost) + group];
+  }
   if (kind !== "queue") return PAGES[rule];
   return name === ""
     ? ["Look at the queues", () => to("queues")]
@@ -31,11 +36,12 @@ function FindingItem({ of }) {
   return html`<li>
     <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${subject(of)}</strong>
       ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
-      <span class="hint"> since ${dateTime(of.since)}</span></p>
+      <span class="hint"> since <${RelativeTime} ms=${of.since} /></span></p>
     <p>${of.why}</p>
     <p>${of.advice}</p>
     ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
     ${page && html`<p><a href=${page[1]()}>${page[0]}</a></p>`}
+    ${of.repair && html`<${Repair} of=${of} />`}
   </li>`;
 }
 

@@ -19,7 +19,7 @@ import {
 } from "../lib/pieces.js";
 import { usePoll } from "../lib/poll.js";
 import { exact, pretty } from "../lib/pretty.js";
-import { go, to } from "../lib/router.js";
+import { address, go, to } from "../lib/router.js";
 import { useStore } from "../lib/store.js";
 import { useTitle } from "../lib/title.js";
 import { useVhosts, vhost } from "../lib/vhosts.js";
@@ -378,7 +378,12 @@ function Workbench({ where }) {
   const { data, error, busy, look } = useOnce(`dead-letters/${path(where)}`);
   const [chosen, setChosen] = useState(null);
   const [job, setJob] = useState(null);
-  const group = data?.groups.find((each) => keyOf(each) === chosen);
+  // A finding leads to the dead letters of its queue.
+  const origin = address().get("origin");
+  const group = data?.groups.find((each) =>
+    chosen === null ? each.origin === origin : keyOf(each) === chosen,
+  );
+  const shown = group && keyOf(group);
   if (!data) return html`<${Awaited} error=${error} onRetry=${look} />`;
   return html`<${Problem} error=${error} onRetry=${look} />
     <${Tiles} of=${[
@@ -390,11 +395,11 @@ function Workbench({ where }) {
     <${Section} id="groups" title="Groups" actions=${html`<button type="button" class="quiet"
         onClick=${look} disabled=${busy}>Look again</button>`}>
       <${Incomplete} found=${data} />
-      <${Groups} found=${data} chosen=${chosen} onChoose=${(each) => setChosen(keyOf(each))} />
+      <${Groups} found=${data} chosen=${shown} onChoose=${(each) => setChosen(keyOf(each))} />
     </${Section}>
     ${
       group &&
-      html`<${Group} key=${chosen} where=${where} group=${group} onJob=${setJob} />`
+      html`<${Group} key=${shown} where=${where} group=${group} onJob=${setJob} />`
     }
     <${Jobs} where=${where} latest=${job} onJob=${setJob} onEnd=${look} />`;
 }
