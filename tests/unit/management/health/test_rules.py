@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,11 @@ import pytest
 from harebell.admin.catalog import find
 from harebell.admin.findings import ALARM, NODE, QUERY, QUEUE
 from harebell.admin.node import Certificate, Listening
+from harebell.config import Config
 from harebell.front.common.blocked_publishers import Alarm
 from harebell.management.health import rules, watch
+from harebell.management.health.trails import QueueTrail
+from harebell.management.health.watch import Watch
 from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES
 from harebell.wire.v09 import methods as m
 from tests.unit.management.health.watching import LOOK_SECONDS, Watched, words
@@ -380,13 +384,28 @@ def test_many_findings_of_a_vhost_are_counted_and_hide_none_of_another() -> None
     assert ("query", "failed") in site.found
 
 
-def test_many_queues_are_looked_at_in_slices_that_are_charged_to_the_work_budget() -> None:
+@pytest.mark.parametrize("looks", [0, 1], ids=["the first look", "a later look"])
+def test_many_full_queues_are_looked_at_in_slices_that_are_charged_to_the_work_budget(
+    looks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    look_at = Watch._look_at
+
+    def noted(self: Watch, trail: QueueTrail, config: Config) -> None:
+        seen.append(trail.queue.name)
+        look_at(self, trail, config)
+
+    monkeypatch.setattr(Watch, "_look_at", noted)
     site = Watched()
-    for number in range(FINDINGS_SLICE_QUEUES * 10):
+    count = FINDINGS_SLICE_QUEUES * 10
+    for number in range(count):
         site.declare(f"q{number}")
-    site.publish("q0")
-    slices = sum(1 for _ in site.watch.take(site.now + 10_000))
-    assert slices >= 10
+        site.publish(f"q{number}")
+    site.look(looks)
+    seen.clear()
+    ends = [0, *(len(seen) for _ in site.watch.take(site.now + 10_000))]
+    assert ends[-1] == count
+    assert max(after - before for before, after in pairwise(ends)) == FINDINGS_SLICE_QUEUES
 
 
 def test_of_each_vhost_so_many_queues_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
