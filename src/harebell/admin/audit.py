@@ -299,7 +299,7 @@ class Auditor:
         if connection is None or turn is not connection.account:
             # The broker itself, or a command, which has its line.
             return
-        made = key.endswith("created")
+        made = key.endswith("created") and not refusal
         self._write(
             {
                 "user": connection.user.name,
@@ -309,7 +309,7 @@ class Auditor:
                 "vhost": facts["vhost"],
                 "object": _object(facts) or f"{facts['source_name']} {facts['destination_name']}",
                 "result": REFUSED if refusal else DONE,
-                **({"reason": refusal} if refusal else {}),
+                **({"reason": refusal, "arguments": facts} if refusal else {}),
                 "before": None if made or refusal else facts,
                 "after": facts if made else None,
             },

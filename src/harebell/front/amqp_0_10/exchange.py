@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.permissions import CONFIGURE, READ
+from harebell.auth.permissions import CONFIGURE
 from harebell.front.amqp_0_10.arguments import check_known
 from harebell.front.amqp_0_10.errors import (
     INVALID_ARGUMENT,
@@ -20,10 +20,9 @@ from harebell.front.common.permission import (
     check,
     check_any,
     check_binding_seen,
-    check_topic,
     may_see,
 )
-from harebell.front.operations.bind import check_ends
+from harebell.front.operations.bind import BOUND, UNBOUND, check_binding
 from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.declare import ExchangeOptions, make_exchange
 from harebell.front.operations.delete import exchange_deletion
@@ -155,12 +154,17 @@ def query(session: Session, command: commands.ExchangeQuery) -> None:
     )
 
 
-def _both(session: Session, queue: str, exchange: str) -> tuple[Queue, Exchange]:
-    if not queue:
+def _both(
+    session: Session, command: commands.ExchangeBind | commands.ExchangeUnbind, event: str
+) -> tuple[Queue, Exchange, str]:
+    """Check and return queue, exchange and key of a binding."""
+    if not command.queue:
         raise ExecutionError(INVALID_ARGUMENT, "the name of the queue is empty", 0)
-    _named(exchange, 1)
-    check_ends(session, QUEUE, queue, exchange)
-    return session.vhost.queue(queue, session), session.vhost.exchange(exchange)
+    _named(command.exchange, 1)
+    key = command.binding_key or ""
+    check_binding(session, QUEUE, command.queue, command.exchange, key, event=event)
+    vhost = session.vhost
+    return vhost.queue(command.queue, session), vhost.exchange(command.exchange), key
 
 
 def _bindings(queue: Queue, exchange: Exchange, key: str) -> list[Binding]:
@@ -174,9 +178,7 @@ def _bindings(queue: Queue, exchange: Exchange, key: str) -> list[Binding]:
 
 def bind(session: Session, command: commands.ExchangeBind) -> None:
     """exchange.bind: a repetition changes nothing, not even with other arguments."""
-    queue, exchange = _both(session, command.queue, command.exchange)
-    key = command.binding_key or ""
-    check_topic(session, READ, exchange.name, key)
+    queue, exchange, key = _both(session, command, BOUND)
     # The rule "duplicates": the arguments of an existing binding with that key do not change.
     if not _bindings(queue, exchange, key):
         check_known(command.arguments, 3, names=exchange.KIND == "headers")
@@ -187,9 +189,7 @@ def bind(session: Session, command: commands.ExchangeBind) -> None:
 
 def unbind(session: Session, command: commands.ExchangeUnbind) -> None:
     """exchange.unbind: the binding must exist."""
-    queue, exchange = _both(session, command.queue, command.exchange)
-    key = command.binding_key or ""
-    check_topic(session, READ, exchange.name, key)
+    queue, exchange, key = _both(session, command, UNBOUND)
     bindings = _bindings(queue, exchange, key)
     if not bindings:
         names = rendered("queue", queue.name, session.vhost.name)

@@ -14,7 +14,7 @@ from harebell.front.common.access_tickets import READ as READING
 from harebell.front.common.errors import hard, soft
 from harebell.front.common.names import generated
 from harebell.front.common.permission import QUEUE, check
-from harebell.front.operations.bind import check_binding
+from harebell.front.operations.bind import BOUND, UNBOUND, check_binding
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, find_queue, make_queue
 from harebell.model.binding import Binding
@@ -133,7 +133,8 @@ def _ends(
     key = method.routing_key
     if not method.queue and not key:
         key = name
-    check_binding(channel, QUEUE, name, method.exchange, key)
+    event = BOUND if method_id == _BIND else UNBOUND
+    check_binding(channel, QUEUE, name, method.exchange, key, event=event)
     queue = vhost.queue(name, channel.connection)
     return vhost.exchange(method.exchange), queue, key
 

@@ -145,7 +145,7 @@ def make_subscription(session: Session, address: Address, arguments: dict[str, s
     name = generated(_GENERATED, session.connection.settings.rng)
     key = address.key or ""
     # All checks come before the queue: a refused link leaves nothing behind.
-    check_binding(caller, QUEUE, name, address.exchange, key)
+    check_binding(caller, QUEUE, name, address.exchange, key, event="")
     session.vhost.exchange(address.exchange)
     queue = _exclusive(caller, name)
     try:

@@ -39,7 +39,7 @@ from harebell.front.amqp_1_0.filters import selector_in
 from harebell.front.amqp_1_0.nodes import TEMPORARY_TOPIC, make_subscription
 from harebell.front.amqp_1_0.termini import NEVER, POLICIES
 from harebell.front.common.permission import EXCHANGE, QUEUE, check
-from harebell.front.operations.bind import BindingRequest, bind, check_binding, unbind
+from harebell.front.operations.bind import BOUND, BindingRequest, bind, check_binding, unbind
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, declare_queue
 from harebell.front.operations.delete import deletable_queue, queue_deletion
@@ -120,7 +120,8 @@ def subscribe(session: Session, asked: Attach, where: Address) -> tuple[Queue, b
     # All checks come before the queue: a refused link leaves nothing behind.
     check(session, READ, QUEUE, name)
     check(session, CONFIGURE, QUEUE, name)
-    check_binding(caller, QUEUE, name, exchange.name, key)
+    event = BOUND if lasts else ""
+    check_binding(caller, QUEUE, name, exchange.name, key, event=event)
     _leave_other_topic(session, name, exchange.name, key, arguments)
     queue = declare_queue(caller, name, QueueOptions(durable=lasts, auto_delete=not lasts))
     bind(caller, BindingRequest(QUEUE, name, exchange.name, key, arguments))

@@ -11,10 +11,13 @@ permissions increments, so an ordinary publish has no further cost.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from harebell.auth.authority import Undecided
 from harebell.auth.permissions import ACTIONS, CONFIGURE, READ, WRITE
+from harebell.base.errors import ErrorKind, Refusal
 from harebell.model.exchange.delayed import TYPE, DelayedExchange
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
@@ -56,6 +59,28 @@ def check(principal: Principal, action: str, kind: str, name: str) -> None:
             facts = {"name": name, "vhost": vhost}
             principal.vhost.recorder.events.record(f"{kind}.refused", facts, text)
         raise refused(text)
+
+
+@contextmanager
+def audited(principal: Principal, event: str, facts: Mapping[str, Any]) -> Iterator[None]:
+    """Have the audit trail take it if the user may not do what a block checks.
+
+    Args:
+        principal: the user and vhost.
+        event: the routing key of the event of the act; "" for an act that has no line.
+        facts: the object, as in that event but for the vhost.
+    """
+    try:
+        yield
+    except Refusal as refusal:
+        if (
+            event
+            and refusal.kind is ErrorKind.ACCESS_REFUSED
+            and not isinstance(refusal, Undecided)
+        ):
+            vhost = principal.vhost
+            vhost.recorder.events.record(event, {"vhost": vhost.name, **facts}, refusal.text)
+        raise
 
 
 def check_some(principal: Principal, why: str, *actions: str) -> None:

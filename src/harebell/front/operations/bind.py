@@ -9,11 +9,14 @@ from msgspec import Struct, field
 
 from harebell.auth.permissions import READ, WRITE
 from harebell.front.common.channel_like import Principal
-from harebell.front.common.permission import EXCHANGE, QUEUE, check, check_topic
+from harebell.front.common.permission import EXCHANGE, QUEUE, audited, check, check_topic
 from harebell.front.operations.caller import Caller
 from harebell.model.binding import Binding
 from harebell.model.exchange import Exchange
 from harebell.model.queue.contract import Queue
+
+BOUND, UNBOUND = "binding.created", "binding.deleted"
+"""The routing keys of the events of bindings."""
 
 
 class BindingRequest(Struct, frozen=True):
@@ -59,12 +62,13 @@ def unbind(caller: Caller, request: BindingRequest) -> bool:
     Raises:
         Refusal: the user may not, or the queue is exclusive to another owner.
     """
-    check_binding(caller, request.kind, request.destination, request.source, request.key)
+    ends = (request.kind, request.destination, request.source, request.key)
+    check_binding(caller, *ends, event=UNBOUND)
     vhost = caller.vhost
     exchange = vhost.exchanges.get(request.source)
-    ends: Mapping[str, Queue | Exchange]
-    ends = vhost.queues if request.kind == QUEUE else vhost.exchanges
-    end = ends.get(request.destination)
+    found: Mapping[str, Queue | Exchange]
+    found = vhost.queues if request.kind == QUEUE else vhost.exchanges
+    end = found.get(request.destination)
     # RabbitMQ accepts an unbind of what does not exist, unlike the text of the specification.
     if exchange is None or end is None:
         return False
@@ -96,7 +100,14 @@ def check_ends(caller: Principal, kind: str, destination: str, source: str) -> N
     check(caller, READ, EXCHANGE, source)
 
 
-def check_binding(caller: Principal, kind: str, destination: str, source: str, key: str) -> None:
-    """Refuse a binding that the user may not make or undo, its key included."""
-    check_ends(caller, kind, destination, source)
-    check_topic(caller, READ, source, key)
+def check_binding(
+    caller: Principal, kind: str, destination: str, source: str, key: str, *, event: str = BOUND
+) -> None:
+    """Refuse a binding that the user may not make or undo, its key included.
+
+    The audit trail takes the refusal of an act with that event; "" for none.
+    """
+    facts = {"source_name": source, "destination_name": destination, "routing_key": key}
+    with audited(caller, event, {**facts, "destination_kind": kind}):
+        check_ends(caller, kind, destination, source)
+        check_topic(caller, READ, source, key)

@@ -11,6 +11,7 @@ from harebell.auth.permissions import CONFIGURE
 from harebell.front.common.permission import (
     EXCHANGE,
     QUEUE,
+    audited,
     check,
     check_any,
     check_forwarding,
@@ -80,8 +81,10 @@ def make_queue(
     # A redeclaration needs neither room nor rights to the exchanges that the arguments name.
     if name not in vhost.queues:
         vhost.check_room(name)
-        more_checks()
-        check_forwarding(caller, name, options.arguments)
+        lasting = {"exclusive": options.exclusive, "auto_delete": options.auto_delete}
+        with audited(caller, "queue.created", {"name": name, **lasting}):
+            more_checks()
+            check_forwarding(caller, name, options.arguments)
     queue = vhost.declare_queue(
         name,
         durable=options.durable,
@@ -152,8 +155,10 @@ def make_exchange(
     """
     vhost = caller.vhost
     if name not in vhost.exchanges:
-        check_other_exchange(caller, EXCHANGE, name, options.arguments, ALTERNATE)
-        more_checks()
+        facts = {"name": name, "auto_delete": options.auto_delete}
+        with audited(caller, "exchange.created", facts):
+            check_other_exchange(caller, EXCHANGE, name, options.arguments, ALTERNATE)
+            more_checks()
     vhost.declare_exchange(
         name,
         kind,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from harebell.front.common.permission import audited
 from harebell.front.operations.caller import Caller
 from harebell.front.operations.get import readable_queue
 
@@ -26,7 +27,8 @@ def purge_queue(caller: Caller, name: str) -> Purged:
     Raises:
         Refusal: the user may not read it, or it does not exist or is exclusive to another owner.
     """
-    queue = readable_queue(caller, name)
+    with audited(caller, "queue.purged", {"name": name}):
+        queue = readable_queue(caller, name)
     count = queue.purge()
     facts = {"name": name, "vhost": caller.vhost.name, "messages": count}
     caller.vhost.recorder.events.record("queue.purged", facts)

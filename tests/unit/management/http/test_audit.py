@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 from harebell.admin.catalog import commands, find
+from harebell.admin.limits import AUDIT_USER_LINES
 from harebell.client import blocking
 from harebell.client.errors import AMQPError
 from harebell.management.http.rights import ALLOWED
@@ -185,6 +186,54 @@ def test_bindings_purges_and_refusals_of_amqp_have_lines_and_temporary_queues_ha
         *("queues.configure", "theirs-too"),
         "refused",
     )
+
+
+ACTS: dict[str, Callable[[blocking.Channel], object]] = {
+    "bindings.add amq.direct others": lambda it: it.bind_queue("others", "amq.direct", "key"),
+    "bindings.delete amq.direct others": lambda it: it.unbind_queue("others", "amq.direct", "key"),
+    "queues.purge others": lambda it: it.purge_queue("others"),
+    "queues.configure others": lambda it: it.delete_queue("others"),
+    "queues.declare app-new": lambda it: it.declare_queue(
+        "app-new", durable=True, arguments={"x-dead-letter-exchange": "amq.direct"}
+    ),
+}
+"""What a user may not do with the queue `others` and the exchange `amq.direct`."""
+
+
+@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10t", "0-10", "1.0"])
+@pytest.mark.parametrize("act", ACTS)
+def test_what_amqp_may_not_bind_unbind_purge_or_delete_has_one_line(
+    site: Site, act: str, version: str
+) -> None:
+    api = site.api
+    api.user("app", "management", vhost="/", pattern="^app")
+    # A client of 0-10 asks for the queue first, which any permission allows.
+    rights = {"configure": "^app", "write": "^app|^others", "read": "^app"}
+    api.done("PUT", "/api/permissions/%2F/app", rights)
+    api.done("PUT", "/api/queues/%2F/others", {"durable": True})
+    url = site.broker.address().replace("guest:guest", "app:p").replace("//1", "//app:p@1")
+    before = last(api)["number"]
+    with pytest.raises(AMQPError), blocking.connect(url, version=version) as connection:
+        ACTS[act](connection.channel())
+    (line,) = [each for each in api.get("/api/audit?user=app") if each["number"] > before]
+    assert f"{line['act']} {line['object']}" == act
+    assert (line["door"], line["result"]) == (f"amqp {version}", "refused")
+    assert "refused for user 'app'" in line["reason"]
+    assert (line["before"], line["after"]) == (None, None)
+
+
+def test_a_client_that_is_refused_in_a_loop_does_not_fill_the_trail(site: Site) -> None:
+    api = site.api
+    api.user("loop", "management", vhost="/", pattern="^loop")
+    api.done("PUT", "/api/queues/%2F/others", {"durable": True})
+    url = site.broker.address().replace("guest:guest", "loop:p").replace("//1", "//loop:p@1")
+    with blocking.connect(url) as connection:
+        for _ in range(AUDIT_USER_LINES + 5):
+            with pytest.raises(AMQPError):
+                connection.channel().purge_queue("others")
+    lines = api.get("/api/audit?user=loop&act=queues.purge&limit=1000")
+    # They may be in two minutes, each of which has its lines.
+    assert AUDIT_USER_LINES <= len(lines) <= AUDIT_USER_LINES + 5
 
 
 def test_amqp_is_left_out_when_it_is_configured_so(site: Site) -> None:

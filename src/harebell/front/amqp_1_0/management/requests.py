@@ -37,7 +37,7 @@ from harebell.front.limits import (
     MANAGEMENT_BINDINGS,
     MANAGEMENT_SHOWN_UNITS,
 )
-from harebell.front.operations.bind import BindingRequest, bind, check_binding, unbind
+from harebell.front.operations.bind import UNBOUND, BindingRequest, bind, check_binding, unbind
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import (
     ExchangeOptions,
@@ -522,7 +522,7 @@ def _delete_binding(call: _Call, location: str) -> None:
     if not _checked(call, source, kind, destination):
         return
     # First, so that a user without the permissions does not learn which bindings exist.
-    check_binding(call.caller, kind, destination, source, key)
+    check_binding(call.caller, kind, destination, source, key, event=UNBOUND)
 
     def unbound(arguments: Mapping[str, Any] | None) -> None:
         if arguments is not None:
