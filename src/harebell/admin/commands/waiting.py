@@ -5,12 +5,12 @@ They are listed with those first that are due first, and are released or cancell
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from harebell.admin.arguments import InVhost
-from harebell.admin.catalog import EXCHANGES, QUEUES
-from harebell.admin.command import MANAGEMENT, Argument, Row
+from harebell.admin.catalog import EXCHANGES, QUEUES, Noun
+from harebell.admin.command import MANAGEMENT, Argument, Row, documentation
 from harebell.admin.commands.exchanges import find_exchange
 from harebell.admin.commands.messages import (
     Encoding,
@@ -57,25 +57,57 @@ class _Asked(NamedTuple):
     exact: bool
 
 
-@EXCHANGES.command(
-    "GET /api/exchanges/{vhost}/{name}/delayed", tag=MANAGEMENT, row=_WAITING, shown=_SHOWN
-)
-def delayed(
-    context: AdminContext,
-    name: str,
-    vhost: InVhost = "/",
-    limit: Limit = 100,
-    encoding: Encoding = "auto",
-    truncate: Truncate = 50_000,
-    exact: Exact = False,
-) -> RowStream:
+class _Place(NamedTuple):
+    """Where messages wait.
+
+    Args:
+        vhost: that of the exchange or queue.
+        holder: what has the messages.
+        waits: has their times; None for a queue in which nothing can wait.
+        topics: which routing keys the actor may read; None for all.
+    """
+
+    vhost: VHost
+    holder: Queue
+    waits: Held | Retry | None
+    topics: TopicRule | None = None
+
+
+_Find = Callable[[AdminContext, str, str], _Place]
+
+
+def _listing(noun: Noun, route: str) -> Callable[[_Find], _Find]:
+    """Make a function a command that shows what waits in the place that it finds."""
+
+    def decorate(find: _Find) -> _Find:
+        def shown(
+            context: AdminContext,
+            name: str,
+            vhost: InVhost = "/",
+            limit: Limit = 100,
+            encoding: Encoding = "auto",
+            truncate: Truncate = 50_000,
+            exact: Exact = False,
+        ) -> RowStream:
+            asked = _Asked(limit, encoding, truncate, exact)
+            return _soonest(context, find(context, vhost, name), asked)
+
+        summary, verb = documentation(find), find.__name__
+        noun.command(route, tag=MANAGEMENT, verb=verb, summary=summary, row=_WAITING, shown=_SHOWN)(
+            shown
+        )
+        return find
+
+    return decorate
+
+
+@_listing(EXCHANGES, "GET /api/exchanges/{vhost}/{name}/delayed")
+def delayed(context: AdminContext, vhost: str, name: str) -> _Place:
     """Show the messages that an exchange delays, without taking them."""
     from harebell.front.common.permission import topic_of
 
     where, held = _held(context, vhost, name, READ)
-    topics = topic_of(context.caller(where), where.exchanges[name])
-    asked = _Asked(limit, encoding, truncate, exact)
-    return _soonest(context, (where, held), held, asked, topics)
+    return _Place(where, held, held, topic_of(context.caller(where), where.exchanges[name]))
 
 
 @EXCHANGES.command(
@@ -105,22 +137,11 @@ def cancel_delayed(
     return _ended(context, where, "exchange", name, offset, held, release=False)
 
 
-@QUEUES.command(
-    "GET /api/queues/{vhost}/{name}/waiting", tag=MANAGEMENT, row=_WAITING, shown=_SHOWN
-)
-def waiting(
-    context: AdminContext,
-    name: str,
-    vhost: InVhost = "/",
-    limit: Limit = 100,
-    encoding: Encoding = "auto",
-    truncate: Truncate = 50_000,
-    exact: Exact = False,
-) -> RowStream:
+@_listing(QUEUES, "GET /api/queues/{vhost}/{name}/waiting")
+def waiting(context: AdminContext, vhost: str, name: str) -> _Place:
     """Show the messages of a queue that wait for their retry, without taking them."""
     where, queue = find_readable(context, vhost, name)
-    asked = _Asked(limit, encoding, truncate, exact)
-    return _soonest(context, (where, queue), _retry(queue), asked)
+    return _Place(where, queue, _retry(queue))
 
 
 @QUEUES.command(
@@ -207,21 +228,8 @@ def _ended(
     return {"vhost": where.name, "name": name, "offset": offset}
 
 
-def _soonest(
-    context: AdminContext,
-    place: tuple[VHost, Queue],
-    waits: Held | Retry | None,
-    asked: _Asked,
-    topics: TopicRule | None = None,
-) -> RowStream:
+def _soonest(context: AdminContext, place: _Place, asked: _Asked) -> RowStream:
     """Return the rows of the messages that are due first.
-
-    Args:
-        context: the broker.
-        place: the vhost, and what has the messages.
-        waits: has their times; None for a queue in which nothing can wait.
-        asked: what is shown of them.
-        topics: which routing keys the actor may read; None for all.
 
     Raises:
         CommandRefused: a number is out of range.
@@ -229,14 +237,14 @@ def _soonest(
     if not 1 <= asked.limit <= WAITING_SHOWN:
         raise CommandRefused(f"the limit is {asked.limit}: it is from 1 to {WAITING_SHOWN}")
     check_truncate(asked.truncate)
+    vhost, holder, waits, topics = place
     if waits is None:
         return RowStream(iter(()))
-    vhost, queue = place
 
     def leaves_out(message: Message) -> bool:
         return topics is not None and not topics.allow(READ, message.routing_key)
 
-    looking = Looking(context, vhost, queue, None, leaves_out)
+    looking = Looking(context, vhost, holder, None, leaves_out)
     return RowStream(_rows(context, vhost, looking, waits.soonest(asked.limit), asked))
 
 
