@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 import urllib.request
@@ -103,6 +104,53 @@ def _listed(member: Member) -> list[str]:
         return [row["name"] for row in member.ask("vhosts.list")]
     except ControlError:
         return []
+
+
+def test_an_owner_knows_how_far_a_broker_that_stands_by_is_behind(
+    postgresql: PostgresServer, database: str
+) -> None:
+    url = postgresql.url(database)
+    with ExitStack() as stack:
+        one = stack.enter_context(Member(url, "one", health_interval=500)).wait("running")
+        two = stack.enter_context(Member(url, "two")).wait("standby")
+
+        def lag() -> tuple[int, float] | None:
+            rows = [each for each in one.ask("cluster.status") if each["name"] == "two"]
+            return (rows[0]["behind_bytes"], rows[0]["behind_seconds"]) if rows else None
+
+        def is_behind() -> bool:
+            known = lag()
+            return known is not None and known[0] > 256 and known[1] > 0
+
+        _publish(one, b"first")
+        assert eventually(lambda: lag() == (0, 0.0))
+        two.process.send_signal(signal.SIGSTOP)
+        # The bytes of the log are compressed.
+        _publish(one, bytes(range(256)) * 400)
+        assert eventually(is_behind)
+        assert eventually(lambda: len(one.ask("health.findings")) == 1)
+        (found,) = one.ask("health.findings")
+        assert found["rule"] == "standby"
+        assert re.fullmatch(
+            r"it does not run, and cannot take over store 1; "
+            r"it is [\d,]+ bytes and \d+ (second|minute)s? behind",
+            found["why"],
+        )
+        two.process.send_signal(signal.SIGCONT)
+        assert eventually(lambda: lag() == (0, 0.0))
+        assert [each["behind_bytes"] for each in one.ask("cluster.status")] == [None, 0]
+
+
+def test_a_store_of_an_earlier_version_gets_what_it_lacks(
+    postgresql: PostgresServer, database: str
+) -> None:
+    with Member(postgresql.url(database), "one") as one:
+        one.wait("running")
+    for table, column in (("node", "number"), ("store", "load")):
+        postgresql.execute(f"ALTER TABLE harebell.{table} DROP COLUMN {column}", database)
+    with Member(postgresql.url(database), "one") as one:
+        one.wait("running")
+        assert _is_known("one", one)
 
 
 def test_a_drain_does_not_wait_for_the_end_of_a_lease(

@@ -10,6 +10,8 @@ STANDBY_LOOK_SECONDS = 0.1
 """The longest time between two looks of a standby at the store."""
 STANDBY_END_SECONDS = 5.0
 """How long a standby that is told to end waits for an answer of PostgreSQL."""
+LAG_SAMPLES = 500
+"""Renewals of which an owner keeps where the log ended; of older ones it keeps fewer."""
 DRAINED_SECONDS = 5.0
 """How long a broker that was drained leaves the store to others."""
 CLUSTER_LOOK_SECONDS = 0.25

@@ -339,6 +339,8 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         "Found: a certificate of a listener that expires within so many days."] = 14
     health_connections_per_second: Annotated[Count, Reload.AT_USE,
         "Found: so many connections that are opened, in the mean of a minute."] = 10
+    health_standby_seconds: Annotated[Count, Reload.AT_USE,
+        "Found: a broker that stands by, and is so far behind the store."] = 60
     auth_mechanisms: Annotated[tuple[str, ...] | None, mechanisms,
         "SASL mechanisms that clients may use; without it all except CRAM-MD5."] = None
     auth_backends: Annotated[tuple[str, ...] | None, backend_entries,

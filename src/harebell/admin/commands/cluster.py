@@ -17,11 +17,14 @@ OnlyStore = Annotated[int | None, Argument("Only the store of this number.", "NU
 @CLUSTER.command(
     "GET /api/cluster/status",
     tag=MONITORING,
-    row=("store", "name", "state", "running", "address", "version"),
+    row=(
+        *("store", "name", "state", "running", "address", "version"),
+        *("behind_bytes", "behind_seconds"),
+    ),
     place=EVERYWHERE,
 )
 def status(context: AdminContext) -> list[Row]:
-    """List the brokers of each store: which one owns it, and which stand by."""
+    """List the brokers of each store: which one owns it, and how far others are behind it."""
     return [*context.brokers()]
 
 

@@ -113,6 +113,7 @@ class FencedLogWriter:
         self._sizes = reader.sizes
         self._compressor = RowCompressor()
         self._number = reader.number
+        ownership.log_end = lambda: (self._number, self.written)
         self._generation = reader.generation
         # The number before the first one of the generation; 0 if it is older than this writer.
         self._begun = 0

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from harebell.cluster.postgresql.ownership import BrokerRow, StoreRow
+    from harebell.cluster.postgresql.standby_lag import Lag
 
 
 def seen_figures(number: int, seen: StoreRow) -> dict[str, Any]:
@@ -20,13 +21,19 @@ def seen_figures(number: int, seen: StoreRow) -> dict[str, Any]:
     }
 
 
-def cluster_rows(store: int, nodes: Iterable[BrokerRow]) -> list[dict[str, Any]]:
+def cluster_rows(
+    store: int,
+    nodes: Iterable[BrokerRow],
+    lag_of: Callable[[int], Lag | None] = lambda _number: None,
+) -> list[dict[str, Any]]:
     """Return the brokers of a store, as `harebell cluster status` shows them.
 
     Args:
         store: its number.
         nodes: its brokers.
+        lag_of: returns how far a broker is behind that has read up to a row of the log.
     """
+    lags = {each.name: lag_of(each.number) for each in nodes if each.state == "standby"}
     return [
         {
             "store": store,
@@ -35,6 +42,8 @@ def cluster_rows(store: int, nodes: Iterable[BrokerRow]) -> list[dict[str, Any]]
             "running": each.running,
             "address": each.address,
             "version": each.version,
+            "behind_bytes": None if (lag := lags.get(each.name)) is None else lag.size,
+            "behind_seconds": None if lag is None else round(lag.seconds, 3),
         }
         for each in nodes
     ]

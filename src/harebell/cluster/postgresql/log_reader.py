@@ -53,6 +53,7 @@ class LogReader:
         tables: of the store.
         replica: the directory.
         damage: called with each row that is not what was written.
+        between: called with the connection between two queries: many rows take minutes.
 
     Attributes:
         pieces: what of each generation lives.
@@ -62,7 +63,11 @@ class LogReader:
     """
 
     def __init__(
-        self, tables: Tables, replica: Replica, damage: Callable[[DamagedRow], object]
+        self,
+        tables: Tables,
+        replica: Replica,
+        damage: Callable[[DamagedRow], object],
+        between: Callable[[Connection[Any]], object] = lambda _connection: None,
     ) -> None:
         self.pieces = LivePieces()
         self.sizes = LogSizes()
@@ -74,6 +79,7 @@ class LogReader:
         # Whether nothing of the generation was read: those before it may be gone.
         self._fresh = True
         self._damage = damage
+        self._between = between
         # The last row that was damaged, and whether any was.
         self._damaged_number = 0
         self._saw_end = False
@@ -150,6 +156,7 @@ class LogReader:
                     self._replay(number, content)
             if count < _ROWS:
                 return
+            self._between(connection)
 
     def _replay(self, number: int, content: bytes) -> None:
         where = f"row {number} of the log"

@@ -148,7 +148,7 @@ class OwnedStore:
 
     def nodes(self) -> list[dict[str, Any]]:
         """Return the brokers of the store, as of the last renewal of the lease."""
-        return cluster_rows(self.number, self.ownership.nodes)
+        return cluster_rows(self.number, self.ownership.nodes, self.ownership.log.lag_of)
 
     def overview(self) -> dict[str, Any]:
         """Return the figures of `harebell status`."""

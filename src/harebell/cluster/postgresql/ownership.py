@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from harebell.base.errors import StoreError
 from harebell.cluster.limits import DRAINED_SECONDS
 from harebell.cluster.postgresql.database import Database, commit_guarantee, driver
+from harebell.cluster.postgresql.standby_lag import LogHistory
 from harebell.cluster.postgresql.tables import Tables
 
 if TYPE_CHECKING:
@@ -83,6 +84,7 @@ class BrokerRow(NamedTuple):
         state: "owner" or "standby".
         version: of Harebell.
         running: whether its beat grows.
+        number: of the last row of the log that it has read, if it stands by; 0 if it does not say.
     """
 
     name: str
@@ -90,6 +92,7 @@ class BrokerRow(NamedTuple):
     state: str
     version: str
     running: bool
+    number: int = 0
 
 
 def now() -> float:
@@ -135,16 +138,22 @@ def claim(
 
 
 def report_node(
-    connection: Connection[Any], tables: Tables, name: str, address: str, state: str, version: str
+    connection: Connection[Any],
+    tables: Tables,
+    name: str,
+    address: str,
+    state: str,
+    version: str,
+    number: int = 0,
 ) -> None:
-    """Write the row of a broker that runs."""
+    """Write the row of a broker that runs; the arguments are as in `BrokerRow`."""
     connection.execute(
         tables.statement(
-            "INSERT INTO {node} (name, address, state, version) VALUES (%s, %s, %s, %s)"
+            "INSERT INTO {node} (name, address, state, version, number) VALUES (%s, %s, %s, %s, %s)"
             " ON CONFLICT (name) DO UPDATE SET address = excluded.address, state = excluded.state,"
-            " version = excluded.version, beat = {node}.beat + 1"
+            " version = excluded.version, number = excluded.number, beat = {node}.beat + 1"
         ),
-        (name, address, state, version),
+        (name, address, state, version, number),
     )
 
 
@@ -211,17 +220,18 @@ class RunningBrokers:
         Raises:
             psycopg.Error: the server is away or refuses.
         """
-        statement = "SELECT name, address, state, version, beat FROM {node} ORDER BY name"
+        statement = "SELECT name, address, state, version, number, beat FROM {node} ORDER BY name"
         rows = []
         read_at = now()
-        for name, address, state, version, beat in connection.execute(tables.statement(statement)):
+        for *of, number, beat in connection.execute(tables.statement(statement)):
+            name, address, state, version = of
             last_beat, since = self._beats.get(name, (-1, 0.0))
             if last_beat != beat:
                 # A row that is seen for the first time counts as one that has just changed.
                 self._beats[name] = beat, read_at
                 since = read_at
             running = read_at - since <= self._seconds
-            rows.append(BrokerRow(name, address, state, version, running))
+            rows.append(BrokerRow(name, address, state, version, running, number))
         return rows
 
     def forget_gone(self, connection: Connection[Any], tables: Tables, seconds: float) -> list[str]:
@@ -263,6 +273,8 @@ class Ownership:
         epoch: as given.
         lost: why the lease was lost; "" while it holds.
         nodes: the brokers of the store, as of the last renewal.
+        log: where the log has ended; noted at each renewal.
+        log_end: returns the number of the last row of the log, and the bytes that were written.
     """
 
     def __init__(
@@ -282,6 +294,8 @@ class Ownership:
         self._version = version
         self._report = report
         self.nodes: list[BrokerRow] = []
+        self.log = LogHistory()
+        self.log_end: Callable[[], tuple[int, int]] = lambda: (0, 0)
         seconds = max(RUNNING_SECONDS, 2 * database.lease_ms / _MS)
         self._running = RunningBrokers(seconds) if running is None else running
         self._addresses: dict[str, str] = {}
@@ -417,6 +431,7 @@ class Ownership:
             OWNER,
             self._version,
         )
+        self.log.note(began, *self.log_end())
         self.nodes = self._running.rows(self._connection, self._tables)
         for name in self._running.forget_gone(self._connection, self._tables, GONE_SECONDS):
             self._report("info", f"broker '{name}' has been gone for a day, and is forgotten")

@@ -158,7 +158,7 @@ class Standby:
     def _begin(self) -> None:
         self._root = empty_cache(self._config.data_dir)
         self._replica = Replica(str(self._root), OsFiles(str(self._root)))
-        self._reader = LogReader(self._tables, self._replica, self._keep_damaged)
+        self._reader = LogReader(self._tables, self._replica, self._keep_damaged, self._note)
 
     def _keep_damaged(self, row: DamagedRow) -> None:
         """Report a damaged row of the log, once, and keep what was read of it.
@@ -280,11 +280,7 @@ class Standby:
     def _step(self) -> OwnedStore | None:
         """Follow the log, and claim the store if it has no owner."""
         connection = self._connected()
-        if time.monotonic() - self._noted_at > _NOTED_SECONDS:
-            self._noted_at = time.monotonic()
-            node = self.database.node
-            report_node(connection, self._tables, node, self._address, STANDBY, __version__)
-            self.nodes = self._running.rows(connection, self._tables)
+        self._note(connection)
         seen = read_store(connection, self._tables)
         read_at = now()
         before, self.seen = self.seen, seen
@@ -304,6 +300,14 @@ class Standby:
                 self._report("info", f"standing by: {seen.owner} owns {self._store}")
             return None
         return self._claim(connection, seen)
+
+    def _note(self, connection: Connection[Any]) -> None:
+        """Say that this broker runs and how far it has read, and look for the others."""
+        if time.monotonic() - self._noted_at > _NOTED_SECONDS:
+            self._noted_at = time.monotonic()
+            broker = (self.database.node, self._address, STANDBY, __version__)
+            report_node(connection, self._tables, *broker, self._reader.number)
+            self.nodes = self._running.rows(connection, self._tables)
 
     def _check_name(self, seen: StoreRow) -> None:
         """Check that the owner is not another broker with the same name.

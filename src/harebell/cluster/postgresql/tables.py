@@ -4,7 +4,7 @@
         one, identity, format, epoch, owner, addresses (JSON), beat, released, drained, successor,
         lease_ms, cluster_version, load
     node                 one row per broker that runs
-        name, address, state, version, beat
+        name, address, state, version, beat, number (of the last row of the log that it has read)
     log_<ten digits>     a generation of the log; rows are inserted and never changed
         number, epoch, content (`store/journal/changes.py`)
 
@@ -43,8 +43,11 @@ CREATE TABLE IF NOT EXISTS {schema}.store (
     lease_ms integer NOT NULL DEFAULT 0
 ) WITH (fillfactor = 10)
 """
-_LATER_COLUMNS = {"cluster_version": "bigint", "load": "real"}
-"""Columns of `store` that earlier versions lack; see `shared_tables.py`."""
+_LATER_COLUMNS = (
+    *(("store", "cluster_version", "bigint"), ("store", "load", "real")),
+    ("node", "number", "bigint"),
+)
+"""Columns of tables that earlier versions lack; see `shared_tables.py` and `standby_lag.py`."""
 _NODE = """
 CREATE TABLE IF NOT EXISTS {schema}.node (
     name text PRIMARY KEY,
@@ -100,8 +103,8 @@ class Tables:
             if known is None or known[0] is None:
                 connection.execute(sql.SQL("CREATE SCHEMA {}").format(schema))
             connection.execute(sql.SQL(_STORE).format(schema=schema))
-            self._add_columns(connection)
             connection.execute(sql.SQL(_NODE).format(schema=schema))
+            self._add_columns(connection)
             connection.execute(
                 self.statement("INSERT INTO {store} (format) VALUES (%s) ON CONFLICT DO NOTHING"),
                 (FORMAT,),
@@ -123,17 +126,16 @@ class Tables:
         used only if there is something to add.
         """
         rows = connection.execute(
-            "SELECT column_name FROM information_schema.columns"
-            " WHERE table_schema = %s AND table_name = 'store'",
+            "SELECT table_name, column_name FROM information_schema.columns"
+            " WHERE table_schema = %s AND table_name IN ('store', 'node')",
             (self.schema,),
         ).fetchall()
-        there = {name for (name,) in rows}
-        for name, kind in _LATER_COLUMNS.items():
-            if name not in there:
-                added = sql.SQL("ADD COLUMN {} {} NOT NULL DEFAULT 0").format(
-                    sql.Identifier(name), sql.SQL(kind)
+        for table, name, kind in _LATER_COLUMNS:
+            if (table, name) not in rows:
+                added = sql.SQL("ALTER TABLE {} ADD COLUMN {} {} NOT NULL DEFAULT 0").format(
+                    sql.Identifier(self.schema, table), sql.Identifier(name), sql.SQL(kind)
                 )
-                connection.execute(self.statement("ALTER TABLE {store} ") + added)
+                connection.execute(added)
 
     def make_log(self, connection: Connection[Any], generation: int) -> None:
         """Create the table of a generation, unless it is there."""

@@ -88,5 +88,7 @@ class Worker:
                 "running": True,
                 "address": self._address,
                 "version": __version__,
+                "behind_bytes": None,
+                "behind_seconds": None,
             }
         ]

@@ -54,7 +54,7 @@ FAMILIES: dict[str, tuple[Section, ...]] = {
     "harebell_health": (node.health, node.memory),
     "harebell_findings": (node.findings, node.each_finding),
     "harebell_backups": (storage.backups,),
-    "harebell_storage": (storage.storage, storage.passed_on),
+    "harebell_storage": (storage.storage, storage.standbys, storage.passed_on),
 }
 """The sections of each family."""
 
@@ -102,6 +102,7 @@ OF_THE_BROKER: tuple[Section, ...] = (
 OF_THE_NODE: tuple[Section, ...] = (
     *(totals.churn, totals.closed, totals.logins),
     *(node.coarse, node.limits, node.alarms, node.persister, node.memory, node.health),
-    *(node.findings, node.certificates, storage.backups, storage.storage, storage.passed_on),
+    *(node.findings, node.certificates, storage.backups, storage.storage, storage.standbys),
+    storage.passed_on,
 )
 """What the process uses, which every complete endpoint has."""

@@ -357,6 +357,28 @@ def test_a_broker_of_the_store_that_does_not_run_is_found() -> None:
     ]
     site.look(2)
     assert site.found == [("standby", "b")]
+    assert site.only.why == "it does not run, and cannot take over store 1"
+
+
+def test_a_broker_of_the_store_that_is_behind_is_found_with_its_lag() -> None:
+    site = Watched(health_standby_seconds=60)
+    near = {"store": 1, "name": "a", "running": True, "behind_bytes": 8, "behind_seconds": 59.0}
+    far = {**near, "name": "b", "behind_bytes": 7_340_032, "behind_seconds": 300.4}
+    gone = {**far, "name": "c", "running": False}
+    unknown = {**near, "name": "d", "behind_bytes": None, "behind_seconds": None}
+    site.brokers = [near, far, gone, unknown]
+    site.look(2)
+    assert [(each.name, each.why) for each in site.watch.found] == [
+        ("b", "it follows store 1 too slowly; it is 7,340,032 bytes and 5 minutes behind"),
+        (
+            "c",
+            "it does not run, and cannot take over store 1; it is 7,340,032 bytes and 5 minutes "
+            "behind",
+        ),
+    ]
+    site.brokers = [{**far, "behind_bytes": 0, "behind_seconds": 0.0}]
+    site.look(2)
+    assert site.found == []
 
 
 # --- all of them ----------------------------------------------------------------------------------

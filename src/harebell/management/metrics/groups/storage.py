@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from harebell.management.metrics.section import Selection, Values, figures
+from collections.abc import Iterator
+
+from harebell.management.metrics.section import Selection, Values, figures, section
+from harebell.management.metrics.text import Row, labels
 
 
 @figures("""
@@ -38,6 +41,21 @@ def storage(chosen: Selection) -> Values | None:
         overview["log_generations"],
         sum([each["running"] for each in owned.nodes()]),
     )
+
+
+@section("""
+    by broker
+    gauge harebell_standby_lag_bytes Bytes of the log of the store that a broker which stands by \
+        has not read.
+    gauge harebell_standby_lag_seconds Since when it has not read everything.
+""")
+def standbys(chosen: Selection) -> Iterator[Row]:
+    """Yield a row for each broker that stands by, and says how far it is."""
+    owned = chosen.source.storage.owned
+    for each in owned.nodes() if owned is not None else ():
+        if each["behind_bytes"] is not None:
+            values = each["behind_bytes"], each["behind_seconds"]
+            yield labels(broker=each["name"]), values
 
 
 @figures("""
