@@ -12,6 +12,7 @@
     owned_store.py         the store of an owner: cache, recorded changes, commits
     step_down.py           the end of the service, before another broker can own the store
     standby.py             follow the log, and claim the store
+    standby_lag.py         how far the others are behind, as their owner sees it
     standby_service.py     what a broker serves meanwhile: relay.py, standby_metrics.py
     addresses.py           where brokers accept AMQP
     figures.py             figures for status and metrics
