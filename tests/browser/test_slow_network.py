@@ -102,6 +102,7 @@ def _groups(page: Page) -> Locator:
 
 
 PAGES: list[tuple[str, str, str, Callable[[Page], Locator]]] = [
+    ("queues", "Queues", "**/api/queues?*", lambda page: page.get_by_role("link", name="slow.a")),
     ("dead-letters/%2F", "Dead letters", "**/api/dead-letters/*", _groups),
     ("audit", "Audit", "**/api/audit?*", _audit),
     ("overview", "Overview", "**/api/overview?*", lambda page: page.locator("main .tiles").first),
@@ -177,6 +178,24 @@ def test_a_bulk_action_reports_each_answer_that_is_lost(slow: Window) -> None:
     expect(dialog.locator(".problem")).to_have_text([LOST] * 3)
 
 
+def test_rows_that_are_chosen_all_at_once_are_awaited_and_said_to_be_lost(slow: Window) -> None:
+    page = slow.page
+    slow.show("exchanges", "Exchanges")
+    every = page.get_by_role("checkbox", name="Choose all")
+    expect(every).to_be_enabled()
+    line = Line(page, "**/api/exchanges?*page_size=500*")
+    every.check()
+    line.held()
+    expect(every).to_be_disabled()
+    page.evaluate(_GIVE_UP)
+    expect(page.locator("main .problem")).to_contain_text(LOST)
+    expect(every).not_to_be_checked()
+    line.open()
+    every.check()
+    expect(page.get_by_role("group", name="Chosen")).to_contain_text("exchanges chosen")
+    expect(page.locator("main .problem")).to_have_count(0)
+
+
 def test_a_bulk_action_begins_no_further_row_when_its_page_is_left(
     slow: Window, stock: Site
 ) -> None:
@@ -237,8 +256,9 @@ def test_messages_are_asked_for_once_and_an_earlier_answer_does_not_replace_a_la
 ) -> None:
     page = slow.page
     slow.show("queues/%2F/slow.a", "slow.a")
+    form = page.get_by_label("Browse", exact=True)
+    expect(form).to_be_attached()
     slow.unfold()
-    form = page.get_by_role("form", name="Browse")
     form.get_by_label("At most").fill("1")
     line = Line(page, "**/api/queues/%2F/slow.a/browse?*")
     form.get_by_role("button", name="Browse").dblclick()
@@ -269,8 +289,9 @@ def test_messages_are_got_once_and_a_lost_answer_is_said_to_be_lost(
 ) -> None:
     page = slow.page
     slow.show("queues/%2F/slow.a", "slow.a")
+    form = page.get_by_label("Get", exact=True)
+    expect(form).to_be_attached()
     slow.unfold()
-    form = page.get_by_role("form", name="Get")
     form.get_by_label("Afterwards").select_option("ack_requeue_false")
     line = Line(page, "**/api/queues/%2F/slow.a/get")
     form.get_by_role("button", name="Get").dblclick()

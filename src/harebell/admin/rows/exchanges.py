@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.admin.command import Row
 from harebell.admin.rows.lazy import LazyRow
-from harebell.admin.statistics import Range, with_details
+from harebell.admin.statistics import NO_RATES, Range, with_details
 
 if TYPE_CHECKING:
     from harebell.admin.context import AdminContext
@@ -31,9 +31,25 @@ _QUICK: dict[str, Callable[[AdminContext, VHost, Exchange], Any]] = {
 """The columns that the rows of a list are found and sorted by, as `exchange_row` has them."""
 
 
+def _rate(name: str) -> Callable[[AdminContext, VHost, Exchange], Any]:
+    def rate(context: AdminContext, _vhost: VHost, exchange: Exchange) -> Any:
+        series = context.statistics.series(exchange)
+        return None if series is NO_RATES else series.rate(name)
+
+    return rate
+
+
+_LISTED = {
+    **_QUICK,
+    "message_stats.publish_in_details.rate": _rate("publish_in"),
+    "message_stats.publish_out_details.rate": _rate("publish_out"),
+}
+"""With the rates that lists are sorted by, without the statistics that have them."""
+
+
 def listed_row(context: AdminContext, vhost: VHost, exchange: Exchange) -> LazyRow:
     """Return the row of an exchange in a list."""
-    return LazyRow(_QUICK, exchange_row, context, vhost, exchange)
+    return LazyRow(_LISTED, exchange_row, context, vhost, exchange)
 
 
 def exchange_row(

@@ -10,7 +10,7 @@ import pytest
 from harebell.admin.rows import exchanges, queues
 from harebell.admin.rows.lazy import LazyRow
 from harebell.base.slices import at_once
-from harebell.management.http.rows import encoded, query_of_rows
+from harebell.management.http.rows import chosen, encoded, query_of_rows
 from tests.unit.admin.commands.site import Site
 
 ROWS = 5_000
@@ -67,12 +67,14 @@ def test_the_quick_columns_of_queues_and_exchanges_are_those_of_their_rows() -> 
         assert row.some([("name",), ("type",)]) == {name: whole[name] for name in ("name", "type")}
         assert row.some([("name",), ("arguments",)]) == whole
         assert (dict(row), len(row)) == (whole, len(whole))
+        for name in set(module._LISTED) - set(module._QUICK):
+            value = whole
+            for part in name.split("."):
+                value = value[part]
+            assert row.at(name) == value
+            path = tuple(name.split("."))
+            assert chosen(row.some([path]), [path]) == chosen(whole, [path])
     listed = queues.listed_row(context, vhost, vhost.queues["a"])
-    for name in set(queues._LISTED) - set(queues._QUICK):
-        value = listed.whole()
-        for part in name.split("."):
-            value = value[part]
-        assert listed.at(name) == value
     assert listed.at("messages_details.rate") == 0.0
     assert listed.at("messages_details.no.such") is None
 

@@ -12,7 +12,7 @@ import { html } from "./html.js";
 import { count } from "./format.js";
 import { useId } from "./forms.js";
 import { ListTools, everything, useColumns } from "./list-tools.js";
-import { Problem } from "./pieces.js";
+import { Problem, Skeleton } from "./pieces.js";
 import { repeat } from "./poll.js";
 import { address, keep } from "./router.js";
 import { session } from "./session.js";
@@ -192,16 +192,37 @@ export function useSelection(keyOf, nameOf = nameOfRow) {
   return { chosen, keyOf, nameOf, choose, clear: () => setChosen(new Map()) };
 }
 
-// The check boxes of a list; the one in the heading is for all rows of the filter.
-function chooser({ chosen, keyOf, nameOf, choose, clear }, total, all, label) {
-  const every = total > 0 && chosen.size >= total;
-  const onAll = async (event) => {
-    if (event.currentTarget.checked) choose(await all(), true);
-    else clear();
+// The box in the heading, for all rows of the filter, which are asked for. `onError` hears why
+// they were not there.
+function All({ selection: { chosen, choose, clear }, total, all, label, onError }) {
+  const [busy, setBusy] = useState(false);
+  const change = async (event) => {
+    const box = event.currentTarget;
+    onError(null);
+    if (!box.checked) {
+      clear();
+      return;
+    }
+    setBusy(true);
+    try {
+      choose(await all(), true);
+    } catch (error) {
+      box.checked = false;
+      onError(error);
+    }
+    setBusy(false);
   };
+  return html`<input type="checkbox" checked=${busy || (total > 0 && chosen.size >= total)}
+    disabled=${busy || !total} onChange=${change}
+    aria-label=${`Choose all ${count(total)} ${label.toLowerCase()}`} />`;
+}
+
+// The check boxes of a list.
+function chooser(selection, total, all, label, onError) {
+  const { chosen, keyOf, nameOf, choose } = selection;
   return {
-    label: html`<input type="checkbox" checked=${every} disabled=${!total} onChange=${onAll}
-      aria-label=${`Choose all ${count(total)} ${label.toLowerCase()}`} />`,
+    label: html`<${All} selection=${selection} total=${total} all=${all} label=${label}
+      onError=${onError} />`,
     key: "choose",
     fixed: true,
     width: "18px",
@@ -278,8 +299,9 @@ export function Table({
   const total = list.total ?? 0;
   const all = () => everything(where, query.toString());
   const names = shown.map((column) => column.label).join("\n");
+  const [refused, setRefused] = useState(null);
   const columns = useMemo(
-    () => (selection ? [chooser(selection, total, all, label), ...shown] : shown),
+    () => (selection ? [chooser(selection, total, all, label, setRefused), ...shown] : shown),
     [given, names, selection?.chosen, wanted, total],
   );
   useEffect(() => {
@@ -374,7 +396,7 @@ export function Table({
       }</span>
     </div>`
     }
-    <${Problem} error=${list.error} />
+    <${Problem} error=${list.error ?? refused} />
     <div class="scroll tall" tabindex="0"
       role="region" aria-label=${label} ref=${view} onScroll=${onScroll}>
       <div role="table" class="table" aria-label=${label} aria-rowcount=${total + 1} style=${style}>
@@ -388,6 +410,7 @@ export function Table({
           ${rows}
         </div>
       </div>
+      ${list.total === null && !list.error && html`<${Skeleton} />`}
       ${
         list.total === 0 &&
         html`<div class="empty">${whyEmpty(text, empty, vhosts)}</div>`
