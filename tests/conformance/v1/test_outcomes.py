@@ -24,6 +24,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "classic": {},
     "priority": {"x-max-priority": 5},
     "quorum": {"x-queue-type": "quorum"},
+    "last values": {"x-last-value-key": "x-row"},
 }
 DESCRIPTOR = Symbol("d:d")
 KEPT = ("x-exchange", "x-routing-key", "x-delivery-count", "x-acquired-count")
@@ -89,6 +90,39 @@ def test_annotations_of_modified_are_merged_into_the_message(
     peer1.send(c.Disposition(True, 1, 2, True, c.Accepted()))
     peer1.quiet()
     assert peer.count(name) == 0
+
+
+@pytest.mark.rule("1.0#145")
+def test_a_last_value_keeps_its_annotations_and_its_key_and_no_successor_is_lost(
+    peer: Peer, peer1: Peer1, name: str
+) -> None:
+    declare(peer, name, **KINDS["last values"])
+    peer1.attach_sender(f"/queues/{name}", 0)
+
+    def send(row: str, body: bytes) -> None:
+        peer1.transfer(0, body, sections=encode_sections(message_annotations={"x-row": row}))
+        peer1.expect(c.Disposition, state=c.Accepted())
+
+    send("a", b"a1")
+    send("b", b"b1")
+    peer1.attach_receiver(f"/queues/{name}", 1, credit=2)
+    expect_bodies(peer1, b"a1", b"b1")
+    peer1.send(c.Disposition(True, 0, None, True, modified(x_note="one")))
+    # It would replace the last value of another key.
+    peer1.send(c.Disposition(True, 1, None, True, modified(x_row="a", x_note="two")))
+    assert peer.count(name) == 2
+    peer1.give(1, 2, delivery_count=2)
+    for transfer, row, note in zip(
+        expect_bodies(peer1, b"b1", b"a1"), "ba", (None, "one"), strict=True
+    ):
+        found = own(sections_of(transfer).message_annotations())
+        assert found == {"x-row": row} | ({"x-note": note} if note else {})
+    send("a", b"a2")
+    peer1.send(c.Disposition(True, 2, 3, True, modified(x_note="three")))
+    # The successor of one of them is there alone; the other one is replaced as ever.
+    send("b", b"b2")
+    assert peer.count(name) == 2
+    assert [peer.get(name).body for _ in range(2)] == [b"a2", b"b2"]
 
 
 @pytest.mark.rule("1.0#145")
@@ -174,12 +208,10 @@ def test_a_message_does_not_grow_for_ever(peer: Peer, peer1: Peer1, name: str, k
     assert CHANGED_PROPERTIES_BYTES - MODIFIED_BYTES < sizes[-1] < CHANGED_PROPERTIES_BYTES + 1_000
 
 
-@pytest.mark.parametrize(
-    "arguments", [{"x-group-key": "key"}, {"x-last-value-key": "key"}], ids=["keys", "values"]
-)
-def test_where_the_place_matters_a_message_keeps_it(
-    peer: Peer, peer1: Peer1, name: str, arguments: dict[str, Any]
+def test_with_ordering_keys_a_message_keeps_its_place_and_its_annotations(
+    peer: Peer, peer1: Peer1, name: str
 ) -> None:
+    arguments = {"x-group-key": "key"}
     peer.send(QueueDeclare(queue=name, durable=True, arguments=arguments))
     peer.expect(QueueDeclareOk)
     for body in (b"0", b"1"):

@@ -28,11 +28,11 @@ _UNCHANGED = (FAMILY_FILE, FAMILY_STREAM)
 def stored_anew(queue: QueueInternals, position: int, headers: Mapping[str, Any]) -> int:
     """Store a delivered message with other headers; return its new position, or HIDDEN.
 
-    With ordering keys or last values a message keeps its position, and thus its headers: behind
-    others it would be out of order, or replace a newer one.
+    With ordering keys a message keeps its position, and thus its headers: behind others it would be
+    out of order after a restart. So does a last value that was replaced, or would be another's.
     """
     context, order = queue.context, queue.order
-    if context is None or queue.keyed is not None or queue.values is not None:
+    if context is None or queue.keyed is not None:
         return position
     message = order.read(position)
     if message is None or message.family in _UNCHANGED:
@@ -45,7 +45,10 @@ def stored_anew(queue: QueueInternals, position: int, headers: Mapping[str, Any]
     if queue.deduplication is not None:
         queue.deduplication.keeps(changed)
     anew = order.next_position(changed)
-    order.keep(changed)
+    if queue.values is None:
+        order.keep(changed)
+    elif not queue.values.keep_anew(position, changed):
+        return position
     count = order.delivery_count(position)
     if count:
         order.set_delivery_count(anew, count)

@@ -141,6 +141,22 @@ class LastValueOrder(FifoOrder):
             self._put(key, position)
         return position
 
+    def keep_anew(self, position: i64, message: Message) -> C[bool]:
+        """Keep a message that is out with other headers; False if it must stay as it is.
+
+        It was replaced, has another key now, or would be hidden by an open batch. The caller
+        settles the position where it was.
+        """
+        key = self._keys.get(position)
+        outdated = self._outdated and position in self._outdated
+        if outdated or self.staged is not None or self.key_of(message) != key:
+            return False
+        anew: i64 = self.log.end()
+        FifoOrder.keep(self, message)
+        if key is not None:
+            self._note(key, position, anew)
+        return True
+
     def _put(self, key: Hashable, position: i64) -> Done:
         """Note a message that was kept, and replace the older one of its key."""
         older: i64 = self._newest.get(key, -1)
