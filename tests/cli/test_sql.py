@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from harebell.client.blocking import connect
+from harebell.client.blocking import Channel, connect
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sql.embedded.engine import Answer, Engine
@@ -81,7 +81,7 @@ def test_spark_is_asked_for_what_the_engine_does_not_know_and_one_line_says_so(
 def test_the_engine_that_is_asked_for_answers_alone(address: str) -> None:
     done = sql(address, "SELECT explode(headers) FROM queue('jobs')", "--engine", "duckdb")
     assert error_of(done) == "the embedded engine does not know explode(): --engine spark does"
-    done = sql(address, "DELETE FROM queue('jobs') WHERE true", "--engine", "duckdb")
+    done = sql(address, "SET x = 1", "--engine", "duckdb")
     assert error_of(done) == "this is a statement for Spark: leave out --engine"
     done = sql(address, "SELECT 1", "--engine", "spark")
     assert "JAVA_HOME" in error_of(done)
@@ -94,6 +94,77 @@ def test_the_broker_sends_only_the_messages_that_fit(engine: Engine, address: st
     assert asked(engine, address, f"{text} offset >= 2990 AND delivery_count < 1").read == 10
     # A condition of a part of the rows is none of all of them.
     assert asked(engine, address, f"{text} routing_key = 'other' OR offset = 1").rows == [(1,)]
+
+
+@pytest.fixture
+def letters(address: str) -> Iterator[Channel]:
+    """A channel, and queues with dead letters that died in the queue `work`."""
+    with connect(address) as connection:
+        channel = connection.channel()
+        for queue in ("work", "dead", "later"):
+            channel.declare_queue(queue, durable=True)
+        for number in range(10):
+            headers = {"n": number, "x-first-death-queue": "work"}
+            channel.publish(b"%d" % number, routing_key="dead", headers=headers)
+        yield channel
+        for queue in ("work", "dead", "later"):
+            channel.delete_queue(queue)
+
+
+def bodies(channel: Channel, queue: str) -> list[bytes]:
+    """What is in a queue, taken out of it."""
+    found = []
+    while (message := channel.get(queue, no_ack=True)) is not None:
+        found.append(message.body)
+    return found
+
+
+def test_messages_are_deleted_moved_and_retried_without_java(
+    address: str, letters: Channel
+) -> None:
+    done = sql(address, "DELETE FROM queue('dead') WHERE CAST(headers['n'] AS INT) % 3 = 0")
+    assert done.stdout == b"4 of 10 messages of queue 'dead' deleted\n", done.stderr
+    text = (
+        "MOVE FROM queue('dead') TO queue('later') SET value = concat('x', CAST(value AS STRING)) "
+        "WHERE CAST(value AS STRING) < '3' AND offset < 99"
+    )
+    done = sql(address, text, "--engine", "duckdb")
+    assert done.stdout == b"2 of 6 messages of queue 'dead' moved to queue later\n", done.stderr
+    done = sql(address, "RETRY FROM queue('dead') WHERE headers['n'] = 7 OR redelivered AND 1 = 2")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == b""
+    assert bodies(letters, "later") == [b"x1", b"x2"]
+    assert bodies(letters, "work") == [b"7"]
+    assert bodies(letters, "dead") == [b"4", b"5", b"8"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("DELETE FROM queue('dead')\nWHERE nope = 1", "line 2, column 7: there is no column"),
+        ("DELETE FROM queue('none') WHERE true", "there is no queue 'none'"),
+        ("DELETE FROM queue('dead') WHERE CAST(value AS STRING)", "is no BOOLEAN"),
+        ("MOVE FROM queue('dead') TO queue('none') WHERE true", "none"),
+        (
+            "MOVE FROM queue('dead') TO queue('later') SET value = headers['no'] WHERE true",
+            "SET value gives null for message 0: nothing was settled",
+        ),
+        (
+            "DELETE FROM queue('dead') WHERE routing_key IN (SELECT 'dead' FROM taken_messages)",
+            "the embedded engine does not know the table taken_messages: --engine spark does",
+        ),
+        (
+            "DELETE FROM queue('dead') WHERE CAST(CAST(value AS STRING) AS TIMESTAMP) IS NULL",
+            "the embedded engine does not know a text as TIMESTAMP: --engine spark does",
+        ),
+    ],
+)
+def test_a_statement_that_is_wrong_settles_nothing(
+    address: str, letters: Channel, text: str, said: str
+) -> None:
+    done = sql(address, text, "--engine", "duckdb")
+    assert said in error_of(done)
+    assert bodies(letters, "dead") == [b"%d" % number for number in range(10)]
 
 
 def test_a_queue_that_is_named_twice_is_read_once(engine: Engine, address: str) -> None:

@@ -12,16 +12,19 @@ from pyspark.sql import Row, SparkSession
 
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
-from harebell.pipeline.sql.embedded.engine import Engine
-from harebell.pipeline.sql.queries import drop_views, select
+from harebell.pipeline.sql.embedded.engine import Engine, translate_selection
+from harebell.pipeline.sql.queries import drop_views, select, selected_by_spark
+from harebell.pipeline.sql.queue_snapshot import take_snapshot
 from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.shown_rows import first_rows
 from harebell.pipeline.sql.splitting import split
-from harebell.pipeline.sql.verbs import understand
+from harebell.pipeline.sql.verbs import SettleStatement, understand
 
 pytestmark = pytest.mark.timeout(1_200)
 
-QUESTIONS = [each.sql for each in split((Path(__file__).parent / "questions.sql").read_text())]
+HERE = Path(__file__).parent
+QUESTIONS = [each.sql for each in split((HERE / "questions.sql").read_text())]
+SETTLEMENTS = [each.sql for each in split((HERE / "settlements.sql").read_text())]
 ORDERS = 100
 ROWS = 1_000
 ODD = (
@@ -110,4 +113,25 @@ def test_the_same_questions_have_the_same_rows_on_spark_and_on_the_embedded_engi
             if list(answer.columns) != frame.columns or rows != wanted:
                 different.append(f"{sql}\n  {frame.columns} {wanted}\n  {answer.columns} {rows}")
     assert len(QUESTIONS) >= 40
+    assert not different, "\n".join(different)
+
+
+def test_both_engines_select_the_same_messages_to_settle(spark: SparkSession, shop: URL) -> None:
+    different = []
+    with Engine() as engine:
+        for sql in SETTLEMENTS:
+            settlement = understand(sql)
+            assert isinstance(settlement, SettleStatement)
+            with take_snapshot(shop, settlement.queue) as taken:
+                messages = taken.table()
+            wanted = [
+                tuple(map(plain, row)) for row in selected_by_spark(spark, settlement, messages)
+            ]
+            try:
+                rows = engine.selected(translate_selection(settlement, sql), messages)
+            except PipelineError as error:
+                different.append(f"{sql}\n  {error}")
+                continue
+            if rows != wanted:
+                different.append(f"{sql}\n  {wanted}\n  {rows}")
     assert not different, "\n".join(different)

@@ -14,8 +14,10 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +32,7 @@ from harebell.client.url import URL
 if TYPE_CHECKING:
     from harebell.pipeline.sql.embedded.engine import Engine
     from harebell.pipeline.sql.inserts import ContinuousStatement, InsertStatement
+    from harebell.pipeline.sql.queries import Settled
     from harebell.pipeline.sql.selections import SelectStatement
     from harebell.pipeline.sql.verbs import SettleStatement, Statement
     from harebell.spark.runtime.session_server import SessionServer
@@ -144,7 +147,7 @@ class StatementRunner:
         from harebell.pipeline.sql.embedded.kinds import NeedsSpark
         from harebell.pipeline.sql.explained_errors import near_queues_named
         from harebell.pipeline.sql.selections import SelectStatement
-        from harebell.pipeline.sql.verbs import SESSION
+        from harebell.pipeline.sql.verbs import SESSION, SettleStatement
 
         chosen = self._options.engine
         if chosen == SPARK or (chosen == AUTO and not self._embeds()):
@@ -152,19 +155,31 @@ class StatementRunner:
         first = sql.split(maxsplit=1)[0].upper()
         # From now on the session has settings that queries may depend on.
         self._configured |= first in _SETTING
-        if not isinstance(statement, SelectStatement) or first in SESSION:
+        known = isinstance(statement, SelectStatement | SettleStatement)
+        if not known or first in SESSION:
             if chosen == DUCKDB:
                 raise WrongUsage("this is a statement for Spark: leave out --engine")
             return False
         with sentences(), near_queues_named(self._broker):
             try:
-                self._ask(statement)
+                if isinstance(statement, SettleStatement):
+                    self._settle_without_spark(statement, sql)
+                elif isinstance(statement, SelectStatement):
+                    self._ask(statement)
             except NeedsSpark as needed:
-                if chosen == DUCKDB:
-                    raise Failure(f"{needed}: --engine spark does") from None
-                echo(f"Spark is asked: {needed}", err=True)
+                self._say_spark(needed)
                 return False
         return True
+
+    def _say_spark(self, needed: Exception) -> None:
+        """Say that Spark is asked, and why.
+
+        Raises:
+            Failure: it is not to be asked.
+        """
+        if self._options.engine == DUCKDB:
+            raise Failure(f"{needed}: --engine spark does") from None
+        echo(f"Spark is asked: {needed}", err=True)
 
     def _embeds(self) -> bool:
         """Whether queries are for the embedded engine, if nothing is said about it."""
@@ -176,12 +191,8 @@ class StatementRunner:
 
     def _ask(self, query: SelectStatement) -> None:
         from harebell.cli.printed_rows import between, print_first, say_more
-        from harebell.pipeline.sql.embedded.engine import Engine
 
-        options = self._options
-        if self._engine is None:
-            self._engine = self._held.enter_context(Engine())
-        engine = self._engine
+        options, engine = self._options, self._embedded()
         made: list[Any] = []
 
         def work() -> None:
@@ -194,6 +205,43 @@ class StatementRunner:
         answer = made[0]
         print_first(answer.columns, answer.rows, options.output)
         say_more(answer.more, options.rows)
+
+    def _embedded(self) -> Engine:
+        from harebell.pipeline.sql.embedded.engine import Engine
+
+        if self._engine is None:
+            self._engine = self._held.enter_context(Engine())
+        return self._engine
+
+    def _settle_without_spark(self, statement: SettleStatement, sql: str) -> None:
+        """Let the embedded engine select the messages that a statement settles."""
+        from harebell.pipeline.errors import PipelineError
+        from harebell.pipeline.sql.embedded.engine import translate_selection
+        from harebell.pipeline.sql.embedded.kinds import NeedsSpark
+        from harebell.pipeline.sql.queries import selected_by_spark, settle_selected
+
+        engine = self._embedded()
+        selecting = translate_selection(statement, sql)
+        cancelled: list[bool] = []
+
+        def select(_: SettleStatement, messages: Any) -> list[tuple[Any, ...]]:
+            try:
+                rows = engine.selected(selecting, messages)
+            except NeedsSpark as needed:
+                # The same messages: taken again, they would be redelivered.
+                self._say_spark(needed)
+                rows = selected_by_spark(self.session(), statement, messages)
+            if cancelled:
+                raise PipelineError("the statement was cancelled")
+            return rows
+
+        def cancel() -> None:
+            cancelled.append(True)
+            engine.cancel()
+
+        run_cancellable(
+            lambda: self._settle(statement, partial(settle_selected, select=select)), cancel
+        )
 
     # --- Spark ----------------------------------------------------------------------------------
 
@@ -222,13 +270,13 @@ class StatementRunner:
 
     def _run(self, statement: SelectStatement | InsertStatement | SettleStatement) -> None:
         from harebell.pipeline.sql.inserts import InsertStatement
-        from harebell.pipeline.sql.queries import drop_views, insert, select
+        from harebell.pipeline.sql.queries import drop_views, insert, select, settle
         from harebell.pipeline.sql.verbs import SettleStatement
 
         spark, options = self.session(), self._options
         lake = options.lake.absolute()
         if isinstance(statement, SettleStatement):
-            self._settle(statement)
+            self._settle(statement, partial(settle, spark))
         elif isinstance(statement, InsertStatement):
             with Progress("publishing"):
                 count = insert(spark, statement, options.address, lake)
@@ -242,11 +290,13 @@ class StatementRunner:
             finally:
                 drop_views(spark, statement)
 
-    def _settle(self, statement: SettleStatement) -> None:
-        from harebell.pipeline.sql.queries import route_text, settle
+    def _settle(
+        self, statement: SettleStatement, settle: Callable[[SettleStatement, URL], Settled]
+    ) -> None:
+        from harebell.pipeline.sql.queries import route_text
 
         with Progress(f"looking at queue {statement.queue!r}"):
-            done = settle(self.session(), statement, self._broker)
+            done = settle(statement, self._broker)
         where = "" if statement.verb == "DELETE" else f" to {route_text(statement.target)}"
         echo(
             f"{done.settled} of {done.looked} messages of queue {statement.queue!r} "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -20,7 +21,6 @@ from harebell.pipeline.sql.inserts import InsertStatement, key_options
 from harebell.pipeline.sql.queue_snapshot import (
     OFFSET,
     Change,
-    QueueSnapshot,
     origin_of,
     take_snapshot,
 )
@@ -31,7 +31,10 @@ from harebell.pipeline.sql.verbs import SettleStatement
 from harebell.spark.writing.advice import BAD_ROW_MEND, NO_ROUTE_MEND
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    Select = Callable[[SettleStatement, pa.Table], Iterable[Sequence[Any]]]
 
 _TAKEN = "taken"
 _MENDS = {
@@ -115,7 +118,18 @@ def insert(spark: SparkSession, insertion: InsertStatement, url: str, directory:
 
 
 def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settled:
+    """Apply a verb to the messages that Spark selects; as `settle_selected`."""
+    return settle_selected(settlement, url, partial(selected_by_spark, spark))
+
+
+def settle_selected(settlement: SettleStatement, url: URL, select: Select) -> Settled:
     """Apply a verb to the messages that its WHERE selects.
+
+    Args:
+        settlement: the statement.
+        url: of the broker.
+        select: returns what the statement selects of messages, in their order: the offset, and
+            what SET makes of the body and of the routing key.
 
     Raises:
         PipelineError: it failed; other messages stay in the queue.
@@ -123,7 +137,7 @@ def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settle
     with take_snapshot(url, settlement.queue) as taken:
         if not len(taken):
             return Settled(0, 0)
-        changes = _selected(spark, settlement, taken)
+        changes = [_change(row, settlement.changes) for row in select(settlement, taken.table())]
         target = None
         if settlement.target is not None:
             route = settlement.target
@@ -134,13 +148,18 @@ def settle(spark: SparkSession, settlement: SettleStatement, url: URL) -> Settle
         return Settled(len(taken), taken.settle(changes, target, retry=retry))
 
 
-def _selected(
-    spark: SparkSession, settlement: SettleStatement, taken: QueueSnapshot
-) -> list[Change]:
+def selected_by_spark(
+    spark: SparkSession, settlement: SettleStatement, messages: pa.Table
+) -> list[tuple[Any, ...]]:
+    """Return what a statement selects of messages, in their order.
+
+    Raises:
+        PipelineError: it is wrong, or failed.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as f
 
-    frame = spark.createDataFrame(taken.table())
+    frame = spark.createDataFrame(messages)
     columns = [f.col(OFFSET)]
     value, key = settlement.changes.get("value"), settlement.changes.get("routing_key")
     columns.append(f.expr(value).cast("binary") if value else f.lit(None).cast("binary"))
@@ -149,7 +168,7 @@ def _selected(
         rows = frame.filter(settlement.where).select(*columns).orderBy(OFFSET).collect()
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None
-    return [_change(tuple(row), settlement.changes) for row in rows]
+    return [tuple(row) for row in rows]
 
 
 def _change(row: Sequence[Any], changes: dict[str, str]) -> Change:

@@ -21,6 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from harebell.client import blocking
+from harebell.client.bulk import schema_of
 from harebell.client.errors import AMQPError, ChannelClosed, NotFound, PublishReturned
 from harebell.client.message import Message
 from harebell.client.url import URL
@@ -28,6 +29,7 @@ from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.limits import SETTLED_MESSAGES, TAKEN_BYTES, TAKEN_MESSAGES
 from harebell.pipeline.spec.description import Route
 from harebell.spark.limits import PREFETCH_MAX, SPARK_BATCH_BYTES, SPARK_ROWS_PER_BATCH
+from harebell.wire.arrow.columns import FIELDS
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,18 +95,14 @@ class QueueSnapshot:
     def table(self) -> pa.Table:
         """Return all messages as the columns of a source; `offset` is the row."""
         import pyarrow as pa
-        from pyspark.sql.types import StructType
 
         from harebell.kernels.columns import ColumnSink
-        from harebell.spark.reading.rows.arrow_batches import arrow_schema, record_batch
-        from harebell.spark.schema import MESSAGE, PROPERTIES
+        from harebell.spark.reading.rows.arrow_batches import record_batch
         from harebell.wire.v09.header_texts import count_of, headers_of
 
-        wanted = StructType([field for field in MESSAGE.fields if field.name in _COLUMNS])
-        columns = tuple(wanted.names)
         sink = ColumnSink(
-            columns,
-            tuple(PROPERTIES.names),
+            _COLUMNS,
+            tuple(FIELDS),
             self.queue,
             0,
             SPARK_ROWS_PER_BATCH,
@@ -116,7 +114,7 @@ class QueueSnapshot:
             place = (each.exchange, each.routing_key, each.encoded, each.body)
             sink.deliver(1, "", each.delivery_tag, each.redelivered, *place)
         sink.stamp(int(self._taken * 1_000_000))
-        schema = arrow_schema(wanted)
+        schema = pa.ipc.read_schema(pa.py_buffer(schema_of(_COLUMNS)))
         batches = [record_batch(chunk, schema) for chunk in sink.take(True)]
         return pa.Table.from_batches(batches, schema=schema)
 
@@ -250,7 +248,7 @@ def take_snapshot(url: URL, queue: str) -> Iterator[QueueSnapshot]:
     Raises:
         PipelineError: the queue does not exist, has too many messages, or cannot be consumed.
     """
-    # Spark may take long for a WHERE, and nothing serves the connection meanwhile.
+    # A WHERE may take long, and nothing serves the connection meanwhile.
     quiet = replace(url, heartbeat=0, name=url.name or f"harebell sql: {queue}")
     try:
         with blocking.connect(quiet, properties=_STRICT) as connection:

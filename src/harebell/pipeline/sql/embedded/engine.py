@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from harebell.client import blocking
 from harebell.client.errors import AMQPError, NotFound
@@ -26,9 +26,22 @@ from harebell.pipeline.sql.embedded.macros import ELSEWHERE, INVALID, MACROS
 from harebell.pipeline.sql.embedded.queue_stream import QueueStream
 from harebell.pipeline.sql.embedded.shown_values import rows_of
 from harebell.pipeline.sql.embedded.translation import Translated, Translation
-from harebell.pipeline.sql.selections import SelectStatement, place_in, tokens_of
+from harebell.pipeline.sql.queue_snapshot import OFFSET
+from harebell.pipeline.sql.selections import (
+    SelectStatement,
+    TableReference,
+    place_in,
+    tokens_of,
+)
+from harebell.pipeline.sql.verbs import SettleStatement
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 _BULK = "bulk"
+_TAKEN = "taken_messages"
+_CHANGED = {"value": "BINARY", "routing_key": "STRING"}
+"""The columns that SET changes, and their types."""
 _SETTINGS = {
     "enable_external_access": "false",
     "autoinstall_known_extensions": "false",
@@ -127,6 +140,27 @@ class Engine:
                 raise
             return Answer(translated.columns, made, more, sum(each.rows for each in streams))
 
+    def selected(self, selecting: Translated, messages: pa.Table) -> list[tuple[Any, ...]]:
+        """Return what a statement selects of messages, in their order.
+
+        Args:
+            selecting: the statement, from `translate_selection`.
+            messages: with all columns of messages.
+
+        Raises:
+            NeedsSpark: a value is converted in Spark's own way.
+            PipelineError: it failed; the text is one sentence.
+        """
+        import duckdb
+
+        self._database.register(_TAKEN, messages)
+        try:
+            return self._database.sql(selecting.sql).fetchall()
+        except duckdb.Error as error:
+            raise explained(error, self._memory) from None
+        finally:
+            self._hide(_TAKEN)
+
     def _first_rows(self, sql: str, rows: int, between: str) -> tuple[list[tuple[Any, ...]], bool]:
         import duckdb
 
@@ -208,6 +242,29 @@ def translate(query: SelectStatement) -> Translated:
         return _translated(query)
     except RecursionError:
         raise PipelineError("this is nested too deeply") from None
+
+
+def translate_selection(settlement: SettleStatement, written: str) -> Translated:
+    """Translate the WHERE and the SET of a statement to a query over the messages.
+
+    Args:
+        settlement: the statement.
+        written: as it was written, for errors.
+
+    Raises:
+        NeedsSpark: it has something that only Spark does.
+        PipelineError: it names a column that does not exist.
+    """
+    made = [
+        f"CAST({settlement.changes.get(name, 'NULL')} AS {kind})" for name, kind in _CHANGED.items()
+    ]
+    selected = f"{', '.join([OFFSET, *made])} FROM {_TAKEN} WHERE {settlement.where}"
+    table = TableReference("queue", settlement.queue, _TAKEN)
+    query = SelectStatement(f"SELECT {selected}\nORDER BY {OFFSET}", (table,), written)
+    translated = translate(query)
+    if translated.wanted[_TAKEN].uses > 1:
+        raise NeedsSpark(f"the table {_TAKEN}")
+    return translated
 
 
 def _translated(query: SelectStatement) -> Translated:

@@ -7,10 +7,12 @@ translation of its schema, because Spark compares the schema of each batch with 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
 
 Chunk = tuple[int, int, list[bytes | None]]
 """Position of the first row, rows, buffers."""
@@ -18,6 +20,8 @@ Chunk = tuple[int, int, list[bytes | None]]
 
 def arrow_schema(schema: StructType) -> pa.Schema:
     """Return the Arrow schema that Spark expects from a source with this schema."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
     return to_arrow_schema(schema, timezone="UTC")
 
 
