@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -129,6 +130,42 @@ def test_a_page_shows_that_it_waits_and_an_answer_that_is_lost_and_goes_on(
         again.first.click()
     expect(contents(page)).to_be_visible()
     expect(page.locator("h1")).to_have_text(heading)
+
+
+def test_findings_that_are_lost_are_said_to_be_lost_until_they_come(slow: Window) -> None:
+    page = slow.page
+    slow.show("users", "Users")
+    line = Line(page, "**/api/health/findings*")
+    slow.show("overview", "Overview")
+    line.held()
+    page.evaluate(_GIVE_UP)
+    expect(page.locator("main .problem").first).to_contain_text(LOST)
+    line.open()
+    expect(page.locator("#health")).to_be_visible()
+    expect(page.locator("main .problem")).to_have_count(0)
+
+
+def test_older_acts_are_asked_for_once_and_those_of_another_search_are_not_added(
+    slow: Window, stock: Site
+) -> None:
+    page = slow.page
+    for _ in range(101):
+        stock.api.done("PUT", "/api/queues/%2F/slow.a", {"durable": True})
+    slow.show("audit", "Audit")
+    rows = _audit(page).locator("> table > tbody > tr")
+    expect(rows).to_have_count(100)
+    line = Line(page, "**/api/audit?*before=*")
+    older = page.get_by_role("button", name="Older acts")
+    older.dblclick()
+    line.held()
+    expect(older).to_be_disabled()
+    form = page.get_by_role("form", name="Search", exact=True)
+    form.get_by_label("Act").fill("queues.declare")
+    form.get_by_role("button", name="Search").click()
+    expect(page.get_by_text(re.compile("^100 acts"))).to_be_visible()
+    line.open()
+    expect(rows).to_have_count(100)
+    assert line.methods == ["GET"]
 
 
 def test_an_answer_for_a_page_that_was_left_changes_nothing(slow: Window) -> None:

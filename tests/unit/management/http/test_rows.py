@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from harebell.admin.catalog import find
 from harebell.admin.rows import exchanges, queues
 from harebell.admin.rows.lazy import LazyRow
 from harebell.base.slices import at_once
@@ -85,3 +86,36 @@ def test_queues_in_a_list_have_samples() -> None:
     (row,) = site.run("queues.list", lengths_age=60, lengths_incr=5)
     assert (row["messages_trend"], row["oldest_seconds"]) == (0.0, None)
     assert "samples" in row["messages_details"]
+
+
+_COLUMNS = (
+    *("name", "vhost", "type", "durable", "auto_delete", "exclusive", "policy", "messages_ready"),
+    *("messages_unacknowledged", "messages", "consumers", "state", "consumer_utilisation"),
+    *("message_stats.publish_details.rate", "message_stats.deliver_get_details.rate"),
+    *("oldest_seconds", "message_bytes", "messages_trend", "messages_details.samples"),
+)
+"""What the page of queues asks for."""
+
+
+@pytest.mark.parametrize("sort", [each for each in _COLUMNS if each != "messages_details.samples"])
+def test_the_page_of_queues_makes_no_whole_row_in_any_order(
+    monkeypatch: pytest.MonkeyPatch, sort: str
+) -> None:
+    site = Site()
+    for name in ("a", "b", "c"):
+        site.run("queues.declare", name=name)
+    command = find("queues.list")
+    assert command is not None
+    query = {"page": "1", "page_size": "2", "sort": sort, "columns": ",".join(_COLUMNS)}
+    asked = query_of_rows({**query, "sort_reverse": "true"})
+    wanted = at_once(encoded(command.run(site.context).items, asked))
+
+    def whole(*_: object) -> None:
+        raise AssertionError("a whole row is made")
+
+    monkeypatch.setattr(queues, "queue_row", whole)
+    found = at_once(encoded(command.run(site.context).items, asked))
+    assert found == wanted
+    page = msgspec.json.decode(b"".join(found))
+    assert [row["name"] for row in page["items"]] == ["c", "b"]
+    assert page["filtered_count"] == 3
