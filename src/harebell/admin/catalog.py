@@ -358,7 +358,10 @@ NODES = Noun(
 )
 HEALTH = Noun("health", "Health checks.", "health", order="node")
 SQL = Noun("sql", "Questions in SQL about the messages of a vhost.", "sql")
-HTTP_NOUNS: dict[str, Noun] = {noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH, SQL)}
+SCHEMAS = Noun("schemas", "Schemas of messages, from a registry.", "schemas")
+HTTP_NOUNS: dict[str, Noun] = {
+    noun.name: noun for noun in (SERVICE, OVERVIEW, NODES, HEALTH, SQL, SCHEMAS)
+}
 """Nouns whose commands are served over HTTP, and not on the command line."""
 
 

@@ -15,7 +15,7 @@ from harebell.base.names import did_you_mean
 
 if TYPE_CHECKING:
     from harebell.admin.log_line import LogLine
-    from harebell.admin.operation import Audit, Backups, Operation, Questions
+    from harebell.admin.operation import Audit, Backups, Operation, Questions, Schemas
     from harebell.auth.users import User, Users
     from harebell.base.ports import Definitions
     from harebell.base.slices import Slices
@@ -109,6 +109,7 @@ class AdminContext:
         backups: makes backups of the broker; the app sets it.
         findings: what needs somebody; the app sets it.
         questions: returns what answers SQL; the app sets it.
+        schemas: returns what reads schemas of messages; the app sets it.
         store: the number of the store, in a cluster with several of them.
         vhost_names: returns the names of all vhosts, in a cluster those of all stores.
         settings: what connections are configured with; the app sets it.
@@ -144,6 +145,7 @@ class AdminContext:
         self.backups: Backups
         self.findings: Findings = NoFindings()
         self.questions: Callable[[], Questions]
+        self.schemas: Callable[[], Schemas]
         self.store = 1
         self.vhost_names: Callable[[], Iterable[str]] = lambda: broker.vhosts
         self.settings: Settings | None = None

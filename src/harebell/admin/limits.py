@@ -81,6 +81,14 @@ HTTP_GET_BYTES = 33_554_432
 """Size of their bodies above which the answer has no more (32 MiB)."""
 
 # --- SQL ------------------------------------------------------------------------------------------
+SCHEMA_REQUESTS = 16
+"""Schemas that are read from a registry at a time."""
+SCHEMA_USER_REQUESTS = 4
+"""Those of one user."""
+SCHEMA_BYTES = 262_144
+"""Longest schema that is taken (256 KiB)."""
+SCHEMAS_KEPT = 32
+"""Schemas that are kept: 8 MiB at most."""
 SQL_STATEMENT_BYTES = 20_000
 """Longest question in SQL of the web interface."""
 SQL_ROWS = 1_000

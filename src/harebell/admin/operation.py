@@ -81,6 +81,21 @@ class Questions(Protocol):
         """End a question of a user; False if there is none of that id."""
 
 
+class Schemas(Protocol):
+    """Reads the schemas of messages from a registry."""
+
+    def ask(self, user: str, number: int) -> Future[dict[str, Any]]:
+        """Begin to read the schema with an id; return a row with it, or with what is wrong.
+
+        Args:
+            user: who asks.
+            number: the id.
+
+        Raises:
+            CommandRefused: too many are being read.
+        """
+
+
 class Backups(Protocol):
     """Makes backups of the broker. Its errors are `StoreError`s with a sentence for the user."""
 

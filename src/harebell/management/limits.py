@@ -13,6 +13,8 @@ BACKEND_THREADS = 16
 """Requests to remote backends of users at the same time; more wait for one of them."""
 BACKEND_ANSWER_BYTES = 1_048_576
 """The largest answer of a remote backend that is read."""
+SCHEMA_SECONDS = 3.0
+"""How long a schema registry may take for a connection, and for a part of its answer."""
 BACKEND_CACHE_ENTRIES = 65_536
 """Logins and decisions that the cache of a backend holds."""
 

@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from harebell.cluster.postgresql.step_down import StepDown
     from harebell.cluster.shared import Member
     from harebell.management.backends.configured import Backends
+    from harebell.management.schema_registry import SchemaRegistry
     from harebell.server.sql_questions import SqlQuestions
 
 _SEED_BYTES = 8
@@ -172,6 +173,7 @@ class App:
         )
         self.look_at_alarms = self.alarms.look
         self._sql: SqlQuestions | None = None
+        self._registry: SchemaRegistry | None = None
         self.backups = Backups(
             self.loop, self.storage, lambda: self.config, self.node, self.logger.write
         )
@@ -417,6 +419,7 @@ class App:
         context.operation = self.service
         context.backups = self.backups
         context.questions = self._questions
+        context.schemas = self._schemas
         self._auditing = Auditing(context, lambda: self.config, self._exact_ms)
         context.findings = self.findings
         return context
@@ -429,6 +432,16 @@ class App:
 
             self._sql = SqlQuestions(self.loop, partial(serve_user, self))
         return self._sql
+
+    def _schemas(self) -> SchemaRegistry:
+        """Return what reads schemas, which is loaded for the first one."""
+        if self._registry is None:
+            from harebell.management.schema_registry import SchemaRegistry
+
+            self._registry = SchemaRegistry(
+                self.loop, lambda: self.config.management_schema_registry
+            )
+        return self._registry
 
     def obey(self, manager: ServiceManager) -> None:
         """End at SIGTERM and SIGINT, reload at SIGHUP, and report both to the service manager."""
@@ -546,6 +559,8 @@ class App:
         await self.backups.stop()
         if self._sql is not None:
             await self._sql.stop()
+        if self._registry is not None:
+            await self._registry.stop()
         if self._auditing is not None:
             self._auditing.close()
         self.broker.end()

@@ -8,6 +8,7 @@
     log_reader.py          the log, from PostgreSQL into a directory
     fenced_log_writer.py   the log, from the group commit into PostgreSQL, by the epoch of the owner
     log_sizes.py           the size of each generation of the log
+    standby_lag.py         how far a standby is behind the owner
     prepared_statement.py  the statement of the log, without the work of the driver
     owned_store.py         the store of an owner: cache, recorded changes, commits
     step_down.py           the end of the service, before another broker can own the store

@@ -1,5 +1,6 @@
 // The views of a body: which there are, which suits it, and what each shows.
 import { pretty } from "../pretty.js";
+import { registered } from "../registry.js";
 import { avro, avroFile, framing, isAvroFile } from "./avro.js";
 import { dataOf, textOf, written } from "./data.js";
 import { hex } from "./hex.js";
@@ -37,6 +38,10 @@ const TYPES = [
   [/[/+]json/, "json"],
   [/^text\//, "text"],
 ];
+// The views of what a registry's client wrote, by the type of its schema.
+const REGISTERED = { AVRO: "avro", PROTOBUF: "protobuf", JSON: "json" };
+// The bytes of the id before it.
+const PREFIX = 5;
 // Letters that text does not have, but for those that break lines.
 const CONTROL = /[\0-\x08\x0e-\x1a\x1c-\x1f]/;
 
@@ -135,7 +140,7 @@ function shown(view, data, { charset, schema }) {
 export async function look(message, asked = {}) {
   const { content_type: type, content_encoding: packing } = message.properties ?? {};
   const contentType = String(type ?? "").toLowerCase();
-  const schema = asked.schema ?? {};
+  let schema = asked.schema ?? {};
   let data = dataOf(message.payload, message.payload_encoding);
   const compression = asked.compression || compressionOf(data, packing) || "none";
   let unpacking = null;
@@ -145,8 +150,13 @@ export async function look(message, asked = {}) {
     // What cannot be unpacked at all is shown as it is.
     if (found.data.length || !found.problem) data = found.data;
   }
+  // A schema that was given by hand stands before that of the registry.
+  const own = schema.avro || schema.proto ? null : await registered(data);
+  if (own?.type === "AVRO") schema = { ...schema, avro: own.schema };
+  if (own?.type === "PROTOBUF") schema = { ...schema, proto: own.schema };
+  if (own?.type === "JSON") data = data.subarray(PREFIX);
   const charset = asked.charset || charsetOf(contentType) || "utf-8";
-  const view = asked.view || viewOf(data, contentType, schema);
+  const view = asked.view || REGISTERED[own?.type] || viewOf(data, contentType, schema);
   let found;
   try {
     found = await shown(view, data, { charset, schema });
@@ -154,6 +164,7 @@ export async function look(message, asked = {}) {
     const told = `As ${VIEWS[view]} it cannot be read: ${error.message}.`;
     found = { text: hex(data), problem: told };
   }
-  const problem = [unpacking, found.problem].filter(Boolean).join(" ") || null;
+  const problems = [unpacking, own?.problem && `${own.problem}.`, found.problem];
+  const problem = problems.filter(Boolean).join(" ") || null;
   return { view, compression, charset, size: data.length, note: null, ...found, problem };
 }

@@ -1,0 +1,108 @@
+"""A schema registry for tests: it answers some ids as Confluent's does, and lies about others."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from harebell.admin.limits import SCHEMA_BYTES
+
+AVRO = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
+PROTO = 'syntax = "proto3"; message Order { int64 id = 1; }'
+LIES: dict[int, tuple[int, bytes, str]] = {
+    10: (404, b'{"error_code":40403,"message":"Schema not found"}', "it answered 404"),
+    11: (500, b"<script>alert(1)</script>", "it answered 500"),
+    12: (302, b"", "it answered 302"),
+    13: (200, b"<html>Sign in</html>", "none of a schema registry"),
+    14: (200, b'{"schema": 5}', "none of a schema registry"),
+    15: (200, b'{"schema": "int", "schemaType": "XML"}', "a type that is not AVRO"),
+    16: (200, b'{"schema": "' + b" " * SCHEMA_BYTES + b'"}', f"more than {SCHEMA_BYTES} bytes"),
+    17: (200, b'{"schema": "' + b" " * 2_000_000 + b'"}', "more than 1048576 bytes"),
+    18: (200, gzip.compress(b'{"schema": "int"}' * 1_000), "none of a schema registry"),
+    19: (200, b'{"schema": "int", "more": ' + b"[" * 100_000, "none of a schema registry"),
+    20: (200, b'{"schema": "\xff\xfe', "none of a schema registry"),
+}
+"""What the registry answers for some ids, and what is said about it."""
+SLOW, SILENT = 30, 31
+
+
+class Registry(ThreadingHTTPServer):
+    """A registry, good for ids below 10 only.
+
+    Attributes:
+        asked: the paths of the requests.
+        go: until it is set, slow answers do not end.
+    """
+
+    daemon_threads = True
+    block_on_close = False
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self.asked: list[str] = []
+        self.go = threading.Event()
+
+    @property
+    def url(self) -> str:
+        """Its address, with a path below it and a slash at the end."""
+        return f"http://127.0.0.1:{self.server_address[1]}/api/"
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: Registry
+
+    def do_GET(self) -> None:
+        self.server.asked.append(self.path)
+        number = int(self.path.rpartition("/")[2])
+        if number == SILENT:
+            self.server.go.wait(60)
+            return
+        good: dict[int, Any] = {
+            1: {"schema": AVRO},
+            5: {"schema": "{}", "schemaType": "JSON"},
+            6: {"schema": "<script>executed = 1</script>"},
+            2: {"schema": PROTO, "schemaType": "PROTOBUF", "references": []},
+        }
+        status, body, _ = LIES.get(
+            number, (200, json.dumps(good.get(number, good[1])).encode(), "")
+        )
+        self.send_response(status)
+        self.send_header("content-length", str(len(body)))
+        if number == 12:
+            self.send_header("location", "http://127.0.0.1:1/secret")
+        if number == 18:
+            self.send_header("content-encoding", "gzip")
+        self.end_headers()
+        if number == SLOW:
+            # A byte now and then keeps each wait short.
+            while not self.server.go.wait(0.2):
+                try:
+                    self.wfile.write(b" ")
+                except OSError:
+                    return
+        try:
+            self.wfile.write(body)
+        except OSError:
+            return
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def registry() -> Iterator[Registry]:
+    """A registry that answers."""
+    with Registry() as server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.go.set()
+            server.shutdown()
+            thread.join()
