@@ -33,14 +33,15 @@ from tests.robustness.clients import (
     Accounts,
     Connection,
     Consumer,
+    Consumer1,
     Publisher,
+    Publisher1,
 )
-from tests.robustness.clients1 import Consumer1, Publisher1
 from tests.robustness.ledger import Ledger, Verdict
 from tests.robustness.swift import Link
 
 PUBLISHERS = 3
-Client = Publisher | Publisher1 | Consumer | Consumer1
+Client = Publisher | Consumer
 _PUBLISHERS: tuple[Callable[[Accounts, int, int], Client], ...] = (Publisher, Publisher1)
 _CONSUMERS: tuple[Callable[[Accounts, int, tuple[str, ...]], Client], ...] = (Consumer, Consumer1)
 _ARGUMENTS: dict[str, dict[str, object]] = {
