@@ -83,3 +83,19 @@ def test_a_question_is_cancelled_and_the_last_ones_are_there_again(asking: Windo
     expect(page.get_by_role("textbox", name="Question")).to_have_value(ENDLESS)
     page.get_by_role("button", name="Forget them").click()
     expect(page.get_by_text("Last questions")).to_have_count(0)
+
+
+def test_each_example_is_a_question_that_can_be_asked(asking: Window) -> None:
+    page = asking.page
+    examples = page.locator("section[aria-labelledby=examples]").get_by_role("button")
+    field = page.get_by_role("textbox", name="Question")
+    expect(examples).to_have_count(3)
+    for statement in examples.all_inner_texts():
+        examples.filter(has_text=statement).click()
+        expect(field).to_have_value(statement)
+        page.get_by_role("button", name="Ask").click()
+        expect(
+            page.get_by_role("region", name="Rows").or_(page.get_by_text("No row."))
+        ).to_be_visible()
+        expect(page.get_by_role("alert")).to_have_count(0)
+        field.fill("")

@@ -34,14 +34,17 @@ export function verdict(count) {
 function FindingItem({ of }) {
   const page = pageOf(of);
   return html`<li>
-    <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${subject(of)}</strong>
-      ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
-      <span class="hint"> since <${RelativeTime} ms=${of.since} /></span></p>
-    <p>${of.why}</p>
-    <p>${of.advice}</p>
-    ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
-    ${page && html`<p><a href=${page[1]()}>${page[0]}</a></p>`}
-    ${of.repair && html`<${Repair} of=${of} />`}
+    <div>
+      <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${subject(of)}</strong>
+        ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
+        <span class="hint"> began <${RelativeTime} ms=${of.since} /></span></p>
+      <p>${of.why}. <span class="hint">${of.advice}</span></p>
+      ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
+    </div>
+    <div class="repairs">
+      ${page && html`<a href=${page[1]()}>${page[0]}</a>`}
+      ${of.repair && html`<${Repair} of=${of} />`}
+    </div>
   </li>`;
 }
 
@@ -55,7 +58,7 @@ export function Verdict({ shown }) {
   const { data, error } = usePoll(shown ? "health/findings" : null);
   if (!data) return html`<${Problem} error=${error} />`;
   const count = data.reduce((sum, { more }) => sum + (more || 1), 0);
-  return html`<section aria-labelledby="health" class="health">
+  return html`<section aria-labelledby="health" class=${`health verdict ${count ? "bad" : ""}`}>
     <div role="status"><h2 id="health" class=${count ? "bad" : "good"}>${verdict(count)}</h2></div>
     <${Problem} error=${error} />
     ${

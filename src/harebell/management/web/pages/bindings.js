@@ -16,7 +16,8 @@ export function exchangeName(name) {
 }
 
 export function ExchangeLink({ vhost, name }) {
-  return html`<a href=${to("exchanges", vhost, name || DEFAULT_EXCHANGE)}>${exchangeName(name)}</a>`;
+  const page = to("exchanges", vhost, name || DEFAULT_EXCHANGE);
+  return html`<a href=${page}>${exchangeName(name)}</a>`;
 }
 
 export function DestinationLink({ binding }) {

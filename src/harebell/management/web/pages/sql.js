@@ -146,9 +146,23 @@ function Editor({ text, onText, queues, onRun }) {
   </div>`;
 }
 
-const EXAMPLE = (name) =>
-  "SELECT routing_key, count(*) AS messages\n" +
-  `FROM queue('${name.replaceAll("'", "\\'")}')\nGROUP BY routing_key`;
+// Questions that can be asked of any queue.
+function examples(name) {
+  const queue = `FROM queue('${name.replaceAll("'", "\\'")}')`;
+  return [
+    `SELECT routing_key, count(*) AS messages\n${queue}\nGROUP BY routing_key`,
+    `SELECT offset, timestamp, CAST(value AS STRING) AS body\n${queue}\nLIMIT 20`,
+    "SELECT date_trunc('MINUTE', timestamp) AS minute, count(*) AS messages\n" +
+      `${queue}\nGROUP BY 1 ORDER BY 1`,
+  ];
+}
+
+function Questions({ of, onChoose }) {
+  return html`<ul class="sql-past">${of.map(
+    (each) => html`<li key=${each}><button type="button" class="quiet"
+      onClick=${() => onChoose(each)}><code>${each}</code></button></li>`,
+  )}</ul>`;
+}
 
 export function Sql() {
   useTitle("SQL");
@@ -163,7 +177,6 @@ export function Sql() {
     every: 30000,
   });
   const queues = (data?.items ?? []).map(({ name }) => name);
-  const place = useId("vhost");
   const end = (id) => send("DELETE", `sql/${path(id)}`).catch(() => {});
   const running = useRef(null);
   running.current = state.id;
@@ -189,37 +202,32 @@ export function Sql() {
       event.preventDefault();
       run();
     }}>
-      <div class="fields">
-        <div class="field"><label for=${place}>Vhost</label>
-          <select id=${place} value=${where}
-            onChange=${(event) => setWhere(event.currentTarget.value)}>
-            ${(vhosts.length ? vhosts : [where]).map(
-              (name) => html`<option key=${name} value=${name}>${name}</option>`,
-            )}</select></div>
-        <${Editor} text=${text} onText=${setText} queues=${queues} onRun=${run} />
-      </div>
+      <${Editor} text=${text} onText=${setText} queues=${queues} onRun=${run} />
       <div class="buttons">
         <button type="submit" disabled=${state.id !== null}>${state.id ? "Asking…" : "Ask"}</button>
         ${
           state.id &&
           html`<button type="button" class="quiet" onClick=${() => end(state.id)}>Cancel</button>`
         }
-        ${
-          !text &&
-          queues.length > 0 &&
-          html`<button type="button" class="quiet"
-            onClick=${() => setText(EXAMPLE(queues[0]))}>An example</button>`
-        }
+        <label class="choice">Vhost
+          <select value=${where} onChange=${(event) => setWhere(event.currentTarget.value)}>
+            ${(vhosts.length ? vhosts : [where]).map(
+              (name) => html`<option key=${name} value=${name}>${name}</option>`,
+            )}</select></label>
       </div>
       <${Problem} error=${state.error} />
     </form>
     ${state.answer && html`<${Answer} answer=${state.answer} />`}
     ${
+      !text &&
+      queues.length > 0 &&
+      html`<${Section} id="examples" title="Examples">
+        <${Questions} of=${examples(queues[0])} onChoose=${setText} />
+      </${Section}>`
+    }
+    ${
       past.length > 0 &&
-      html`<${Fold} title="Last questions"><ul class="sql-past">${past.map(
-        (each) => html`<li key=${each}><button type="button" class="quiet"
-          onClick=${() => setText(each)}><code>${each}</code></button></li>`,
-      )}</ul>
+      html`<${Fold} title="Last questions"><${Questions} of=${past} onChoose=${setText} />
       <button type="button" class="quiet" onClick=${() => history.set([])}>Forget them</button>
       </${Fold}>`
     }`;
