@@ -146,7 +146,8 @@ def encoded(rows: Iterable[Row], query: RowQuery) -> Slices[list[bytes]]:
             if query.sort and matched % HTTP_SORT_RUN_ROWS == 0:
                 runs.append(sorted(entries, reverse=query.reverse)[:end])
                 entries.clear()
-        if total % HTTP_SLICE_ROWS == 0 or not isinstance(row, LazyRow):
+        # A row that is made as a whole, or searched by a pattern, takes a slice of its own.
+        if total % HTTP_SLICE_ROWS == 0 or matches is not None or not isinstance(row, LazyRow):
             yield
     if query.sort:
         runs.append(sorted(entries, reverse=query.reverse)[:end])

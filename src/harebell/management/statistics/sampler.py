@@ -99,7 +99,9 @@ class Sampler:
 
     def series(self, resource: object) -> Series:
         """Return the samples of a queue, exchange, channel, connection or vhost (by its name)."""
-        self._wake()
+        # Asked for thousands of queues at a time: samples are taken for good once they are taken.
+        if not self._latest.at:
+            self._wake()
         history = (
             self._vhosts.get(resource) if isinstance(resource, str) else self._things.get(resource)
         )

@@ -16,8 +16,8 @@ export function exchangeName(name) {
 }
 
 export function ExchangeLink({ vhost, name }) {
-  const page = to("exchanges", vhost, name || DEFAULT_EXCHANGE);
-  return html`<a href=${page}>${exchangeName(name)}</a>`;
+  const address = to("exchanges", vhost, name || DEFAULT_EXCHANGE);
+  return html`<a href=${address}>${exchangeName(name)}</a>`;
 }
 
 export function DestinationLink({ binding }) {

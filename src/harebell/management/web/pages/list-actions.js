@@ -143,7 +143,8 @@ export const EXCHANGE_ACTIONS = [
     ...shown,
     ...deletion(
       exchangeAt,
-      () => "The exchanges and their bindings will be gone. Messages published to them are refused.",
+      () => `The exchanges and their bindings will be gone. Messages that are published to them are
+        refused then.`,
       [["if-unused", "those to which nothing is bound"]],
     ),
   },

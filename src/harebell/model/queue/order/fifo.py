@@ -413,6 +413,11 @@ class FifoOrder(MessageOrder):
         """Return the only order."""
         return [(0, self)]
 
+    def heads_by_log(self) -> list[tuple[Log, int]]:
+        """Return the only log, with the position of the oldest ready message; nothing if none."""
+        position = self.first_ready()
+        return [(self.log, position)] if position >= 0 else []
+
     def recount(self) -> Done:
         """Do nothing: the count is that of the log."""
         return 0
