@@ -197,8 +197,9 @@ class StatementRunner:
 
         def work() -> None:
             with Progress("reading messages"):
+                between_both = between(options.output)
                 made.append(
-                    engine.answer(query, self._broker, options.rows, between(options.output))
+                    engine.answer(query, self._broker, options.rows, between_both, options.lake)
                 )
 
         run_cancellable(work, engine.cancel)

@@ -24,12 +24,22 @@ def lake_of(spark: SparkSession, name: str, root: Path) -> DataFrame:
     Raises:
         PipelineError: it does not exist.
     """
+    path, is_delta = place_of(name, root)
+    return _delta(spark, path) if is_delta else spark.read.parquet(str(path))
+
+
+def place_of(name: str, root: Path) -> tuple[Path, bool]:
+    """Return where a table is, and whether it is one of Delta; for the arguments see `lake_of`.
+
+    Raises:
+        PipelineError: it does not exist.
+    """
     path = (root / name).expanduser()
     if (path / "_delta_log").is_dir():
-        return _delta(spark, path)
+        return path, True
     if not any(path.rglob("*.parquet")):
         raise PipelineError(f"there is no table at {path}: neither a Delta log nor Parquet files")
-    return spark.read.parquet(str(path))
+    return path, False
 
 
 def _delta(spark: SparkSession, path: Path) -> DataFrame:

@@ -7,10 +7,11 @@ list of what SQL has, and its access to files, network and extensions is off for
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.client import blocking
@@ -21,11 +22,12 @@ from harebell.pipeline.limits import SQL_BATCH_ROWS, SQL_MEMORY_BYTES, SQL_THREA
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.relations import Relation, type_named
 from harebell.pipeline.spec.resolving import Resolver, unknown_functions
-from harebell.pipeline.sql.embedded.kinds import MESSAGE, Kind, NeedsSpark
+from harebell.pipeline.sql.embedded.kinds import DECIMAL, MESSAGE, Kind, NeedsSpark
+from harebell.pipeline.sql.embedded.lake_table import LakeTable, open_lake
 from harebell.pipeline.sql.embedded.macros import ELSEWHERE, INVALID, MACROS
 from harebell.pipeline.sql.embedded.queue_stream import QueueStream
 from harebell.pipeline.sql.embedded.shown_values import rows_of
-from harebell.pipeline.sql.embedded.translation import Translated, Translation
+from harebell.pipeline.sql.embedded.translation import Columns, Translated, Translation
 from harebell.pipeline.sql.queue_snapshot import OFFSET
 from harebell.pipeline.sql.selections import (
     SelectStatement,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _BULK = "bulk"
+_LAKE = "lake"
 _TAKEN = "taken_messages"
 _CHANGED = {"value": "BINARY", "routing_key": "STRING"}
 """The columns that SET changes, and their types."""
@@ -116,7 +119,14 @@ class Engine:
         """End the query that runs; from another thread."""
         self._database.interrupt()
 
-    def answer(self, query: SelectStatement, url: URL, rows: int, between: str = " ") -> Answer:
+    def answer(
+        self,
+        query: SelectStatement,
+        url: URL,
+        rows: int,
+        between: str = " ",
+        lake: Path | None = None,
+    ) -> Answer:
         """Return the first rows of a query.
 
         Args:
@@ -124,13 +134,15 @@ class Engine:
             url: of the broker.
             rows: most rows.
             between: separator of the date and the time of day.
+            lake: where paths of `lake()` begin; None if there is none.
 
         Raises:
             NeedsSpark: it has something that only Spark does.
             PipelineError: it is wrong, or failed; the text is one sentence.
         """
-        translated = translate(query)
-        with self._streams(query, translated, url) as streams:
+        lakes = _lakes(query, lake)
+        translated = translate(query, {name: each.columns for name, each in lakes.items()})
+        with self._tables(lakes), self._streams(query, translated, url) as streams:
             try:
                 made, more = self._first_rows(translated.sql, rows, between)
             except PipelineError:
@@ -179,11 +191,23 @@ class Engine:
         return made[:rows], len(made) > rows
 
     @contextmanager
+    def _tables(self, lakes: Mapping[str, LakeTable]) -> Iterator[None]:
+        """Make tables on disk views."""
+        for view, each in lakes.items():
+            self._database.register(view, each.data)
+        try:
+            yield
+        finally:
+            for view in lakes:
+                self._database.unregister(view)
+
+    @contextmanager
     def _streams(
         self, query: SelectStatement, translated: Translated, url: URL
     ) -> Iterator[Sequence[QueueStream]]:
         """Open the queues of a query as views."""
-        if not query.tables:
+        tables = [table for table in query.tables if table.kind != _LAKE]
+        if not tables:
             yield ()
             return
         try:
@@ -192,14 +216,14 @@ class Engine:
                     raise NeedsSpark("brokers other than Harebell")
                 streams = []
                 try:
-                    for table in query.tables:
+                    for table in tables:
                         wanted = translated.wanted[table.view]
                         stream = QueueStream(connection, table.name, wanted)
                         streams.append(stream)
                         self._show(table.view, stream, kept=wanted.uses > 1)
                     yield streams
                 finally:
-                    for table in query.tables[: len(streams)]:
+                    for table in tables[: len(streams)]:
                         self._hide(table.view)
         except NotFound as error:
             raise PipelineError(_missing(error, query)) from None
@@ -226,20 +250,32 @@ class Engine:
         self._database.execute(f'DROP TABLE IF EXISTS "{view}"')
 
 
-def translate(query: SelectStatement) -> Translated:
+def _lakes(query: SelectStatement, root: Path | None) -> dict[str, LakeTable]:
+    """Open the tables on disk that a query names, by their views."""
+    found = {}
+    for table in query.tables:
+        if table.kind == _LAKE:
+            if root is None:
+                raise NeedsSpark("lake()")
+            found[table.view] = open_lake(table.name, root)
+    return found
+
+
+def translate(query: SelectStatement, lakes: Mapping[str, Columns] | None = None) -> Translated:
     """Translate a query to DuckDB.
+
+    Args:
+        query: with views in place of its tables.
+        lakes: the columns of tables on disk, by their views.
 
     Raises:
         NeedsSpark: it has something that only Spark does.
         PipelineError: it names a column that does not exist.
     """
-    for table in query.tables:
-        if table.kind == "lake":
-            raise NeedsSpark("lake()")
     if query.explains:
         raise NeedsSpark("EXPLAIN")
     try:
-        return _translated(query)
+        return _translated(query, lakes or {})
     except RecursionError:
         raise PipelineError("this is nested too deeply") from None
 
@@ -267,7 +303,7 @@ def translate_selection(settlement: SettleStatement, written: str) -> Translated
     return translated
 
 
-def _translated(query: SelectStatement) -> Translated:
+def _translated(query: SelectStatement, lakes: Mapping[str, Columns]) -> Translated:
     try:
         parsed = statements.query(_with_quotes(query.sql))
     except statements.StatementError:
@@ -275,13 +311,19 @@ def _translated(query: SelectStatement) -> Translated:
         raise NeedsSpark(query.sql.split(maxsplit=1)[0].upper()) from None
     if parsed.tree is None:
         raise NeedsSpark("|>")
-    known = Relation(tuple((name, type_named(_ddl(kind))) for name, kind in MESSAGE.items()))
-    resolver = Resolver({table.view: known for table in query.tables})
+    queues = [table.view for table in query.tables if table.view not in lakes]
+    views = {**dict.fromkeys(queues, tuple(MESSAGE.items())), **lakes}
+    resolver = Resolver(
+        {
+            view: Relation(tuple((name, type_named(_ddl(kind))) for name, kind in columns))
+            for view, columns in views.items()
+        }
+    )
     resolver.columns_of(parsed.tree)
     for mistake in (*resolver.mistakes, *unknown_functions(parsed.called)):
         place = _place(query.written or query.sql, mistake.text, mistake.line)
         raise PipelineError(f"{place}: {mistake.text}")
-    return Translation(tuple(table.view for table in query.tables)).translated(parsed.tree)
+    return Translation(views, queues).translated(parsed.tree)
 
 
 def _with_quotes(sql: str) -> str:
@@ -297,7 +339,9 @@ def _with_quotes(sql: str) -> str:
 def _ddl(kind: Kind) -> str:
     if kind.fields:
         return f"STRUCT<{', '.join(f'{name}: {_ddl(each)}' for name, each in kind.fields)}>"
-    return f"MAP<STRING, {_ddl(kind.inner)}>" if kind.inner is not None else kind.name
+    if kind.inner is not None:
+        return f"MAP<STRING, {_ddl(kind.inner)}>"
+    return f"DECIMAL({kind.scale[0]}, {kind.scale[1]})" if kind.name == DECIMAL else kind.name
 
 
 def _place(sql: str, text: str, line: int) -> str:

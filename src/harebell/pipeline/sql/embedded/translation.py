@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,6 @@ from harebell.pipeline.sql.embedded.kinds import (
     DOUBLE,
     INT,
     LONG,
-    MESSAGE,
     NULL,
     TEXT,
     TIME,
@@ -48,6 +47,7 @@ _CLAUSES = (
     *("expressions", "with_", "from_", "joins", "where", "group", "having", "order"),
     *("limit", "offset", "distinct"),
 )
+Columns = Iterable[tuple[str, Kind]]
 _DEEPEST = 100
 """Queries within queries."""
 
@@ -103,11 +103,13 @@ class Translation(Expressions):
     """Translate one query.
 
     Args:
-        views: the views that it may name.
+        views: the columns of the views that it may name.
+        queues: those of them whose messages a broker sends.
     """
 
-    def __init__(self, views: Iterator[str] | tuple[str, ...]) -> None:
-        self.wanted = {name: Wanted() for name in views}
+    def __init__(self, views: Mapping[str, Columns], queues: Iterable[str]) -> None:
+        self.wanted = {name: Wanted() for name in queues}
+        self._views = views
         self._scope = _Scope()
         self._tables: list[dict[str, list[tuple[str, Kind]]]] = [{}]
         self._uses: dict[str, int] = {}
@@ -355,9 +357,10 @@ class Translation(Expressions):
             name = node.name.lower()
             columns = next((each[name] for each in reversed(self._tables) if name in each), None)
             source = _Source(columns or [])
-            if columns is None and name in self.wanted:
-                source = _Source(list(MESSAGE.items()), name)
-                self.wanted[name].uses += 1
+            if columns is None and name in self._views:
+                source = _Source(list(self._views[name]), name if name in self.wanted else "")
+                if name in self.wanted:
+                    self.wanted[name].uses += 1
             elif columns is None:
                 raise NeedsSpark(f"the table {node.sql('databricks')[:60]}")
             text = named(name)
