@@ -8,7 +8,9 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 from harebell.client.blocking import Channel, connect
 from harebell.client.url import URL
@@ -94,6 +96,27 @@ def test_the_broker_sends_only_the_messages_that_fit(engine: Engine, address: st
     assert asked(engine, address, f"{text} offset >= 2990 AND delivery_count < 1").read == 10
     # A condition of a part of the rows is none of all of them.
     assert asked(engine, address, f"{text} routing_key = 'other' OR offset = 1").rows == [(1,)]
+
+
+def test_parquet_files_are_read_without_java(address: str, tmp_path: Path) -> None:
+    (tmp_path / "t").mkdir()
+    parquet.write_table(pa.table({"id": [1, 2], "name": ["a", "b"]}), tmp_path / "t" / "1.parquet")
+    text = "SELECT l.name FROM lake('t') l JOIN queue('jobs') q ON q.offset = l.id ORDER BY l.name"
+    done = sql(address, text, "--lake", str(tmp_path))
+    assert (done.stdout, done.stderr) == (b"name\na\nb\n", b"")
+    assert "no table at" in error_of(sql(address, "SELECT * FROM lake('u')"))
+    asks = ("SELECT * FROM lake('t')", "--lake", str(tmp_path), "--engine", "duckdb")
+    (tmp_path / "t" / "2.parquet").write_bytes(b"PAR1 is what this is not")
+    assert "does not know a file of lake()" in error_of(sql(address, *asks))
+    parquet.write_table(pa.table({"id": [3]}), tmp_path / "t" / "2.parquet")
+    assert "which have different columns" in error_of(sql(address, *asks))
+    parquet.write_table(pa.table({"id": [[3]]}), tmp_path / "t" / "1.parquet")
+    (tmp_path / "t" / "2.parquet").unlink()
+    assert "does not know a column of the type list" in error_of(sql(address, *asks))
+    (tmp_path / "t" / "day=1").mkdir()
+    assert "what else is in the directory of lake(): 'day=1'" in error_of(sql(address, *asks))
+    (tmp_path / "t" / "_delta_log").mkdir()
+    assert "does not know the Delta table of lake()" in error_of(sql(address, *asks))
 
 
 @pytest.fixture

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pika
+import pyarrow as pa
 import pytest
+from pyarrow import parquet
 from pyspark.sql import Row, SparkSession
 
 from harebell.client.url import URL
@@ -24,6 +28,7 @@ pytestmark = pytest.mark.timeout(1_200)
 
 HERE = Path(__file__).parent
 QUESTIONS = [each.sql for each in split((HERE / "questions.sql").read_text())]
+ABOUT_LAKES = [each.sql for each in split((HERE / "lake_questions.sql").read_text())]
 SETTLEMENTS = [each.sql for each in split((HERE / "settlements.sql").read_text())]
 ORDERS = 100
 ROWS = 1_000
@@ -73,6 +78,35 @@ def shop(broker_url: str) -> Iterator[URL]:
     connection.close()
 
 
+@pytest.fixture(scope="module")
+def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with a table of two Parquet files."""
+    directory = tmp_path_factory.mktemp("lake")
+    (directory / "shop").mkdir()
+    numbers, texts = range(10), pa.string()
+    table = pa.table(
+        {
+            "id": pa.array(numbers, pa.int64()),
+            "n": pa.array(numbers, pa.int32()),
+            "name": [f"x{number}" if number else None for number in numbers],
+            "at": [datetime(2026, 1, 1, number, tzinfo=UTC) for number in numbers],
+            "day": [date(2026, 1, number + 1) for number in numbers],
+            "price": pa.array([Decimal(number) / 4 for number in numbers], pa.decimal128(10, 2)),
+            "ok": [number % 2 == 0 for number in numbers],
+            "value": [b"%d" % number for number in numbers],
+            "detail": [{"a": number, "z": str(number)} for number in numbers],
+            "labels": pa.array(
+                [[("k", str(number))] if number % 3 else [] for number in numbers],
+                pa.map_(texts, texts),
+            ),
+            "share": [number / 3 for number in numbers],
+        }
+    )
+    parquet.write_table(table.slice(0, 5), directory / "shop" / "a.parquet")
+    parquet.write_table(table.slice(5), directory / "shop" / "b.parquet")
+    return directory
+
+
 def plain(value: Any) -> Any:
     """A value without the classes of either engine."""
     if isinstance(value, Row):
@@ -92,16 +126,16 @@ def asked(sql: str) -> SelectStatement:
 
 
 def test_the_same_questions_have_the_same_rows_on_spark_and_on_the_embedded_engine(
-    spark: SparkSession, broker_url: str, shop: URL
+    spark: SparkSession, broker_url: str, shop: URL, lake: Path
 ) -> None:
     different = []
     with Engine() as engine:
-        for sql in QUESTIONS:
+        for sql in (*QUESTIONS, *ABOUT_LAKES):
             query = asked(sql)
-            frame = select(spark, query, broker_url, Path())
+            frame = select(spark, query, broker_url, lake)
             wanted = [tuple(map(plain, row)) for row in first_rows(frame, ROWS)]
             try:
-                answer = engine.answer(query, shop, ROWS)
+                answer = engine.answer(query, shop, ROWS, lake=lake)
             except PipelineError as error:
                 different.append(f"{sql}\n  {error}")
                 continue
