@@ -7,17 +7,24 @@ listed here is left to Spark: a wrong answer is worse than a slow one.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harebell.pipeline.sql.embedded.conversions import (
+    aligned,
+    alike,
+    as_kind,
+    calculable,
+    converted,
+    named_kind,
+    whole_of,
+)
 from harebell.pipeline.sql.embedded.kinds import (
     BOOL,
     BYTES,
     DATE,
     DECIMAL,
     DOUBLE,
-    DUCK,
     INT,
     LONG,
     NULL,
@@ -28,77 +35,16 @@ from harebell.pipeline.sql.embedded.kinds import (
     common,
 )
 from harebell.pipeline.sql.embedded.regex import translated
+from harebell.pipeline.sql.embedded.typed import Typed, called, parts, quoted
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_FLAGS = {"big_int", "safe", "coalesce", "ignore_nulls", "only_json_types", "requires_json"}
-"""Arguments of sqlglot that say nothing about what was written."""
 _INT_MAX, _LONG_MAX = 2**31, 2**63
-_PARSED = {
-    INT: "hb_int",
-    LONG: "hb_long",
-    DOUBLE: "hb_double",
-    BOOL: "hb_bool",
-    TIME: "hb_time",
-    DATE: "hb_date",
-}
-"""Macros that convert a text."""
 _STEP = re.compile(r"[^.\[\]*'\"\s\\$@?]+")
 _UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
 _TRUNCATED = (*_UNITS[:4], "WEEK", "MONTH", "QUARTER", "YEAR")
 _DIGITS_MAX = 10
-
-
-@dataclass(frozen=True)
-class Typed:
-    """An expression of DuckDB.
-
-    Args:
-        sql: its text.
-        kind: its type.
-        label: the name that Spark gives to a column of it.
-    """
-
-    sql: str
-    kind: Kind
-    label: str
-
-
-def quoted(text: str) -> str:
-    """Return a text as a literal."""
-    if "\0" in text:
-        raise NeedsSpark("a text with the character 0")
-    return "'" + text.replace("'", "''") + "'"
-
-
-def named(name: str) -> str:
-    """Return a name in quotes."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def parts(node: exp.Expr, *names: str, flags: Iterable[str] = ()) -> list[Any]:
-    """Return arguments of a node, which has no others.
-
-    Raises:
-        NeedsSpark: it has others.
-    """
-    known = {*names, *flags, *_FLAGS}
-    for name, value in node.args.items():
-        if value not in (None, False, []) and name not in known:
-            raise NeedsSpark(f"{called(node)} with {name.strip('_').replace('_', ' ')}")
-    return [node.args.get(name) for name in names]
-
-
-def called(node: exp.Expr) -> str:
-    """Return what a node is, in an error."""
-    from sqlglot import exp
-
-    if isinstance(node, exp.Func):
-        text = node.sql("databricks")
-        name = text.split("(", 1)[0].strip().lower()
-        return f"{name}()" if "(" in text and name.isidentifier() else text[:40]
-    return node.key.upper()
 
 
 class Expressions:
@@ -252,11 +198,11 @@ class Expressions:
         value = self.expression(this)
         if query is not None:
             text, kinds = self.subquery(query)
-            if len(kinds) != 1 or not _alike(value.kind, kinds[0]):
+            if len(kinds) != 1 or not alike(value.kind, kinds[0]):
                 raise NeedsSpark("IN with a query of another type")
             return Typed(f"({value.sql} IN {text})", BOOL, f"({value.label} IN (listquery()))")
         made = [self.expression(each) for each in listed]
-        if not all(_alike(value.kind, each.kind) for each in made):
+        if not all(alike(value.kind, each.kind) for each in made):
             raise NeedsSpark("IN with values of other types")
         inside = ", ".join(each.sql for each in made)
         labels = ", ".join(each.label for each in made)
@@ -311,7 +257,7 @@ class Expressions:
             made.append(self.expression(then))
         made.append(Typed("NULL", NULL, "NULL") if default is None else self.expression(default))
         kind = common((each.kind for each in made), "CASE")
-        values = [_as(each, kind) for each in made]
+        values = [as_kind(each, kind) for each in made]
         whens = [
             f"WHEN {when} THEN {then}" for when, then in zip(conditions, values[:-1], strict=True)
         ]
@@ -322,9 +268,8 @@ class Expressions:
         first = self.expression(then)
         last = Typed("NULL", NULL, "NULL") if other is None else self.expression(other)
         kind = common((first.kind, last.kind), "IF")
-        text = (
-            f"CASE WHEN {self.condition(when)} THEN {_as(first, kind)} ELSE {_as(last, kind)} END"
-        )
+        values = as_kind(first, kind), as_kind(last, kind)
+        text = f"CASE WHEN {self.condition(when)} THEN {values[0]} ELSE {values[1]} END"
         return Typed(text, kind, node.sql("databricks").lower())
 
     def _chosen(self, node: exp.Expr) -> Typed:
@@ -333,7 +278,7 @@ class Expressions:
         made = [self.expression(each) for each in (this, *others)]
         kind = common((each.kind for each in made), f"{name}()")
         labels = ", ".join(each.label for each in made)
-        texts = ", ".join(_as(each, kind) for each in made)
+        texts = ", ".join(as_kind(each, kind) for each in made)
         return Typed(f"{name}({texts})", kind, f"{name}({labels})")
 
     def _of_nullif(self, node: exp.Expr) -> Typed:
@@ -354,7 +299,7 @@ class Expressions:
             return Typed(f"({left.sql} {sign} {text})", TIME, f"{left.label} {sign} {label}")
         right = self.expression(other)
         label = f"({left.label} {sign} {right.label})"
-        left, right = _calculable(left, right, node.key)
+        left, right = calculable(left, right, node.key)
         if node.key == "div":
             return Typed(f"hb_div({left.sql}, {right.sql})", DOUBLE, label)
         kind = common((left.kind, right.kind), sign)
@@ -364,7 +309,7 @@ class Expressions:
             kind = LONG if node.key == "intdiv" else kind
         elif kind.name == DECIMAL:
             raise NeedsSpark("arithmetic of decimals")
-        a, b = _as(left, kind), _as(right, kind)
+        a, b = as_kind(left, kind), as_kind(right, kind)
         return Typed(form.format(a, b), kind, label)
 
     def _interval(self, node: exp.Expr) -> tuple[str, str]:
@@ -378,7 +323,7 @@ class Expressions:
     def _of_round(self, node: exp.Expr) -> Typed:
         this, digits = parts(node, "this", "decimals")
         value = self._numeric(self.expression(this), "round()")
-        count = 0 if digits is None else _whole(digits, "round()")
+        count = 0 if digits is None else whole_of(digits, "round()")
         if value.kind != DOUBLE or count > _DIGITS_MAX:
             raise NeedsSpark(f"round() of {value.kind.name}")
         label = f"round({value.label}, {count})"
@@ -439,14 +384,14 @@ class Expressions:
     def _of_substring(self, node: exp.Expr) -> Typed:
         this, start, length = parts(node, "this", "start", "length")
         value = self._text(this)
-        begin = max(_whole(start, "substring()"), 1)
-        count = _INT_MAX - 1 if length is None else _whole(length, "substring()")
+        begin = max(whole_of(start, "substring()"), 1)
+        count = _INT_MAX - 1 if length is None else whole_of(length, "substring()")
         label = f"substring({value.label}, {start.this}, {count})"
         return Typed(f"substring({value.sql}, {begin}, {count})", TEXT, label)
 
     def _of_left(self, node: exp.Expr) -> Typed:
         this, count = parts(node, "this", "expression")
-        value, length = self._text(this), _whole(count, "left()")
+        value, length = self._text(this), whole_of(count, "left()")
         return Typed(f"left({value.sql}, {length})", TEXT, f"left({value.label}, {length})")
 
     def _of_jsonextractscalar(self, node: exp.Expr) -> Typed:
@@ -500,7 +445,7 @@ class Expressions:
     def _of_cast(self, node: exp.Cast) -> Typed:
         this, to = parts(node, "this", "to")
         value = self.expression(this)
-        kind = _named_kind(to)
+        kind = named_kind(to)
         name = kind.name if kind.name != DECIMAL else to.sql("databricks")
         # Spark calls the conversion of a column by the column's name.
         label = value.label if this.key in ("column", "dot") else f"CAST({value.label} AS {name})"
@@ -525,140 +470,8 @@ class Expressions:
         return Typed(form.format(*(each.sql for each in made)), kind, f"{name}({labels})")
 
 
-# --- types --------------------------------------------------------------------------------------
-
-
 def _negated(made: Typed, negate: object) -> Typed:
     return Typed(f"(NOT {made.sql})", BOOL, f"(NOT {made.label})") if negate else made
-
-
-def _alike(one: Kind, other: Kind) -> bool:
-    return one.simple and (one == other or NULL in (one, other) or (one.whole and other.whole))
-
-
-def _as(value: Typed, kind: Kind) -> str:
-    """Return a value as the type that it has together with others."""
-    if value.kind == kind or kind == NULL:
-        return value.sql
-    if value.kind == NULL:
-        return f"CAST(NULL AS {DUCK[kind]})" if kind in DUCK else value.sql
-    return f"CAST({value.sql} AS {DUCK[kind]})"
-
-
-def aligned(left: Typed, right: Typed) -> tuple[str, str]:
-    """Return two values as what Spark compares.
-
-    Raises:
-        NeedsSpark: Spark compares them in a way of its own.
-    """
-    a, b = left.kind, right.kind
-    if not (a.simple and b.simple):
-        raise NeedsSpark(f"a comparison of {a.name} and {b.name}")
-    if a == b or NULL in (a, b) or (a.number and b.number):
-        return left.sql, right.sql
-    if TEXT in (a, b):
-        other = b if a == TEXT else a
-        kind = LONG if other.whole else DOUBLE if other.number else other
-        if kind in _PARSED:
-            return converted(left, kind, "="), converted(right, kind, "=")
-    if {a, b} == {TIME, DATE}:
-        return converted(left, TIME, "="), converted(right, TIME, "=")
-    raise NeedsSpark(f"a comparison of {a.name} and {b.name}")
-
-
-def _calculable(left: Typed, right: Typed, key: str) -> tuple[Typed, Typed]:
-    """Return two values as numbers."""
-    made = []
-    for one, other in ((left, right), (right, left)):
-        value = one
-        if one.kind == TEXT and other.kind.number:
-            kind = LONG if other.kind.whole and key != "div" else DOUBLE
-            value = Typed(converted(one, kind, key), kind, one.label)
-        if not value.kind.number:
-            raise NeedsSpark(f"arithmetic of {left.kind.name} and {right.kind.name}")
-        made.append(value)
-    kinds = [each.kind for each in made]
-    if key == "div" and DECIMAL in (kinds[0].name, kinds[1].name) and DOUBLE not in kinds:
-        raise NeedsSpark("arithmetic of decimals")
-    return made[0], made[1]
-
-
-def converted(value: Typed, kind: Kind, where: str, *, cast: bool = False) -> str:
-    """Return a value as another type, converted as Spark does.
-
-    Args:
-        value: an expression, with the type that it has.
-        kind: the type.
-        where: the place, for errors.
-        cast: whether a conversion is asked for by CAST.
-
-    Raises:
-        NeedsSpark: Spark converts it in a way of its own.
-    """
-    a, sql = value.kind, value.sql
-    if a == kind:
-        return sql
-    duck = f"DECIMAL({kind.scale[0]}, {kind.scale[1]})" if kind.name == DECIMAL else DUCK[kind]
-    if a == NULL:
-        return f"CAST(NULL AS {duck})"
-    if a == TEXT and kind in _PARSED:
-        return f"{_PARSED[kind]}({sql})"
-    plain = {(INT, LONG), (INT, DOUBLE), (LONG, DOUBLE), (DATE, TIME), (INT, TEXT), (LONG, TEXT)}
-    plain |= {(DATE, TEXT), (BOOL, TEXT)}
-    if (a, kind) in plain:
-        return f"CAST({sql} AS {duck})"
-    if a.name == DECIMAL and kind == DOUBLE:
-        return f"CAST({sql} AS DOUBLE)"
-    if a == TIME and kind == TEXT:
-        return f"hb_shown({sql})"
-    if cast:
-        if a == BYTES and kind == TEXT:
-            return f"hb_text({sql})"
-        if a == TEXT and kind == BYTES:
-            return f"encode({sql})"
-        if (a, kind) in {(LONG, INT), (TIME, DATE)}:
-            return f"CAST({sql} AS {duck})"
-        if a == DOUBLE and kind.whole:
-            return f"CAST(trunc({sql}) AS {duck})"
-        if a == TIME and kind == LONG:
-            return f"hb_seconds({sql})"
-        if a == BOOL and kind.whole:
-            return f"CAST({sql} AS {duck})"
-        if a.whole and kind.name == DECIMAL:
-            return f"CAST({sql} AS {duck})"
-        if a == TEXT and kind.name == DECIMAL:
-            return f"CAST(hb_digits({sql}) AS {duck})"
-    raise NeedsSpark(f"{a.name} as {kind.name} in {where}")
-
-
-def _named_kind(to: exp.DataType) -> Kind:
-    from sqlglot import exp
-
-    types = exp.DataType.Type
-    known = {
-        types.INT: INT,
-        types.BIGINT: LONG,
-        types.DOUBLE: DOUBLE,
-        types.TEXT: TEXT,
-        types.BINARY: BYTES,
-        types.BOOLEAN: BOOL,
-        types.TIMESTAMPTZ: TIME,
-        types.DATE: DATE,
-        types.VARBINARY: BYTES,
-    }
-    kind = known.get(to.this)
-    if to.this == types.DECIMAL and len(to.expressions) == 2:
-        digits = [int(each.name) for each in to.expressions]
-        kind = Kind(DECIMAL, scale=(digits[0], digits[1]))
-    if kind is None or (to.expressions and kind.name != DECIMAL):
-        raise NeedsSpark(f"the type {to.sql('databricks')}")
-    return kind
-
-
-def _whole(node: exp.Expr, where: str) -> int:
-    if node.key != "literal" or node.args.get("is_string") or not str(node.this).isdigit():
-        raise NeedsSpark(f"{where} with a number that is no literal")
-    return int(str(node.this))
 
 
 _COMPARISONS = {

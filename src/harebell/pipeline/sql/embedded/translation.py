@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from harebell.pipeline.sql.embedded.expressions import (
-    Expressions,
-    Typed,
-    called,
-    converted,
-    named,
-    parts,
-)
+from harebell.pipeline.sql.embedded.aggregates import Aggregates
 from harebell.pipeline.sql.embedded.kinds import (
-    BOOL,
-    DATE,
-    DECIMAL,
-    DOUBLE,
-    INT,
-    LONG,
     NULL,
-    TEXT,
-    TIME,
     Kind,
     NeedsSpark,
     common,
 )
 from harebell.pipeline.sql.embedded.pushing import Wanted, conjuncts
+from harebell.pipeline.sql.embedded.scopes import Scope, Source
+from harebell.pipeline.sql.embedded.typed import Typed, called, named, parts
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -43,45 +30,9 @@ _JOINS = {
     "SEMI": "SEMI JOIN",
     "ANTI": "ANTI JOIN",
 }
-_CLAUSES = (
-    *("expressions", "with_", "from_", "joins", "where", "group", "having", "order"),
-    *("limit", "offset", "distinct"),
-)
 Columns = Iterable[tuple[str, Kind]]
 _DEEPEST = 100
 """Queries within queries."""
-
-
-@dataclass
-class _Source:
-    """A table in a FROM.
-
-    Args:
-        columns: its columns and their types.
-        view: the queue that it is; "" for a query.
-    """
-
-    columns: list[tuple[str, Kind]]
-    view: str = ""
-
-
-@dataclass
-class _Scope:
-    """What names mean in a SELECT.
-
-    Args:
-        outer: the scope around it.
-        sources: by alias in small letters.
-        hidden: aliases that `*` and names leave out: the right sides of semi and anti joins.
-        aliases: the types of its own columns, by name in small letters.
-        grouped: whether names are looked up among its own columns first, as in ORDER BY.
-    """
-
-    outer: _Scope | None = None
-    sources: dict[str, _Source] = field(default_factory=dict)
-    hidden: set[str] = field(default_factory=set)
-    aliases: dict[str, Kind] = field(default_factory=dict)
-    own_first: bool = False
 
 
 @dataclass(frozen=True)
@@ -99,7 +50,7 @@ class Translated:
     wanted: Mapping[str, Wanted]
 
 
-class Translation(Expressions):
+class Translation(Aggregates):
     """Translate one query.
 
     Args:
@@ -110,7 +61,7 @@ class Translation(Expressions):
     def __init__(self, views: Mapping[str, Columns], queues: Iterable[str]) -> None:
         self.wanted = {name: Wanted() for name in queues}
         self._views = views
-        self._scope = _Scope()
+        self._scope = Scope()
         self._tables: list[dict[str, list[tuple[str, Kind]]]] = [{}]
         self._uses: dict[str, int] = {}
         self._depth = 0
@@ -198,7 +149,7 @@ class Translation(Expressions):
     def _end(self, order: Any, limit: Any, offset: Any, columns: list[tuple[str, Kind]]) -> str:
         """Translate what is behind a query in brackets, or behind a UNION."""
         before = self._scope
-        self._scope = _Scope(aliases={name.lower(): kind for name, kind in columns})
+        self._scope = Scope(aliases={name.lower(): kind for name, kind in columns})
         try:
             return self._order(order) + self._limited(limit, offset)
         finally:
@@ -213,7 +164,7 @@ class Translation(Expressions):
             )
         )
         before = self._with(with_)
-        around, self._scope = self._scope, _Scope(self._scope)
+        around, self._scope = self._scope, Scope(self._scope)
         scope = self._scope
         try:
             source = "" if from_ is None else f" FROM {self._from(from_.this, joins or ())}"
@@ -315,6 +266,19 @@ class Translation(Expressions):
                 text += f" {word} {count.this}"
         return text
 
+    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> str:
+        """Translate what is within the brackets of an OVER."""
+        before = self._scope.own_first
+        self._scope.own_first = False
+        inside = []
+        if listed:
+            inside.append("PARTITION BY " + ", ".join(self.expression(e).sql for e in listed))
+        if order is not None:
+            (ordered,) = parts(order, "expressions")
+            inside.append("ORDER BY " + ", ".join(self._ordered(each) for each in ordered))
+        self._scope.own_first = before
+        return " ".join(inside)
+
     # --- tables ---------------------------------------------------------------------------------
 
     def _from(self, node: exp.Expr, joins: Any) -> str:
@@ -356,9 +320,9 @@ class Translation(Expressions):
                 raise NeedsSpark(f"the table {node.sql('databricks')[:60]}")
             name = node.name.lower()
             columns = next((each[name] for each in reversed(self._tables) if name in each), None)
-            source = _Source(columns or [])
+            source = Source(columns or [])
             if columns is None and name in self._views:
-                source = _Source(list(self._views[name]), name if name in self.wanted else "")
+                source = Source(list(self._views[name]), name if name in self.wanted else "")
                 if name in self.wanted:
                     self.wanted[name].uses += 1
             elif columns is None:
@@ -368,12 +332,12 @@ class Translation(Expressions):
             alias = node.args.get("alias")
             bare = node.copy()
             bare.set("alias", None)
-            around, self._scope = self._scope, _Scope()
+            around, self._scope = self._scope, Scope()
             try:
                 inner, columns = self._query(bare)
             finally:
                 self._scope = around
-            source = _Source(columns)
+            source = Source(columns)
             text = f"({inner})"
         else:
             raise NeedsSpark(called(node))
@@ -382,7 +346,7 @@ class Translation(Expressions):
             raise NeedsSpark(f"two tables {name} in one FROM")
         names = ""
         if alias is not None and alias.args.get("columns"):
-            source = _Source(_renamed(source.columns, alias), "")
+            source = Source(_renamed(source.columns, alias), "")
             if isinstance(node, exp.Table):
                 raise NeedsSpark("names of columns behind a table")
             names = "(" + ", ".join(named(each) for each, _ in source.columns) + ")"
@@ -407,7 +371,7 @@ class Translation(Expressions):
         if not isinstance(node, exp.Column):
             raise NeedsSpark(node.sql("databricks")[:60])
         path = [each.name for each in node.parts] + names
-        scope: _Scope | None = self._scope
+        scope: Scope | None = self._scope
         while scope is not None:
             found = self._found(path, scope)
             if found is not None:
@@ -415,32 +379,17 @@ class Translation(Expressions):
             scope = scope.outer
         raise NeedsSpark(f"the column {'.'.join(path)}")
 
-    def place(self, path: list[str], scope: _Scope) -> tuple[str, _Source, list[str]] | None:
-        """Return the table of a path of names, and the names behind it."""
-        first = path[0].lower()
-        source = scope.sources.get(first)
-        if len(path) > 1 and source is not None and _type_of(source, path[1]) is not None:
-            return first, source, path[1:]
-        owners = [
-            (alias, each)
-            for alias, each in scope.sources.items()
-            if alias not in scope.hidden and _type_of(each, path[0]) is not None
-        ]
-        if len(owners) > 1:
-            raise NeedsSpark(f"the column {path[0]}, which several tables have")
-        return (*owners[0], path) if owners else None
-
-    def _found(self, path: list[str], scope: _Scope) -> Typed | None:
+    def _found(self, path: list[str], scope: Scope) -> Typed | None:
         own = scope.aliases.get(path[0].lower())
         if own is not None and scope.own_first and len(path) == 1:
             return Typed(named(path[0]), own, path[0])
-        place = self.place(path, scope)
+        place = scope.place(path)
         if place is None:
             if own is None or len(path) > 1:
                 return None
             return Typed(named(path[0]), own, path[0])
         alias, source, names = place
-        kind = _type_of(source, names[0])
+        kind = source.kind_of(names[0])
         assert kind is not None, "`place` looks for it"
         text = f"{named(alias)}.{named(names[0])}"
         self._want(source, *names[:2])
@@ -451,7 +400,7 @@ class Translation(Expressions):
             text = f"({text}).{named(each)}"
         return Typed(text, kind, names[-1])
 
-    def _want(self, source: _Source, *path: str) -> None:
+    def _want(self, source: Source, *path: str) -> None:
         if source.view:
             self.wanted[source.view].columns.add(".".join(path).lower())
 
@@ -460,7 +409,7 @@ class Translation(Expressions):
         scope = self._scope
         for path, symbol, values in conjuncts(where):
             try:
-                place = self.place(path, scope)
+                place = scope.place(path)
             except NeedsSpark:
                 continue
             # Behind an outer join a condition holds for rows that have no message.
@@ -476,110 +425,6 @@ class Translation(Expressions):
         """Translate a query within an expression; return the types of its columns, too."""
         text, columns = self._query(node)
         return f"({text})", [kind for _, kind in columns]
-
-    # --- aggregates and windows -----------------------------------------------------------------
-
-    def _of_count(self, node: exp.Expr) -> Typed:
-        this, others = parts(node, "this", "expressions")
-        if others:
-            raise NeedsSpark("count() of several values")
-        if this.key == "star":
-            return Typed("count(*)", LONG, "count(1)")
-        word, value = self._aggregated(this)
-        if not value.kind.simple:
-            raise NeedsSpark(f"count() of {value.kind.name}")
-        return Typed(f"count({word}{value.sql})", LONG, f"count({word}{value.label})")
-
-    def _of_sum(self, node: exp.Expr) -> Typed:
-        word, value = self._aggregated(*parts(node, "this"))
-        kind = value.kind
-        if kind.whole:
-            made, total = f"CAST(sum({word}{value.sql}) AS BIGINT)", LONG
-        elif kind == DOUBLE:
-            made, total = f"sum({word}{value.sql})", DOUBLE
-        elif kind.name == DECIMAL:
-            digits, behind = min(kind.scale[0] + 10, 38), kind.scale[1]
-            made = f"CAST(sum({word}{value.sql}) AS DECIMAL({digits}, {behind}))"
-            total = Kind(DECIMAL, scale=(digits, behind))
-        else:
-            raise NeedsSpark(f"sum() of {kind.name}")
-        return Typed(made, total, f"sum({word}{value.label})")
-
-    def _of_avg(self, node: exp.Expr) -> Typed:
-        word, value = self._aggregated(*parts(node, "this"))
-        if not value.kind.whole and value.kind != DOUBLE:
-            raise NeedsSpark(f"avg() of {value.kind.name}")
-        return Typed(f"avg({word}{value.sql})", DOUBLE, f"avg({word}{value.label})")
-
-    def _of_min(self, node: exp.Expr) -> Typed:
-        return self._extreme(node, "min")
-
-    def _of_max(self, node: exp.Expr) -> Typed:
-        return self._extreme(node, "max")
-
-    def _extreme(self, node: exp.Expr, name: str) -> Typed:
-        value = self.expression(*parts(node, "this"))
-        kind = value.kind
-        if not kind.number and kind not in (TEXT, TIME, DATE, BOOL):
-            raise NeedsSpark(f"{name}() of {kind.name}")
-        return Typed(f"{name}({value.sql})", kind, f"{name}({value.label})")
-
-    def _of_countif(self, node: exp.Expr) -> Typed:
-        value = self.expression(*parts(node, "this"))
-        text = converted(value, BOOL, "count_if()")
-        return Typed(f"CAST(count_if({text}) AS BIGINT)", LONG, f"count_if({value.label})")
-
-    def _of_filter(self, node: exp.Expr) -> Typed:
-        this, where = parts(node, "this", "expression")
-        if this.key not in ("count", "min", "max", "avg"):
-            raise NeedsSpark(f"FILTER behind {called(this)}")
-        made, when = self.expression(this), self.expression(where.this)
-        text = f"{made.sql} FILTER (WHERE {converted(when, BOOL, 'FILTER')})"
-        return Typed(text, made.kind, f"{made.label} FILTER (WHERE {when.label})")
-
-    def _aggregated(self, node: exp.Expr) -> tuple[str, Typed]:
-        if node.key != "distinct":
-            return "", self.expression(node)
-        (listed,) = parts(node, "expressions")
-        if len(listed) != 1:
-            raise NeedsSpark("DISTINCT of several values")
-        return "DISTINCT ", self.expression(listed[0])
-
-    def _of_window(self, node: exp.Expr) -> Typed:
-        this, listed, order = parts(node, "this", "partition_by", "order", flags=("over",))
-        if node.args.get("over") not in (None, "OVER"):
-            raise NeedsSpark("such a window")
-        if this.key in _NUMBERED:
-            parts(this)
-            name = _NUMBERED[this.key]
-            made = Typed(f"CAST({name}() OVER ", INT, f"{name}()")
-            after = " AS INTEGER)"
-        elif this.key in ("count", "min", "max", "avg"):
-            inner = self.expression(this)
-            made, after = Typed(f"{inner.sql} OVER ", inner.kind, inner.label), ""
-        else:
-            raise NeedsSpark(f"{called(this)} over a window")
-        before = self._scope.own_first
-        self._scope.own_first = False
-        inside = []
-        if listed:
-            inside.append("PARTITION BY " + ", ".join(self.expression(e).sql for e in listed))
-        if order is not None:
-            (ordered,) = parts(order, "expressions")
-            inside.append("ORDER BY " + ", ".join(self._ordered(each) for each in ordered))
-        self._scope.own_first = before
-        text = f"{made.sql}({' '.join(inside)}){after}"
-        return Typed(text, made.kind, node.sql("databricks").lower())
-
-
-_NUMBERED = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank"}
-
-
-def _type_of(source: _Source, name: str) -> Kind | None:
-    for each, kind in source.columns:
-        if each.lower() == name.lower():
-            return kind
-    return None
 
 
 def _renamed(columns: list[tuple[str, Kind]], alias: Any) -> list[tuple[str, Kind]]:

@@ -1,0 +1,118 @@
+"""Translate aggregates and functions over windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from harebell.pipeline.sql.embedded.conversions import converted
+from harebell.pipeline.sql.embedded.expressions import Expressions
+from harebell.pipeline.sql.embedded.kinds import (
+    BOOL,
+    DATE,
+    DECIMAL,
+    DOUBLE,
+    INT,
+    LONG,
+    TEXT,
+    TIME,
+    Kind,
+    NeedsSpark,
+)
+from harebell.pipeline.sql.embedded.typed import Typed, called, parts
+
+if TYPE_CHECKING:
+    from sqlglot import exp
+
+_NUMBERED = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank"}
+
+
+class Aggregates(Expressions):
+    """Translate expressions of many rows; a subclass knows what rows are ordered by."""
+
+    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> str:
+        """Translate what is within the brackets of an OVER."""
+        raise NotImplementedError
+
+    def _of_count(self, node: exp.Expr) -> Typed:
+        this, others = parts(node, "this", "expressions")
+        if others:
+            raise NeedsSpark("count() of several values")
+        if this.key == "star":
+            return Typed("count(*)", LONG, "count(1)")
+        word, value = self._aggregated(this)
+        if not value.kind.simple:
+            raise NeedsSpark(f"count() of {value.kind.name}")
+        return Typed(f"count({word}{value.sql})", LONG, f"count({word}{value.label})")
+
+    def _of_sum(self, node: exp.Expr) -> Typed:
+        word, value = self._aggregated(*parts(node, "this"))
+        kind = value.kind
+        if kind.whole:
+            made, total = f"CAST(sum({word}{value.sql}) AS BIGINT)", LONG
+        elif kind == DOUBLE:
+            made, total = f"sum({word}{value.sql})", DOUBLE
+        elif kind.name == DECIMAL:
+            digits, behind = min(kind.scale[0] + 10, 38), kind.scale[1]
+            made = f"CAST(sum({word}{value.sql}) AS DECIMAL({digits}, {behind}))"
+            total = Kind(DECIMAL, scale=(digits, behind))
+        else:
+            raise NeedsSpark(f"sum() of {kind.name}")
+        return Typed(made, total, f"sum({word}{value.label})")
+
+    def _of_avg(self, node: exp.Expr) -> Typed:
+        word, value = self._aggregated(*parts(node, "this"))
+        if not value.kind.whole and value.kind != DOUBLE:
+            raise NeedsSpark(f"avg() of {value.kind.name}")
+        return Typed(f"avg({word}{value.sql})", DOUBLE, f"avg({word}{value.label})")
+
+    def _of_min(self, node: exp.Expr) -> Typed:
+        return self._extreme(node, "min")
+
+    def _of_max(self, node: exp.Expr) -> Typed:
+        return self._extreme(node, "max")
+
+    def _extreme(self, node: exp.Expr, name: str) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        kind = value.kind
+        if not kind.number and kind not in (TEXT, TIME, DATE, BOOL):
+            raise NeedsSpark(f"{name}() of {kind.name}")
+        return Typed(f"{name}({value.sql})", kind, f"{name}({value.label})")
+
+    def _of_countif(self, node: exp.Expr) -> Typed:
+        value = self.expression(*parts(node, "this"))
+        text = converted(value, BOOL, "count_if()")
+        return Typed(f"CAST(count_if({text}) AS BIGINT)", LONG, f"count_if({value.label})")
+
+    def _of_filter(self, node: exp.Expr) -> Typed:
+        this, where = parts(node, "this", "expression")
+        if this.key not in ("count", "min", "max", "avg"):
+            raise NeedsSpark(f"FILTER behind {called(this)}")
+        made, when = self.expression(this), self.expression(where.this)
+        text = f"{made.sql} FILTER (WHERE {converted(when, BOOL, 'FILTER')})"
+        return Typed(text, made.kind, f"{made.label} FILTER (WHERE {when.label})")
+
+    def _aggregated(self, node: exp.Expr) -> tuple[str, Typed]:
+        if node.key != "distinct":
+            return "", self.expression(node)
+        (listed,) = parts(node, "expressions")
+        if len(listed) != 1:
+            raise NeedsSpark("DISTINCT of several values")
+        return "DISTINCT ", self.expression(listed[0])
+
+    def _of_window(self, node: exp.Expr) -> Typed:
+        this, listed, order = parts(node, "this", "partition_by", "order", flags=("over",))
+        if node.args.get("over") not in (None, "OVER"):
+            raise NeedsSpark("such a window")
+        if this.key in _NUMBERED:
+            parts(this)
+            name = _NUMBERED[this.key]
+            made = Typed(f"CAST({name}() OVER ", INT, f"{name}()")
+            after = " AS INTEGER)"
+        elif this.key in ("count", "min", "max", "avg"):
+            inner = self.expression(this)
+            made, after = Typed(f"{inner.sql} OVER ", inner.kind, inner.label), ""
+        else:
+            raise NeedsSpark(f"{called(this)} over a window")
+        text = f"{made.sql}({self.window(listed or (), order)}){after}"
+        return Typed(text, made.kind, node.sql("databricks").lower())
