@@ -69,7 +69,7 @@ def test_commands_and_statements_of_a_script_run_in_order(own: RunningBroker) ->
         ("queues purge none", 1, "no queue 'none' in vhost '/'"),
         ("queus list", 2, "No verb 'queus': did you mean queues?"),
         ("queues lst", 2, "No action 'lst': did you mean list?"),
-        ("queues purge 'none", 2, "no closing quotation"),
+        ("queues purge 'none", 2, "no closing quotation in this line"),
         ("SELECT nope FROM queue('kept');", 1, "there is no column 'nope'"),
         ("SELEC 1;", 2, "No verb 'SELEC'"),
         ("\\wach", 2, "there is no \\wach: did you mean \\watch?"),
@@ -130,6 +130,23 @@ def test_a_line_is_repeated_as_often_as_watch_says(own: RunningBroker) -> None:
     assert (wrong.returncode, b"write \\watch SECONDS" in wrong.stderr) == (2, True)
 
 
+def test_a_question_asks_for_the_rows_of_the_line_before(own: RunningBroker) -> None:
+    text = (
+        "queues declare jobs\nqueues declare idle\npublish x -r jobs\n"
+        "queues list name messages arguments policy\n"
+        "SELECT name, messages * 2 AS twice FROM last WHERE messages > 0;\n"
+        "SELECT max(twice) AS most, count(*) AS n FROM last l JOIN queue('jobs') ON true;\n"
+        "queues show jobs\nSELECT durable, arguments, owner FROM last;\n"
+    )
+    done = script(own, text)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.decode().splitlines()
+    assert lines[6:10] == ["name  twice", "jobs  2", "most  n", "2     1"]
+    assert lines[-2:] == ["durable  arguments  owner", "true     {}"]
+    wrong = script(own, "SELECT * FROM last;", "--engine", "duckdb")
+    assert b"does not know the table last" in wrong.stderr
+
+
 def test_use_chooses_the_vhost_of_commands_messages_and_statements(own: RunningBroker) -> None:
     text = (
         "vhosts add inner\npermissions set guest --vhost inner '.*' '.*' '.*'\n"
@@ -181,6 +198,10 @@ def test_tab_completes_commands_options_names_and_columns(
         assert '"name":"beta"' in shell.until(PROMPT)
         shell.type("SELECT max(routi\t) AS found FROM queue('be\t);\n")
         assert "found\r\nnull" in shell.until(PROMPT)
+        shell.type("--hel\t\n")
+        assert "Run a broker." in shell.until(PROMPT)
+        shell.type("queues\n")
+        assert "Error" not in shell.until(PROMPT)
         shell.type("\\tim\t\n")
         assert "timing is on" in shell.until(PROMPT)
         shell.type("\x04")

@@ -23,6 +23,8 @@ class LastResult:
         self._columns: tuple[str, ...] = ()
         self._rows: list[Sequence[Any]] | None = None
         self._printed: Callable[[], None] = _nothing
+        self.before: tuple[tuple[str, ...], list[Sequence[Any]]] | None = None
+        """The rows of the line before, which a question may ask for."""
 
     def of(self, context: click.Context) -> None:
         """Keep the rows of what runs in a context."""
@@ -30,7 +32,9 @@ class LastResult:
 
     def clear(self) -> None:
         """Forget them: another line begins."""
-        self.__init__()  # type: ignore[misc]
+        if self._rows is not None:
+            self.before = (self._columns, self._rows)
+        self._rows, self._printed = None, _nothing
 
     def keep(
         self, columns: Sequence[str], rows: Sequence[Sequence[Any]], again: Callable[[], None]

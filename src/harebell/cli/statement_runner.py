@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from harebell.cli.cancellable import run_cancellable
+from harebell.cli.last_result import kept
 from harebell.cli.limits import SPARK_SERVER_IDLE_SECONDS
 from harebell.cli.piping import run_all, sentences, short_session
 from harebell.cli.progress import Progress
@@ -31,6 +32,7 @@ from harebell.client.url import URL
 
 if TYPE_CHECKING:
     from harebell.pipeline.sql.embedded.engine import Engine
+    from harebell.pipeline.sql.embedded.given_table import GivenTable
     from harebell.pipeline.sql.inserts import ContinuousStatement, InsertStatement
     from harebell.pipeline.sql.queries import Settled
     from harebell.pipeline.sql.selections import SelectStatement
@@ -39,6 +41,8 @@ if TYPE_CHECKING:
 
 AUTO, DUCKDB, SPARK = "auto", "duckdb", "spark"
 ENGINES = (AUTO, DUCKDB, SPARK)
+_LAST = "last"
+"""The table that has the rows of the line before."""
 _SETTING = ("SET", "USE")
 _DONE = {"DELETE": "deleted", "MOVE": "moved", "RETRY": "published again"}
 
@@ -193,13 +197,20 @@ class StatementRunner:
         from harebell.cli.printed_rows import between, print_first, say_more
 
         options, engine = self._options, self._embedded()
+        given = _rows_before(query)
         made: list[Any] = []
 
         def work() -> None:
             with Progress("reading messages"):
-                between_both = between(options.output)
                 made.append(
-                    engine.answer(query, self._broker, options.rows, between_both, options.lake)
+                    engine.answer(
+                        query,
+                        self._broker,
+                        options.rows,
+                        between(options.output),
+                        options.lake,
+                        given,
+                    )
                 )
 
         run_cancellable(work, engine.cancel)
@@ -407,6 +418,16 @@ class StatementRunner:
 
         running = find_server()
         return running is not None and running.pid == server.pid
+
+
+def _rows_before(query: SelectStatement) -> dict[str, GivenTable]:
+    """Return the rows of the line before in a shell, if a query may ask for them."""
+    keeper = kept()
+    if keeper is None or keeper.before is None or _LAST not in query.sql.lower():
+        return {}
+    from harebell.pipeline.sql.embedded.given_table import table_of
+
+    return {_LAST: table_of(*keeper.before)}
 
 
 def _to(route: Any) -> str:

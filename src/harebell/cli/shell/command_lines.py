@@ -66,7 +66,7 @@ class CommandLines:
         try:
             words = shlex.split(line)
         except ValueError as error:
-            raise WrongUsage(f"{str(error).lower()} in this line: write ' as \\'") from None
+            raise WrongUsage(f"{str(error).lower()} in this line") from None
         if words[:1] == ["harebell"]:
             words = words[1:]
         return _swapped(words) or [_noun(words[0]) or words[0], *words[1:]] if words else []

@@ -31,7 +31,6 @@ _LEAVE = ("exit", "quit", "\\q", "\\quit")
 _ASK = ("help", "?", "\\h", "\\?", "\\help")
 _GOES_ON = "      ... "
 _FORMATS = ("table", "csv", "json")
-_COMMENTS = ("#", "--")
 OWN_HELP = """\\watch [SECONDS [TIMES]]  repeats the last line until Ctrl-C
 \\last [csv|json]  shows its rows again; \\timing on|off; \\use VHOST; \\help
 Ctrl-C ends what runs; exit or Ctrl-D ends the shell."""
@@ -137,7 +136,7 @@ class Prompt:
             echo(self._help)
         elif word.startswith("\\"):
             self._do_own(*word.split(maxsplit=1))
-        elif word and not word.startswith(_COMMENTS):
+        elif word and not _is_comment(word):
             commands = self._commands
             if commands is None or commands.is_statement(word):
                 self._statements(f"{line}\n")
@@ -168,13 +167,10 @@ class Prompt:
         return self._running
 
     def _do(self, line: str, act: Callable[[], None]) -> None:
-        def begin() -> None:
-            self._last.clear()
-            act()
-
-        self._before = (line, begin)
+        self._before = (line, act)
+        self._last.clear()
         begun = time.monotonic()
-        begin()
+        act()
         if self._timing:
             echo(f"({time.monotonic() - begun:.1f} s)", err=True)
 
@@ -215,9 +211,15 @@ class Prompt:
             self._running.use(vhost)
 
 
+def _is_comment(word: str) -> bool:
+    return word.startswith("#") or word.split(maxsplit=1)[:1] == ["--"]
+
+
 def _is_own(line: str) -> bool:
     word = line.strip()
-    return word.startswith(("\\", *_COMMENTS)) or word.rstrip(";").lower() in (*_LEAVE, *_ASK)
+    return (
+        word.startswith("\\") or _is_comment(word) or word.rstrip(";").lower() in (*_LEAVE, *_ASK)
+    )
 
 
 @contextmanager
@@ -227,6 +229,8 @@ def _shown() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         echo("\ncancelled", err=True)
+    except click.exceptions.NoArgsIsHelpError as error:
+        echo(error.format_message(), err=True)
     except click.ClickException as error:
         echo(f"Error: {error.format_message()}", err=True)
     except click.exceptions.Exit:

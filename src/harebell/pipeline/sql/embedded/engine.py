@@ -22,8 +22,9 @@ from harebell.pipeline.limits import SQL_BATCH_ROWS, SQL_MEMORY_BYTES, SQL_THREA
 from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.relations import Relation, type_named
 from harebell.pipeline.spec.resolving import Resolver, unknown_functions
+from harebell.pipeline.sql.embedded.given_table import GivenTable
 from harebell.pipeline.sql.embedded.kinds import DECIMAL, MESSAGE, Kind, NeedsSpark
-from harebell.pipeline.sql.embedded.lake_table import LakeTable, open_lake
+from harebell.pipeline.sql.embedded.lake_table import open_lake
 from harebell.pipeline.sql.embedded.macros import ELSEWHERE, INVALID, MACROS
 from harebell.pipeline.sql.embedded.queue_stream import QueueStream
 from harebell.pipeline.sql.embedded.shown_values import rows_of
@@ -126,6 +127,7 @@ class Engine:
         rows: int,
         between: str = " ",
         lake: Path | None = None,
+        given: Mapping[str, GivenTable] | None = None,
     ) -> Answer:
         """Return the first rows of a query.
 
@@ -135,14 +137,15 @@ class Engine:
             rows: most rows.
             between: separator of the date and the time of day.
             lake: where paths of `lake()` begin; None if there is none.
+            given: further tables, by their names.
 
         Raises:
             NeedsSpark: it has something that only Spark does.
             PipelineError: it is wrong, or failed; the text is one sentence.
         """
-        lakes = _lakes(query, lake)
-        translated = translate(query, {name: each.columns for name, each in lakes.items()})
-        with self._tables(lakes), self._streams(query, translated, url) as streams:
+        tables = {**(given or {}), **_lakes(query, lake)}
+        translated = translate(query, {name: each.columns for name, each in tables.items()})
+        with self._tables(tables), self._streams(query, translated, url) as streams:
             try:
                 made, more = self._first_rows(translated.sql, rows, between)
             except PipelineError:
@@ -191,14 +194,14 @@ class Engine:
         return made[:rows], len(made) > rows
 
     @contextmanager
-    def _tables(self, lakes: Mapping[str, LakeTable]) -> Iterator[None]:
-        """Make tables on disk views."""
-        for view, each in lakes.items():
+    def _tables(self, tables: Mapping[str, GivenTable]) -> Iterator[None]:
+        """Make tables that come from no queue views."""
+        for view, each in tables.items():
             self._database.register(view, each.data)
         try:
             yield
         finally:
-            for view in lakes:
+            for view in tables:
                 self._database.unregister(view)
 
     @contextmanager
@@ -250,7 +253,7 @@ class Engine:
         self._database.execute(f'DROP TABLE IF EXISTS "{view}"')
 
 
-def _lakes(query: SelectStatement, root: Path | None) -> dict[str, LakeTable]:
+def _lakes(query: SelectStatement, root: Path | None) -> dict[str, GivenTable]:
     """Open the tables on disk that a query names, by their views."""
     found = {}
     for table in query.tables:
@@ -261,12 +264,12 @@ def _lakes(query: SelectStatement, root: Path | None) -> dict[str, LakeTable]:
     return found
 
 
-def translate(query: SelectStatement, lakes: Mapping[str, Columns] | None = None) -> Translated:
+def translate(query: SelectStatement, given: Mapping[str, Columns] | None = None) -> Translated:
     """Translate a query to DuckDB.
 
     Args:
         query: with views in place of its tables.
-        lakes: the columns of tables on disk, by their views.
+        given: the columns of tables that come from no queue, by their views.
 
     Raises:
         NeedsSpark: it has something that only Spark does.
@@ -275,7 +278,7 @@ def translate(query: SelectStatement, lakes: Mapping[str, Columns] | None = None
     if query.explains:
         raise NeedsSpark("EXPLAIN")
     try:
-        return _translated(query, lakes or {})
+        return _translated(query, given or {})
     except RecursionError:
         raise PipelineError("this is nested too deeply") from None
 
@@ -303,7 +306,7 @@ def translate_selection(settlement: SettleStatement, written: str) -> Translated
     return translated
 
 
-def _translated(query: SelectStatement, lakes: Mapping[str, Columns]) -> Translated:
+def _translated(query: SelectStatement, given: Mapping[str, Columns]) -> Translated:
     try:
         parsed = statements.query(_with_quotes(query.sql))
     except statements.StatementError:
@@ -311,8 +314,8 @@ def _translated(query: SelectStatement, lakes: Mapping[str, Columns]) -> Transla
         raise NeedsSpark(query.sql.split(maxsplit=1)[0].upper()) from None
     if parsed.tree is None:
         raise NeedsSpark("|>")
-    queues = [table.view for table in query.tables if table.view not in lakes]
-    views = {**dict.fromkeys(queues, tuple(MESSAGE.items())), **lakes}
+    queues = [table.view for table in query.tables if table.view not in given]
+    views = {**dict.fromkeys(queues, tuple(MESSAGE.items())), **given}
     resolver = Resolver(
         {
             view: Relation(tuple((name, type_named(_ddl(kind))) for name, kind in columns))

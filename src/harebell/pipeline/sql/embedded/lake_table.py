@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harebell.pipeline.sql.embedded.given_table import GivenTable
 from harebell.pipeline.sql.embedded.kinds import (
     BOOL,
     BYTES,
@@ -23,26 +23,12 @@ from harebell.pipeline.sql.tables import place_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    import pyarrow.dataset as ds
 
 _HIDDEN = ("_", ".")
 """The first characters of files that Spark leaves out."""
 
 
-@dataclass(frozen=True)
-class LakeTable:
-    """A directory of Parquet files.
-
-    Args:
-        columns: their names and types.
-        data: what DuckDB reads.
-    """
-
-    columns: tuple[tuple[str, Kind], ...]
-    data: ds.Dataset
-
-
-def open_lake(name: str, root: Path) -> LakeTable:
+def open_lake(name: str, root: Path) -> GivenTable:
     """Open a table.
 
     Args:
@@ -76,7 +62,7 @@ def open_lake(name: str, root: Path) -> LakeTable:
     columns = tuple((field.name, _kind_of(field.type)) for field in schemas[0])
     if len({column.lower() for column, _ in columns}) != len(columns):
         raise NeedsSpark("two columns of one name in lake()")
-    return LakeTable(columns, ds.dataset(files, schemas[0], format="parquet"))
+    return GivenTable(columns, ds.dataset(files, schemas[0], format="parquet"))
 
 
 def _kind_of(kind: pa.DataType) -> Kind:

@@ -13,7 +13,7 @@ class Source:
 
     Args:
         columns: its columns and their types.
-        view: the queue that it is; "" for a query or a table on disk.
+        view: the queue that it is; "" for any other table.
     """
 
     columns: list[tuple[str, Kind]]
