@@ -20,6 +20,7 @@ from playwright.sync_api import Browser, Locator, expect
 
 from harebell.client import blocking
 from tests.browser.browsing import Window, window
+from tests.browser.payloads import PAYLOADS
 from tests.browser.traffic import Site, serving
 from tests.patience import eventually
 
@@ -391,6 +392,47 @@ def test_a_dead_letter_tells_of_its_life(opened: Window, served: Site) -> None:
     message = opened.page.get_by_role("article", name="Message 0")
     expect(message).to_contain_text("Dead-lettered")
     expect(message).to_contain_text("in died.here: a consumer rejected it")
+
+
+def test_a_traced_message_tells_by_whom_it_was_published_and_to_whom_it_went(
+    opened: Window, served: Site
+) -> None:
+    queue = PAYLOADS[0]
+    with blocking.connect(served.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        for name in ("traces", queue):
+            channel.declare_queue(name, durable=True)
+        channel.bind_queue("traces", "amq.rabbitmq.trace", "#")
+        served.api.done("PUT", "/api/vhosts/%2F", {"tracing": True})
+        channel.publish(b"x", routing_key=queue, mandatory=True)
+        got = channel.get(queue)
+        assert got is not None
+        got.reject(requeue=True)
+        served.api.done("PUT", "/api/vhosts/%2F", {"tracing": False})
+        table = browsed(opened, "traces")
+        page = opened.page
+        for offset, told in enumerate(("it was published by", "it was delivered to")):
+            table.get_by_role("button", name=str(offset), exact=True).click()
+            message = page.get_by_role("article", name=f"Message {offset}")
+            expect(message).to_contain_text(f"{told} user 'guest', channel 1 of 127.0.0.1:")
+        first = page.get_by_role("article", name="Message 0")
+        told = f"from exchange '' by the key '{queue}' it was routed to {queue}"
+        expect(first).to_contain_text(told)
+        assert page.evaluate("window.executed") is None
+        assert opened.barriers() == []
+
+
+def test_a_message_without_a_user_says_what_records_the_next_ones(
+    opened: Window, served: Site
+) -> None:
+    with blocking.connect(served.broker.address() + "/%2F") as link:
+        channel = link.channel()
+        channel.declare_queue("nameless", durable=True)
+        channel.publish(b"x", routing_key="nameless")
+    browsed(opened, "nameless")
+    message = opened.page.get_by_role("article", name="Message 0")
+    expect(message).to_contain_text("by whom is not recorded, as it names no user")
+    expect(message.locator("code").filter(has_text="harebell trace on")).to_be_visible()
 
 
 def test_a_page_of_messages_is_followed_by_the_next(opened: Window, served: Site) -> None:

@@ -3,7 +3,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { get, path, send } from "../lib/api.js";
 import { COMPRESSIONS, CHARSETS, look, VIEWS } from "../lib/body/views.js";
-import { copyAs, editable, FORMS } from "../lib/body/copy-as.js";
+import { copyAs, editable, FORMS, word } from "../lib/body/copy-as.js";
 import { dataOf } from "../lib/body/data.js";
 import { bytes, count, dateTime, value } from "../lib/format.js";
 import { Field, Form, useId } from "../lib/forms.js";
@@ -207,12 +207,35 @@ function Route({ message, vhost, queue }) {
   )}</ul>`;
 }
 
+const TRACE = "amq.rabbitmq.trace";
+
+// What the trace has recorded of the message that it has copied: by whom, where from and where to.
+function tracedOf({ exchange, routing_key: key, properties }) {
+  const { connection, channel, user, routed_queues: queues, ...more } = properties?.headers ?? {};
+  if (exchange !== TRACE || typeof connection !== "string") return [];
+  const on = html`user '${String(user)}', channel ${String(channel)} of${" "}
+    <a href=${to("connections", connection)}>${connection}</a>`;
+  if (key.startsWith("deliver.")) return [["Traced", html`it was delivered to ${on}`]];
+  const keys = Array.isArray(more.routing_keys) ? more.routing_keys.map(String).join(", ") : "";
+  const into = Array.isArray(queues) ? queues.map(String).join(", ") : "";
+  return [
+    ["Traced", html`it was published by ${on}`],
+    ["Traced", `from exchange '${String(more.exchange_name)}' by the key '${keys}' it was routed to
+      ${into || "no queue"}`],
+  ];
+}
+
+const unknownUser = (vhost) => html`by whom is not recorded, as it names no user:${" "}
+  <code>harebell trace on${vhost === "/" ? "" : ` --vhost ${word(vhost)}`}</code> records publishers and
+  consumers from then on`;
+
 function Life({ message, vhost, queue }) {
   const { headers = {}, user_id: user, app_id: app, timestamp } = message.properties ?? {};
   const named = [user && `user '${user}'`, app && `application '${app}'`].filter(Boolean);
   const told = Number.isFinite(timestamp) ? ` at ${dateTime(timestamp * 1000)}, as it says` : "";
   const rows = [
-    ["Published", `by ${named.join(", ") || "whom is not recorded: it names no user"}${told}`],
+    ...tracedOf(message),
+    ["Published", html`${named.length ? `by ${named.join(", ")}` : unknownUser(vhost)}${told}`],
     ["Routed", html`from <${ExchangeLink} vhost=${vhost} name=${message.exchange} /> by the key
       ${" "}<code>${message.routing_key}</code>
       ${" "}<${Route} message=${message} vhost=${vhost} queue=${queue} />`],
