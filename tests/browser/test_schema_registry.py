@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site, serving
-from tests.unit.management.http.lying_registry import registry
+from tests.unit.management.http.lying_registry import REGISTRY, registry
 
 # The number 7: as Avro writes it, as Protobuf does behind the place of its message, and as JSON.
 _BODIES = {
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 def place(browser: Browser) -> Iterator[Place]:
     with (
         registry() as server,
-        serving("--management-schema-registry", server.url) as site,
+        serving(env={REGISTRY: server.url}) as site,
         window(browser, site.base) as opened,
     ):
         yield Place(opened, site)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import NamedTuple
 
@@ -49,10 +49,10 @@ class Site(NamedTuple):
 
 
 @contextmanager
-def serving(*flags: str) -> Iterator[Site]:
+def serving(*flags: str, env: Mapping[str, str] | None = None) -> Iterator[Site]:
     """A broker with a web interface, for the length of a block."""
     port = free_port()
-    with running_broker("--management-port", str(port), *flags) as broker:
+    with running_broker("--management-port", str(port), *flags, env=env) as broker:
         yield Site(f"http://127.0.0.1:{port}/", Api(port), broker)
 
 

@@ -289,7 +289,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     management_hsts_policy: Annotated[Header | None, Reload.HTTP_API,
         RabbitMQ("management.hsts.policy"),
         "Header strict-transport-security of the HTTP API."] = None
-    management_schema_registry: Annotated[WebAddressOrNone, Reload.AT_USE,
+    management_schema_registry: Annotated[WebAddressOrNone, SECRET, Reload.AT_USE,
         "A registry with Confluent's API: the web interface reads schemas there."] = None
     management_rates_mode: Annotated[str, choice("basic", "detailed", "none"),
         RabbitMQ("management.rates_mode"),

@@ -8,10 +8,12 @@ little as what a client sends: its size, its time and its form are checked.
 from __future__ import annotations
 
 import asyncio
+from base64 import b64encode
 from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 
@@ -95,7 +97,8 @@ async def _read(url: str, number: int) -> dict[str, Any]:
     # In a thread, because it reads the certificates of the system.
     client = await asyncio.to_thread(WebClient, SCHEMA_SECONDS, SCHEMA_SECONDS)
     try:
-        status, body = await client.get(f"{url.rstrip('/')}/schemas/ids/{number}")
+        where = f"{url.rstrip('/')}/schemas/ids/{number}"
+        status, body = await client.get(where, _login(url))
     finally:
         # Its thread may still wait for a registry that is slow.
         client.close()
@@ -110,6 +113,15 @@ async def _read(url: str, number: int) -> dict[str, Any]:
     if found.schema_type not in _TYPES:
         raise WebError(f"schema {number} is of a type that is not {', '.join(_TYPES)}")
     return _row(number, type=found.schema_type, schema=found.schema)
+
+
+def _login(url: str) -> dict[str, str]:
+    """Return the headers for the user and password that an address names; none without them."""
+    parts = urlsplit(url)
+    if parts.username is None:
+        return {}
+    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+    return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
 def _row(number: int, **more: str) -> dict[str, Any]:

@@ -28,8 +28,8 @@ def test_every_key_says_what_it_decides_in_a_line() -> None:
 def test_only_passwords_and_what_has_one_are_secret() -> None:
     found = [setting.name for setting in SETTINGS if setting.secret]
     assert found == [
-        *("tls_key_password", "storage", "definitions_https_url", "definitions_tls_key_password"),
-        *("default_pass", "default_users"),
+        *("tls_key_password", "management_schema_registry", "storage", "definitions_https_url"),
+        *("definitions_tls_key_password", "default_pass", "default_users"),
     ]
 
 

@@ -97,13 +97,13 @@ class WebClient:
         self._used: set[http.client.HTTPConnection] = set()
         self._closed = False
 
-    async def get(self, url: str) -> Answer:
+    async def get(self, url: str, headers: Mapping[str, str] | None = None) -> Answer:
         """Get a page.
 
         Raises:
             WebError: there is no answer.
         """
-        return await self._request("GET", url, None, {})
+        return await self._request("GET", url, None, headers or {})
 
     async def post(self, url: str, form: str) -> Answer:
         """Send a form.

@@ -12,6 +12,8 @@ from typing import Any
 
 from harebell.admin.limits import SCHEMA_BYTES
 
+REGISTRY = "HAREBELL_MANAGEMENT_SCHEMA_REGISTRY"
+"""The variable that names a registry: its address may have a password, so there is no flag."""
 AVRO = json.dumps({"type": "record", "name": "Order", "fields": [{"name": "id", "type": "long"}]})
 PROTO = 'syntax = "proto3"; message Order { int64 id = 1; }'
 LIES: dict[int, tuple[int, bytes, str]] = {
@@ -36,6 +38,7 @@ class Registry(ThreadingHTTPServer):
 
     Attributes:
         asked: the paths of the requests.
+        logins: what they have in the header authorization; None for nothing.
         go: until it is set, slow answers do not end.
     """
 
@@ -45,6 +48,7 @@ class Registry(ThreadingHTTPServer):
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked: list[str] = []
+        self.logins: list[str | None] = []
         self.go = threading.Event()
 
     @property
@@ -58,6 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
+        self.server.logins.append(self.headers["authorization"])
         number = int(self.path.rpartition("/")[2])
         if number == SILENT:
             self.server.go.wait(60)

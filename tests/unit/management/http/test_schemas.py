@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import threading
+from base64 import b64encode
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -14,7 +16,15 @@ from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import asked, running_broker
 from tests.unit.management.http.asking import Api
-from tests.unit.management.http.lying_registry import AVRO, LIES, SILENT, SLOW, Registry, registry
+from tests.unit.management.http.lying_registry import (
+    AVRO,
+    LIES,
+    REGISTRY,
+    SILENT,
+    SLOW,
+    Registry,
+    registry,
+)
 
 
 class Site(NamedTuple):
@@ -28,10 +38,11 @@ class Site(NamedTuple):
 def site() -> Iterator[Site]:
     """A broker that the tests of this file share."""
     port = free_port()
-    with registry() as server:
-        flags = ("--management-port", str(port), "--management-schema-registry", server.url)
-        with running_broker(*flags):
-            yield Site(Api(port), server)
+    with (
+        registry() as server,
+        running_broker("--management-port", str(port), env={REGISTRY: server.url}),
+    ):
+        yield Site(Api(port), server)
 
 
 def test_a_schema_is_read_once_and_has_its_type(site: Site) -> None:
@@ -102,14 +113,17 @@ def test_a_user_has_few_schemas_read_at_a_time_and_others_are_answered(site: Sit
     site.registry.go.clear()
 
 
-def test_without_a_registry_there_is_no_schema_and_a_running_broker_can_get_one() -> None:
-    port = free_port()
-    with registry() as server, running_broker("--management-port", str(port)) as broker:
+def test_without_a_registry_there_is_no_schema_and_a_reload_brings_one(tmp_path: Path) -> None:
+    port, file = free_port(), tmp_path / "harebell.toml"
+    file.touch()
+    flags = ("--config", str(file), "--management-port", str(port))
+    with registry() as server, running_broker(*flags) as broker:
         api = Api(port)
         nothing = {"id": 1, "type": None, "schema": None, "problem": None}
         assert api.get("/api/schemas/1") == nothing
         assert server.asked == []
-        done = asked(broker, "config", "set", "management_schema_registry", server.url)
+        file.write_text(f'management_schema_registry = "{server.url}"\n')
+        done = asked(broker, "config", "reload")
         assert done.returncode == 0, done.stderr
         assert api.get("/api/schemas/1")["schema"] == AVRO
 
@@ -117,7 +131,23 @@ def test_without_a_registry_there_is_no_schema_and_a_running_broker_can_get_one(
 def test_a_registry_that_is_away_is_said() -> None:
     port = free_port()
     url = f"http://127.0.0.1:{free_port()}"
-    flags = ("--management-port", str(port), "--management-schema-registry", url)
-    with running_broker(*flags):
+    with running_broker("--management-port", str(port), env={REGISTRY: url}):
         problem = Api(port).get("/api/schemas/1")["problem"]
     assert problem == "the schema registry: Connection refused"
+
+
+def test_a_registry_with_a_password_is_logged_in_to_and_the_password_is_shown_to_nobody() -> None:
+    port = free_port()
+    with registry() as server:
+        url = server.url.replace("//", "//reader:p%40ss@")
+        with running_broker("--management-port", str(port), env={REGISTRY: url}) as broker:
+            api = Api(port)
+            assert api.get("/api/schemas/1")["schema"] == AVRO
+            assert "404" in api.get("/api/schemas/10")["problem"]
+            assert server.logins[0] == "Basic " + b64encode(b"reader:p@ss").decode()
+            shown = api.get("/api/config/effective")["management_schema_registry"]
+            assert shown == "********"
+            set_again = asked(broker, "config", "set", "management_schema_registry", url)
+            assert "is a secret" in set_again.stderr
+            assert "p%40ss" not in set_again.stderr
+            assert "p%40ss" not in api.ask("GET", "/api/audit").body.decode()
