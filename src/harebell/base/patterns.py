@@ -41,10 +41,11 @@ from harebell.base.pcre import translated
 _ONE = frozenset((_constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.IN))
 _REPEATS = (_constants.MAX_REPEAT, _constants.MIN_REPEAT)
 _LOOKS = (_constants.ASSERT, _constants.ASSERT_NOT)
-_AT_START = (
+_STARTS = [
     (_constants.AT, _constants.AT_BEGINNING),
     (_constants.AT, _constants.AT_BEGINNING_STRING),
-)
+]
+_ENDS = [(_constants.AT, _constants.AT_END), (_constants.AT, _constants.AT_END_STRING)]
 _FOUND = 0
 _FEW_CHOICES = 4
 _TWICE = 2
@@ -157,7 +158,9 @@ class _Simulated:
 
     def __init__(self, machine: _Machine) -> None:
         # A command asks for the same name several times: for its rights, policies and row.
-        self._counted = lru_cache(PATTERN_NAMES)(machine.simulate)
+        self._counted = lru_cache(PATTERN_NAMES)(
+            lambda name: machine.simulate(name, PATTERN_TESTS, {})
+        )
 
     def __call__(self, name: str) -> bool:
         return self._counted(name)[0]
@@ -323,20 +326,25 @@ class _Machine:
     Args:
         tree: the parsed pattern.
         maximum: how many states it may have.
+        linear: whether of positions only the start and the end of the text are allowed, which are
+            not tested at each character.
 
     Raises:
         _NotFollowed: it has more than characters, choices, repeats and positions.
     """
 
-    def __init__(self, tree: Any, maximum: int = PATTERN_STEPS) -> None:
+    def __init__(self, tree: Any, maximum: int = PATTERN_STEPS, *, linear: bool = False) -> None:
+        if linear and tree.state.flags & re.MULTILINE:
+            raise _NotFollowed
         self._state = tree.state
         self._maximum = maximum
+        self._linear = linear
         # The final state; every other state is made before those that follow it.
         self._steps: list[_Step] = [_Step(None, 0, ())]
         self._tests: dict[str, _Test] = {}
         self._first = self._before(tree, _FOUND)
         # Found at the start or not at all: then a search mostly ends after a few characters.
-        starts = tree and tree[0] in _AT_START and not tree.state.flags & re.MULTILINE
+        starts = tree and tree[0] in _STARTS and not tree.state.flags & re.MULTILINE
         self._anchored = bool(starts)
 
     def _add(self, test: Any, width: int, *after: int) -> int:
@@ -363,7 +371,10 @@ class _Machine:
             kind, value = node
             if kind in _ONE:
                 after = self._add(node, 1, after)
-            elif kind is _constants.AT or (kind in _LOOKS and _quick(value[1])):
+            elif kind is _constants.AT or kind in _LOOKS:
+                quick = kind is _constants.AT or _quick(value[1])
+                if not (node in _STARTS + _ENDS if self._linear else quick):
+                    raise _NotFollowed
                 after = self._add(node, 0, after)
             elif kind is _constants.BRANCH:
                 after = self._add(None, 0, *(self._before(each, after) for each in value[1]))
@@ -418,67 +429,102 @@ class _Machine:
                 alike[step.test] = alike.get(step.test, 0) | 1 << state
         return alike
 
-    def simulate(self, name: str) -> tuple[bool, int]:
-        """Return whether the pattern is found anywhere in a name, and how many tests that took.
-
-        It is not found if that takes more than PATTERN_TESTS.
-        """
-        steps, closures, alike = self._steps, self._closures, self._alike
-        begin, found = closures[self._first], closures[_FOUND]
-        positions = sum(
-            1 << state for state, step in enumerate(steps) if step.test and not step.width
+    def _positions(self, nodes: list[Any] | None) -> int:
+        """Return the states that test one of these positions, or any without them, as bits."""
+        tests = None if nodes is None else {self._tests.get(str(node)) for node in nodes}
+        return sum(
+            1 << state
+            for state, step in enumerate(self._steps)
+            if step.test is not None and not step.width and (tests is None or step.test in tests)
         )
-        # What a set of states and a character lead to: names repeat their characters.
-        known: dict[tuple[int, str], int] = {}
-        states, left = 0, PATTERN_TESTS
-        for at in range(len(name) + 1):
-            if at == 0 or not self._anchored:
-                states |= begin
-            elif not states:
-                break
-            tested = 0
-            while (waiting := states & positions & ~tested) and left > 0:
-                state = waiting.bit_length() - 1
-                tested |= 1 << state
-                left -= 1
-                step = steps[state]
-                if step.test is not None and step.test.holds(name, at):
-                    states |= closures[step.after[0]]
-            if states & found or left <= 0 or at == len(name):
-                break
-            states &= ~positions
-            following = known.get((states, name[at]))
+
+    @cached_property
+    def _places(self) -> tuple[int, int, int]:
+        """The states that test positions; those that hold at the start, and at the end, alone."""
+        many_lines = self._state.flags & re.MULTILINE
+        starts, ends = ([], []) if many_lines else (_STARTS, _ENDS)
+        return self._positions(None), self._positions(starts), self._positions(ends)
+
+    def simulate(
+        self, text: str, tests: int, known: dict[tuple[int, str], int]
+    ) -> tuple[bool, int]:
+        """Return whether the pattern is found anywhere in a text, and how many tests that took.
+
+        Args:
+            text: what is searched.
+            tests: it is not found if that takes more.
+            known: what sets of states and characters lead to, which is found out once.
+        """
+        begin, found = self._closures[self._first], self._closures[_FOUND]
+        again = 0 if self._anchored else begin
+        positions, starts, ends = self._places
+        states, left, last = begin, tests, len(text) - 1
+        for at, character in enumerate(text):
+            if positions & states:
+                places = positions & ~starts if at else positions
+                # "$" holds before a line end that is the last character, too.
+                states, left = self._placed(
+                    states, places if at == last else places & ~ends, text, at, left
+                )
+                states &= ~positions
+            if states & found:
+                return True, tests - left
+            if not states and not again:
+                return False, tests - left
+            following = known.get((states, character))
             if following is None:
-                following, waiting = 0, states
-                while waiting and left > 0:
-                    step = steps[waiting.bit_length() - 1]
+                following, left = self._follow(states, text, at, left)
+                if left <= 0:
+                    return False, tests
+                known[states, character] = following
+            states = following | again
+        places = positions & ~starts if text else positions
+        states, left = self._placed(states, places, text, last + 1, left)
+        return bool(states & found) and left > 0, tests - max(left, 0)
+
+    def _placed(self, states: int, places: int, text: str, at: int, left: int) -> tuple[int, int]:
+        """Add what follows the states that test a position and hold; return tests that are left."""
+        tested = 0
+        while (waiting := states & places & ~tested) and left > 0:
+            state = waiting.bit_length() - 1
+            tested |= 1 << state
+            left -= 1
+            step = self._steps[state]
+            if step.test is not None and step.test.holds(text, at):
+                states |= self._closures[step.after[0]]
+        return states, left
+
+    def _follow(self, states: int, text: str, at: int, left: int) -> tuple[int, int]:
+        """Return the states after a character, and the tests that are left."""
+        following = 0
+        while states and left > 0:
+            step = self._steps[states.bit_length() - 1]
+            left -= 1
+            assert step.test is not None, "as states of choices are left out"
+            same = self._alike[step.test] & states
+            states &= ~same
+            if step.test.holds(text, at):
+                while same:
+                    state = same.bit_length() - 1
+                    same &= ~(1 << state)
                     left -= 1
-                    assert step.test is not None
-                    same = alike[step.test] & waiting
-                    waiting &= ~same
-                    if step.test.holds(name, at):
-                        while same:
-                            state = same.bit_length() - 1
-                            same &= ~(1 << state)
-                            left -= 1
-                            following |= closures[steps[state].after[0]]
-                known[states, name[at]] = following
-            states = following
-        return bool(states & found) and left > 0, PATTERN_TESTS - max(left, 0)
+                    following |= self._closures[self._steps[state].after[0]]
+        return following, left
 
 
 # --- patterns over contents of messages -----------------------------------------------------------
 
 
-def linear_search_for(pattern: str) -> Search:
-    r"""Return a function that searches for a pattern in a text of any length, in linear time.
+def linear_search_for(pattern: str, tests: int = PATTERN_LINEAR_TESTS) -> Search:
+    r"""Return a function that searches for a pattern in texts of any length, in linear time.
 
-    The automaton of the pattern becomes deterministic while it is used: the set of its active
-    states and a character lead to the next set, which is remembered. A search raises
-    `PatternTooSlow` if it meets so many new sets that it would take long.
+    The automaton of the pattern becomes deterministic while it is used: what a set of active states
+    and a character lead to is remembered. A search raises `PatternTooSlow` if it meets so many new
+    sets that it would take long.
 
     Args:
         pattern: the regular expression.
+        tests: what one search may take.
 
     Raises:
         PatternRefused: it is invalid, too large, or has more than characters, choices, repeats and
@@ -488,102 +534,20 @@ def linear_search_for(pattern: str) -> Search:
     tree = _parsed(pattern)
     _compiled(pattern, 0)
     try:
-        return _LinearSearch(tree).search
+        machine = _Machine(tree, PATTERN_LINEAR_STATES, linear=True)
     except (_NotFollowed, RecursionError):
         raise PatternRefused(
             "is too large, or has look-around, word boundaries or back references, which are not "
             "supported"
         ) from None
+    known: dict[tuple[int, str], int] = {}
 
+    def search(text: str) -> bool:
+        if len(known) >= PATTERN_LINEAR_TRANSITIONS:
+            known.clear()
+        found, taken = machine.simulate(text, tests, known)
+        if taken >= tests:
+            raise PatternTooSlow
+        return found
 
-_STARTS = (_constants.AT_BEGINNING, _constants.AT_BEGINNING_STRING)
-_ENDS = (_constants.AT_END, _constants.AT_END_STRING)
-
-
-class _LinearSearch(_Machine):
-    """A pattern as an automaton that becomes deterministic while it is used.
-
-    Args:
-        tree: the parsed pattern.
-
-    Raises:
-        _NotFollowed: it has something that the automaton does not support.
-    """
-
-    def __init__(self, tree: Any) -> None:
-        # The states that only hold at the start or at the end of a text.
-        self._places: dict[int, Any] = {}
-        if tree.state.flags & re.MULTILINE:
-            raise _NotFollowed
-        super().__init__(tree, PATTERN_LINEAR_STATES)
-        self._known: dict[tuple[frozenset[int], str], frozenset[int]] = {}
-        self._begun = self._closed({self._first}, _STARTS)
-
-    def _before(self, tree: Any, after: int) -> int:
-        for node in reversed(list(tree)):
-            kind, value = node
-            if kind is _constants.AT:
-                if value not in (*_STARTS, *_ENDS):
-                    raise _NotFollowed
-                after = self._add(None, 0, after)
-                self._places[after] = value
-            elif kind in _LOOKS:
-                raise _NotFollowed
-            else:
-                after = super()._before([node], after)
-        return after
-
-    def _closed(self, states: set[int], places: tuple[Any, ...]) -> frozenset[int]:
-        """Follow the unconditional choices, and the positions that hold."""
-        closed = set()
-        waiting = list(states)
-        while waiting:
-            state = waiting.pop()
-            if state in closed:
-                continue
-            closed.add(state)
-            step = self._steps[state]
-            if step.width or (state in self._places and self._places[state] not in places):
-                continue
-            waiting += step.after
-        return frozenset(closed)
-
-    def _follow(self, states: frozenset[int], character: str) -> frozenset[int]:
-        """Return the states after a character."""
-        following = {self._first}
-        for state in states:
-            step = self._steps[state]
-            if step.width and step.test is not None and step.test.holds(character):
-                following.update(step.after)
-        if len(self._known) >= PATTERN_LINEAR_TRANSITIONS:
-            self._known.clear()
-        following_states = self._known[states, character] = self._closed(following, ())
-        return following_states
-
-    def search(self, name: str) -> bool:
-        """True if the pattern is found anywhere in a text.
-
-        Raises:
-            PatternTooSlow: it needs too many tests.
-        """
-        known, states = self._known, self._begun
-        left = PATTERN_LINEAR_TESTS
-        last = len(name) - 1
-        for at, character in enumerate(name):
-            if _FOUND in states:
-                return True
-            if at == last and character == "\n" and self._ends(states, _constants.AT_END):
-                return True
-            following = known.get((states, character))
-            if following is None:
-                left -= len(states)
-                if left < 0:
-                    raise PatternTooSlow
-                following = self._follow(states, character)
-            states = following
-        return _FOUND in states or self._ends(states, *_ENDS)
-
-    def _ends(self, states: frozenset[int], *places: Any) -> bool:
-        """True if the pattern ends at a position that holds only at the end of the text."""
-        allowed = (*places, *_STARTS) if states is self._begun else places
-        return bool(self._places) and _FOUND in self._closed(set(states), allowed)
+    return search

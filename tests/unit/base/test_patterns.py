@@ -253,6 +253,28 @@ def test_flags_in_a_pattern_hold() -> None:
     assert not linear_search_for("a.c")("a\nc")
 
 
+def test_a_search_without_backtracking_has_a_number_of_tests(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held, holds = [], patterns._Test.holds
+
+    def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
+        held.append(at)
+        return holds(test, text, at)
+
+    monkeypatch.setattr(patterns._Test, "holds", counted)
+    search = linear_search_for("(?i)(a|b)*a(a|b){120}c", PATTERN_TESTS)
+    numbers = random.Random(1)
+    name = "".join(numbers.choice("ab") for _ in range(2_000))
+    with pytest.raises(PatternTooSlow):
+        search(name)
+    assert len(held) <= PATTERN_TESTS
+    held.clear()
+    # A position is looked at where it can hold: the text may have thousands of lines.
+    assert not linear_search_for("(^|x)y$")("a\n" * 5_000)
+    assert len(held) < 100
+
+
 def test_a_search_that_would_take_long_is_ended() -> None:
     search = linear_search_for("(a|b)*a(a|b){100}c")
     numbers = random.Random(1)

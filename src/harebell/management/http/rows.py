@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from harebell.admin.message_row import LongRow
 from harebell.admin.rows.lazy import LazyRow
+from harebell.base.limits import PATTERN_TESTS
 from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
 from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.management.http.errors import HttpError, bad_request
@@ -225,7 +226,7 @@ def _matcher(page: Page) -> Callable[[str], object]:
         part = page.name.lower()
         return lambda name: part in name.lower()
     try:
-        search = linear_search_for(f"(?i){page.name}")
+        search = linear_search_for(f"(?i){page.name}", PATTERN_TESTS)
     except PatternRefused as error:
         raise _bad_name(f"the regular expression {error}") from None
 

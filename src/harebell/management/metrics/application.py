@@ -17,6 +17,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qs
 from weakref import WeakValueDictionary
 
+from harebell.base.limits import PATTERN_TESTS
 from harebell.base.patterns import PatternRefused, PatternTooSlow, Search, linear_search_for
 from harebell.management.http.routes import with_path
 from harebell.management.limits import METRICS_PART_BYTES, METRICS_SCRAPES
@@ -233,7 +234,7 @@ class MetricsApplication:
         if "queue" in query:
             pattern = query["queue"][-1]
             try:
-                named = _within_time(linear_search_for(pattern))
+                named = _within_time(linear_search_for(pattern, PATTERN_TESTS))
             except PatternRefused as error:
                 text = (
                     f"queue: {pattern!r} is not a regular expression that can be used: it {error}"
