@@ -72,6 +72,7 @@ def test_commands_and_statements_of_a_script_run_in_order(own: RunningBroker) ->
         ("queues purge 'none", 2, "no closing quotation in this line"),
         ("SELECT nope FROM queue('kept');", 1, "there is no column 'nope'"),
         ("SELEC 1;", 2, "No verb 'SELEC'"),
+        ("DELETE FROM queue('kept) WHERE true;", 2, "a quotation or a comment of this statement"),
         ("\\wach", 2, "there is no \\wach: did you mean \\watch?"),
         ("\\watch", 2, "there is no line yet that \\watch could repeat"),
         ("\\last", 2, "the last line has printed no rows"),
@@ -104,6 +105,8 @@ def test_input_that_is_closed_or_no_text_is_no_traceback(broker: RunningBroker) 
         assert (closed.returncode, closed.stderr) == (0, b"")
     done = run_harebell("shell", stdin=b"# one\nqueues declare \xff\n")
     assert (done.returncode, done.stderr) == (2, b"Error: line 2: this is not UTF-8\n")
+    done = run_harebell("shell", stdin=b"harebell\n")
+    assert (done.returncode, done.stderr) == (0, b"")
     done = run_harebell("sql", stdin=b"SELECT '\xff'")
     assert done.returncode == 2
     assert b"Traceback" not in done.stderr

@@ -68,7 +68,7 @@ class CommandLines:
         except ValueError as error:
             raise WrongUsage(f"{str(error).lower()} in this line") from None
         if words[:1] == ["harebell"]:
-            words = words[1:]
+            words = words[1:] or ["--help"]
         return _swapped(words) or [_noun(words[0]) or words[0], *words[1:]] if words else []
 
     def is_secret(self, line: str) -> bool:

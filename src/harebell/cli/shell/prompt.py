@@ -112,6 +112,8 @@ class Prompt:
         if self._text.strip():
             with _placed(begun):
                 self._statements(f"{self._text};")
+                if self._text:
+                    raise WrongUsage("a quotation or a comment of this statement has no end")
 
     def _prompt(self) -> str:
         vhost = printable(self._vhost)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from harebell.pipeline.errors import PipelineError
@@ -22,24 +22,28 @@ class PlacedStatement:
 
 
 def complete(text: str) -> bool:
-    """True if a text ends with a semicolon that ends a statement."""
-    semicolons = _semicolons(text)
-    return semicolons is not None and len(semicolons) > 0 and not text[semicolons[-1] + 1 :].strip()
+    """True if a text ends with a semicolon that ends a statement, or with a comment behind one."""
+    places = _places(text)
+    return places is not None and len(places) > 0 and places[-1][1]
 
 
 def split(text: str) -> Iterator[PlacedStatement]:
     """Yield the statements of a text; the last one needs no semicolon."""
-    begun = 0
-    for end in [*(_semicolons(text) or []), len(text)]:
-        sql = text[begun:end]
-        if sql.strip():
+    begun, empty = 0, True
+    places = _places(text)
+    for start, ends in [*([(0, False)] if places is None else places), (len(text), True)]:
+        if not ends:
+            empty = False
+            continue
+        if not empty:
+            sql = text[begun:start]
             before = begun + len(sql) - len(sql.lstrip())
             yield PlacedStatement(sql.strip(), text.count("\n", 0, before) + 1)
-        begun = end + 1
+        begun, empty = start + 1, True
 
 
-def _semicolons(text: str) -> list[int] | None:
-    """Return the places of semicolons between statements; None in an open string or comment."""
+def _places(text: str) -> Sequence[tuple[int, bool]] | None:
+    """Return where tokens begin, and which end a statement; None in an open string or comment."""
     try:
         from sqlglot import TokenType, tokenize
         from sqlglot.errors import TokenError
@@ -49,4 +53,4 @@ def _semicolons(text: str) -> list[int] | None:
         tokens = tokenize(text, read="spark")
     except TokenError:
         return None
-    return [token.start for token in tokens if token.token_type is TokenType.SEMICOLON]
+    return [(token.start, token.token_type is TokenType.SEMICOLON) for token in tokens]

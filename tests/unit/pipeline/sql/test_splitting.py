@@ -15,6 +15,7 @@ def test_a_semicolon_in_a_string_or_comment_ends_no_statement() -> None:
         PlacedStatement("SELECT 3", 4),
     ]
     assert list(split(" \n ; ")) == []
+    assert list(split("SELECT 1; -- two")) == [PlacedStatement("SELECT 1", 1)]
 
 
 @pytest.mark.parametrize(
@@ -22,6 +23,8 @@ def test_a_semicolon_in_a_string_or_comment_ends_no_statement() -> None:
     [
         ("SELECT 1;", True),
         ("SELECT 1; \n", True),
+        ("SELECT 1; -- two", True),
+        ("SELECT 1 -- two;", False),
         ("SELECT 1", False),
         ("SELECT 1; SELECT", False),
         ("SELECT 'a;", False),
