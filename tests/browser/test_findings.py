@@ -160,8 +160,7 @@ def test_the_button_of_a_finding_closes_the_connection_that_holds_the_messages(
             assert opened.complaints == []
             assert opened.dialogs == []
         with pytest.raises(pika.exceptions.ConnectionClosedByBroker):
-            while True:
-                link.process_data_events(time_limit=None)
+            channel.start_consuming()
     held.api.done("DELETE", f"/api/queues/%2F/{segment(name)}")
 
 
