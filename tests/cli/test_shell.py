@@ -224,6 +224,13 @@ def test_without_a_broker_tab_offers_no_names_and_commands_say_one_sentence(tmp_
         assert "Traceback" not in said
 
 
+def test_tab_asks_for_no_password(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("harebell.cli.which_broker._asked_password", asked.append)
+    lines = CommandLines(f"http://guest@127.0.0.1:{free_port()}", LastResult())
+    assert (lines.completed(["queues", "show"], ""), asked) == ([], [])
+
+
 def test_ten_thousand_queues_are_offered_at_once(own: RunningBroker, tmp_path: Path) -> None:
     names = ["one", *(f"many-{number:05}" for number in range(10_000))]
     queues = [{"name": name, "vhost": "/", "durable": True} for name in names]

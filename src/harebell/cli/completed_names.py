@@ -45,7 +45,7 @@ def _listed(ctx: click.Context, command: str) -> list[str]:
         with ctx:  # the broker of `--url` is found in it
             url, data_dir = administered(ctx.params.get("data_dir"))
         if url:
-            rows = server_at(url).ask(command, fields, _SECONDS)
+            rows = server_at(url, asks=False).ask(command, fields, _SECONDS)
         else:
             rows = ask_command(load({"data_dir": data_dir}).data_dir, command, fields, _SECONDS)
     except (HarebellError, click.ClickException):

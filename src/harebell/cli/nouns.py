@@ -29,7 +29,7 @@ from harebell.cli.limits import JOB_LOOK_SECONDS, LAST_RESULT_ROWS
 from harebell.cli.progress import Progress
 from harebell.cli.selection import Selection, checked, selecting_options, text_of
 from harebell.cli.verb import Failure, NotConnected, Verb, WrongUsage, echo
-from harebell.cli.which_broker import administered, server_at
+from harebell.cli.which_broker import administered, forget_servers, server_at
 from harebell.config import ConfigError, load
 from harebell.management.control.client import (
     CommandError,
@@ -251,8 +251,7 @@ def _as_failures() -> Iterator[None]:
     except ConfigError as error:
         raise WrongUsage(str(error)) from None
     except NotRunning as error:
-        # The password may have been mistyped: a shell asks for it again.
-        server_at.cache_clear()
+        forget_servers()
         raise NotConnected(str(error)) from None
     except CommandError as error:
         raise WrongUsage(error.reason) if error.wrong else Failure(str(error)) from None

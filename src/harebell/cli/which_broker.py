@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 import sys
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
@@ -30,6 +29,8 @@ DEFAULT_URL = "amqp://guest:guest@127.0.0.1:5672/%2F"
 _GIVEN = "harebell.url"
 _VHOST = "harebell.vhost"
 _HTTP = {"http": "amqp", "https": "amqps"}
+_SERVERS: dict[str, Remote] = {}
+"""Those that this process has asked, by their URLs."""
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
@@ -117,12 +118,26 @@ def administered(data_dir: str | None) -> tuple[str, str | None]:
     return _http(url, source), None
 
 
-@cache
-def server_at(url: str) -> Remote:
-    """Return the broker at a URL; its password is asked for once."""
+def server_at(url: str, *, asks: bool = True) -> Remote:
+    """Return the broker at a URL; its password is asked for once.
+
+    Args:
+        url: of its HTTP API.
+        asks: whether the user may be asked for a password; not while Tab is answered.
+
+    Raises:
+        ServerError: its address, password or certificates cannot be used.
+    """
     from harebell.management.control.remote import configured
 
-    return configured(url, _asked_password)
+    if url not in _SERVERS:
+        _SERVERS[url] = configured(url, _asked_password if asks else lambda _: None)
+    return _SERVERS[url]
+
+
+def forget_servers() -> None:
+    """Ask for passwords again: one may have been mistyped."""
+    _SERVERS.clear()
 
 
 def _asked_password(text: str) -> str | None:
