@@ -348,6 +348,31 @@ def test_ctrl_c_ends_a_statement_and_the_shell_goes_on(own: RunningBroker, tmp_p
         assert "42" in shell.until(PROMPT)
 
 
+def test_statements_are_watched_in_the_prompt_of_sql_as_well(
+    own: RunningBroker, tmp_path: Path
+) -> None:
+    env = environment({"XDG_STATE_HOME": str(tmp_path), "TERM": "xterm"})
+    line = [command(), "sql", "--url", f"{own.address()}/%2F"]
+    with terminal(line, env, tmp_path) as shell:
+        shell.until(PROMPT)
+        shell.type("SELECT 40 + 2\n  AS answer;\n")
+        shell.until(PROMPT)
+        shell.type("\\watch 0.1\n")
+        for _ in range(3):
+            shell.until("SELECT 40 + 2 AS answer  every 0.1 s")
+            shell.until("42")
+        shell.type("\x03")
+        shell.until("cancelled")
+        shell.until(PROMPT)
+        shell.type("\\last csv\n")
+        assert "answer\r" in shell.until(PROMPT)
+        shell.type("queues list;\n")
+        assert "Error: " in shell.until(PROMPT)
+        shell.type("exit;\n")
+        assert shell.process.wait(60) == 0
+    assert "SELECT 40 + 2" in (tmp_path / "harebell" / "sql_history").read_text()
+
+
 @pytest.mark.parametrize(
     ("line", "statement"),
     [

@@ -33,7 +33,7 @@ VERBS = {
     "health": "Check a running broker, for probes.",
     "top": "Show queues and connections of a running broker live.",
     **{noun.name: noun.summary.partition("\n")[0] for noun in NOUNS.values()},
-    "shell": "Run command lines and SQL at one prompt, which completes them.",
+    "shell": "Run command lines and SQL at one prompt.",
     "pipeline": "Run pipelines: queues through SQL into exchanges, tables and files.",
     "sql": "Ask queues and tables with SQL, or publish, delete, move and retry messages with it.",
     "lake": "Look after the Delta and Iceberg tables that pipelines write.",
