@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import Harebell, run_harebell
+from tests.cli.conftest import Harebell, run, run_harebell
 from tests.running import RunningBroker, command, environment
 
 _SECONDS = 60.0
@@ -49,6 +49,15 @@ def test_names_come_from_the_running_broker(broker: RunningBroker, harebell: Har
     assert completed(broker, "dead-letters", "retry", "complete-t") == ["complete-two"]
     assert completed(broker, "permissions", "set", "gue") == ["guest"]
     assert completed(broker, "queues", "list", "--vhost", "") == ["/"]
+
+
+def test_names_are_those_of_the_vhost_that_is_chosen(own: RunningBroker) -> None:
+    for words in (("vhosts", "add", "v"), ("queues", "declare", "one-in-v", "--vhost", "v")):
+        assert run(own, *words).returncode == 0
+    assert run(own, "queues", "declare", "one-here").returncode == 0
+    assert completed(own, "queues", "purge", "one") == ["one-here"]
+    assert completed(own, "queues", "purge", "--vhost", "v", "one") == ["one-in-v"]
+    assert completed(own, "queues", "purge", "--vhost", "none", "one") == []
 
 
 def test_without_a_broker_nothing_is_offered_and_nothing_fails(

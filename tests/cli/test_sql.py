@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
+from harebell.cli.statement_runner import RunningOptions, StatementRunner
 from harebell.client.blocking import Channel, connect
 from harebell.client.url import URL
 from harebell.pipeline.errors import PipelineError
@@ -159,6 +162,24 @@ def test_messages_are_deleted_moved_and_retried_without_java(
     assert bodies(letters, "later") == [b"x1", b"x2"]
     assert bodies(letters, "work") == [b"7"]
     assert bodies(letters, "dead") == [b"4", b"5", b"8"]
+
+
+def test_ctrl_c_while_messages_are_selected_settles_nothing(
+    address: str, letters: Channel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cancelled = threading.Event()
+
+    def selected(*_: object) -> list[tuple[int, None, None]]:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert cancelled.wait(100)
+        return [(0, None, None)]
+
+    monkeypatch.setattr(Engine, "selected", selected)
+    monkeypatch.setattr(Engine, "cancel", lambda _: cancelled.set())
+    options = RunningOptions(address, None, False, "table", 10, Path())
+    with StatementRunner(options) as runner, pytest.raises(KeyboardInterrupt):
+        runner.run("DELETE FROM queue('dead') WHERE true")
+    assert bodies(letters, "dead") == [b"%d" % number for number in range(10)]
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from harebell.admin.catalog import NOUNS
 from harebell.cli.which_broker import administered, server_at
 
 _SECONDS = 2.0
@@ -39,8 +40,12 @@ def _listed(ctx: click.Context, command: str) -> list[str]:
     from harebell.config import load
     from harebell.management.control.client import ask_command
 
+    noun, _, verb = command.partition(".")
+    taken = {each.name for each in NOUNS[noun].commands[verb].parameters}
     # Without what is counted, ten thousand queues are there at once.
-    fields = {"disable_stats": True} if command == "queues.list" else {}
+    fields: dict[str, Any] = {"disable_stats": True} if command == "queues.list" else {}
+    if "vhost" in taken and ctx.params.get("vhost"):
+        fields["vhost"] = ctx.params["vhost"]
     try:
         with ctx:  # the broker of `--url` is found in it
             url, data_dir = administered(ctx.params.get("data_dir"))
