@@ -33,14 +33,14 @@ class ErrorKind(enum.Enum):
     FENCED = "fenced"
 
 
-def shortened(text: str) -> str:
-    """Return the text of an error without its middle, if it is long: it may repeat what was sent.
+def shortened(text: str, characters: int = ERROR_TEXT_CHARACTERS) -> str:
+    """Return a text for people without its middle, if it is long: it may repeat what was sent.
 
     Its begin says what is wrong, and its end what to do.
     """
-    if len(text) <= ERROR_TEXT_CHARACTERS:
+    if len(text) <= characters:
         return text
-    half = ERROR_TEXT_CHARACTERS // 2
+    half = characters // 2
     return f"{text[:half]}... ({len(text)} characters) ...{text[-half:]}"
 
 

@@ -100,6 +100,8 @@ REMOVALS_MAX = 64
 """Settled segments that wait to be removed from which a commit removes as many before it begins."""
 LOG_LINES = 10_000
 """Log lines that wait to be written; more are dropped and counted."""
+LOG_TEXT_CHARACTERS = 16_384
+"""Characters of a line; a longer one, which repeats what was sent, loses its middle."""
 LOG_EXCHANGE_LINES = 1_000
 """Log lines that wait to be published to the log exchange."""
 LOG_RECENT_TEXT_CHARACTERS = 2_000

@@ -11,8 +11,14 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING
 
+from harebell.base.errors import shortened
 from harebell.config import Config
-from harebell.server.limits import LOG_DRAIN_SECONDS, LOG_GATHER_SECONDS, LOG_LINES
+from harebell.server.limits import (
+    LOG_DRAIN_SECONDS,
+    LOG_GATHER_SECONDS,
+    LOG_LINES,
+    LOG_TEXT_CHARACTERS,
+)
 from harebell.server.logs.formats import DEFAULT_CATEGORY, Line, formatter_of
 from harebell.server.logs.outputs import Opened, outputs_of
 
@@ -150,9 +156,9 @@ class Logger:
     @staticmethod
     def line(level: str, text: str, category: str, origin: int) -> Line:
         """Return a line that is written now."""
-        shown = text
-        if not text.isprintable():
-            shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+        shown = shortened(text, LOG_TEXT_CHARACTERS)
+        if not shown.isprintable():
+            shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
         return Line(time.time_ns(), level, category, origin, shown)
 
     def configure(self, config: Config) -> None:

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from harebell.config import Config
+from harebell.server.limits import LOG_TEXT_CHARACTERS
 from harebell.server.logs.logger import Logger, Thresholds
 from tests.patience import eventually
 
@@ -41,6 +42,16 @@ def test_a_peer_cannot_write_lines_of_its_own(capfd: pytest.CaptureFixture[str])
     assert text.count("\n") == 1
     assert "\x1b" not in text
     assert r"'x\n2026 [ERROR] forged\x1b[2J\r%s' refused" in text
+
+
+def test_a_line_that_repeats_what_was_sent_has_a_bound(capfd: pytest.CaptureFixture[str]) -> None:
+    logger = Logger(Config(log_level="info"))
+    logger.write("info", f"the tags are {'x' * 1_000_000}: set")
+    logger.close()
+    line = capfd.readouterr().err
+    assert len(line) < LOG_TEXT_CHARACTERS + 200
+    assert "the tags are xxx" in line
+    assert line.endswith("xxx: set\n")
 
 
 def test_lines_written_before_closing_are_not_lost(capfd: pytest.CaptureFixture[str]) -> None:
@@ -96,7 +107,8 @@ def test_draining_gives_up_on_a_terminal_that_takes_nothing(
     with os.fdopen(reading, "rb") as reader, os.fdopen(writing, "w") as terminal:
         monkeypatch.setattr(sys, "stderr", terminal)
         logger = Logger(Config(log_level="info"))
-        logger.write("info", "x" * 1_000_000)
+        for _ in range(100):
+            logger.write("info", "x" * 10_000)
         assert not logger.drain(0.05)
         draining = threading.Thread(target=reader.read, daemon=True)
         draining.start()
