@@ -27,6 +27,8 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+import msgspec
+
 from harebell.admin.catalog import find
 from harebell.admin.command import ADMINISTRATOR, Form, Row
 from harebell.admin.context import CommandRefused
@@ -34,6 +36,7 @@ from harebell.admin.limits import (
     AUDIT_ITEMS,
     AUDIT_SEARCHES,
     AUDIT_TEXT_CHARACTERS,
+    AUDIT_USER_BYTES,
     AUDIT_USER_LINES,
 )
 from harebell.admin.long_text import LongText
@@ -66,6 +69,7 @@ _OBJECT = (
 _DEPTH = 6
 _PER_MS = 1_024
 _MINUTE_MS = 60_000
+_DAY_MINUTES = 1_440
 
 Run = Callable[["Command", "AdminContext", dict[str, Any], list[int]], Any]
 
@@ -181,9 +185,9 @@ _VERSIONS = {"1-0": "1.0"}
 class Auditor:
     """Writes acts to the audit trail, and publishes them as events.
 
-    `AUDIT_USER_LINES` in a minute is for each user what is refused, what is done over AMQP, and
-    what is done by one who is no administrator: no user pushes out the lines of others. One more
-    line says how many acts have none.
+    `AUDIT_USER_LINES` in a minute and `AUDIT_USER_BYTES` in a day are for each user what is
+    refused, and as much again what is done over AMQP or by one who is no administrator: no user
+    pushes out the lines of others. One more line in a minute says how many acts have none.
 
     Args:
         context: the broker.
@@ -196,7 +200,10 @@ class Auditor:
         self._trail = trail
         self._clock = clock
         self._minute = 0
-        self._limited: Counter[str] = Counter()
+        # By user, and whether it is what is refused: that hides nothing of what is done.
+        self._limited: Counter[tuple[str, bool]] = Counter()
+        self._bytes: Counter[tuple[str, bool]] = Counter()
+        self._left_out: Counter[str] = Counter()
         self._searches: Counter[str] = Counter()
 
     # --- commands ---------------------------------------------------------------------------------
@@ -324,15 +331,22 @@ class Auditor:
 
     def _write_line(self, act: dict[str, Any], limited: bool) -> None:
         now = self._clock()
-        if now // _MINUTE_MS != self._minute:
-            self._minute = now // _MINUTE_MS
+        if (minute := now // _MINUTE_MS) != self._minute:
+            if minute // _DAY_MINUTES != self._minute // _DAY_MINUTES:
+                self._bytes.clear()
+            self._minute = minute
             self._write_left_out(now)
-        if limited or act["result"] == REFUSED:
-            user = act["user"]
-            self._limited[user] += 1
-            if self._limited[user] > AUDIT_USER_LINES:
+        refused = act["result"] == REFUSED
+        limited = limited or refused
+        key = act["user"], refused
+        if limited:
+            self._limited[key] += 1
+            if self._limited[key] > AUDIT_USER_LINES or self._bytes[key] >= AUDIT_USER_BYTES:
+                self._left_out[act["user"]] += 1
                 return
         line = {"time": time_text(now), **plain(act)}
+        if limited:
+            self._bytes[key] += len(msgspec.json.encode(line))
         self._trail.add(line)
         facts = {
             name: line[name]
@@ -341,22 +355,22 @@ class Auditor:
         self._context.broker.events.note(f"audit.{act['act']}", facts)
 
     def _write_left_out(self, now: int) -> None:
-        for user, count in self._limited.items():
-            if count > AUDIT_USER_LINES:
-                self._trail.add(
-                    {
-                        "time": time_text(now),
-                        "user": plain(user),
-                        "peer": "",
-                        "door": "",
-                        "act": LEFT_OUT,
-                        "vhost": "",
-                        "object": "",
-                        "result": DONE,
-                        "after": {"acts": count - AUDIT_USER_LINES},
-                    }
-                )
+        for user, count in self._left_out.items():
+            self._trail.add(
+                {
+                    "time": time_text(now),
+                    "user": plain(user),
+                    "peer": "",
+                    "door": "",
+                    "act": LEFT_OUT,
+                    "vhost": "",
+                    "object": "",
+                    "result": DONE,
+                    "after": {"acts": count},
+                }
+            )
         self._limited.clear()
+        self._left_out.clear()
 
     @contextmanager
     def search(self, user: str, before: int, wanted: bytes) -> Iterator[Iterator[Row | None]]:

@@ -49,8 +49,10 @@ SUPER_STREAM_PARTITIONS = 256
 """Most partitions of a super stream."""
 
 AUDIT_USER_LINES = 300
-"""Most lines of the audit trail in a minute for what a user is refused, does over AMQP, or does
-without the tag administrator."""
+"""Most lines of the audit trail in a minute for what a user is refused, and again for what the user
+does over AMQP or without the tag administrator."""
+AUDIT_USER_BYTES = 4 * 1_048_576
+"""Most bytes of each of these in a day: a sixteenth of what is kept by default."""
 AUDIT_SEARCHES = 2
 """Most searches of a user in the audit trail at the same time."""
 AUDIT_ROWS = 1_000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -10,7 +11,13 @@ import pytest
 from harebell.admin.audit import Auditor
 from harebell.admin.catalog import commands, find
 from harebell.admin.context import CommandRefused
-from harebell.admin.limits import AUDIT_ITEMS, AUDIT_SEARCHES, AUDIT_USER_LINES
+from harebell.admin.limits import (
+    AUDIT_ITEMS,
+    AUDIT_SEARCHES,
+    AUDIT_USER_BYTES,
+    AUDIT_USER_LINES,
+)
+from harebell.auth.permissions import Permissions
 from harebell.auth.users import User
 from harebell.base.slices import at_once
 from tests.unit.admin.commands.site import Site
@@ -23,6 +30,7 @@ LOOKS = {
 }
 """Commands without a route for GET that change nothing, or messages alone."""
 MINUTE_MS = 60_000
+DAY_MS = 86_400_000
 
 
 class Kept:
@@ -165,6 +173,25 @@ def test_a_user_does_not_push_out_the_lines_of_others(trailed: Trailed) -> None:
     assert (left_out["act"], left_out["user"]) == ("audit.left-out", "clerk")
     assert left_out["after"] == {"acts": 7}
     assert line["act"] == "vhosts.delete"
+
+
+def test_a_user_has_a_share_of_the_trail_in_a_day(trailed: Trailed) -> None:
+    clerk, name = User("clerk", "", tags=("management",)), "n" * 10_000
+    clerk.permissions["/"] = Permissions(".*", "", "")
+    while (left_out := trailed.kept.lines[-1:]) == [] or left_out[0]["act"] != "audit.left-out":
+        trailed.ms += MINUTE_MS
+        for _ in range(AUDIT_USER_LINES):
+            with pytest.raises(CommandRefused):
+                trailed.run("users.delete", clerk, name=name)
+    size = sum(len(json.dumps(each)) for each in trailed.kept.lines)
+    assert size < AUDIT_USER_BYTES * 1.1
+    # What is refused hides nothing of what is done.
+    trailed.run("queues.declare", clerk, name="q")
+    assert trailed.kept.lines[-1]["act"] == "queues.declare"
+    trailed.ms += DAY_MS
+    with pytest.raises(CommandRefused):
+        trailed.run("users.delete", clerk, name="again")
+    assert trailed.kept.lines[-1]["object"] == "again"
 
 
 def test_a_user_has_few_searches_at_a_time(trailed: Trailed) -> None:
