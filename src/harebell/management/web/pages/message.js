@@ -226,8 +226,8 @@ function tracedOf({ exchange, routing_key: key, properties }) {
 }
 
 const unknownUser = (vhost) => html`by whom is not recorded, as it names no user:${" "}
-  <code>harebell trace on${vhost === "/" ? "" : ` --vhost ${word(vhost)}`}</code> records publishers and
-  consumers from then on`;
+  <code>harebell trace on${vhost === "/" ? "" : ` --vhost ${word(vhost)}`}</code>
+  ${" "}records publishers and consumers from then on`;
 
 function Life({ message, vhost, queue }) {
   const { headers = {}, user_id: user, app_id: app, timestamp } = message.properties ?? {};
