@@ -38,8 +38,8 @@ function FindingItem({ of }) {
       <p><${Badge} tone="bad">${of.rule}</${Badge}> <strong>${subject(of)}</strong>
         ${of.vhost !== "" && html` <span class="hint">in vhost ${of.vhost}</span>`}
         <span class="hint"> began <${RelativeTime} ms=${of.since} /></span></p>
-      <p>${of.why}. <span class="hint">${of.advice}</span></p>
-      ${of.command !== "" && html`<p><code>${of.command}</code></p>`}
+      <p>${of.why}. <span class="hint">${of.advice}</span>
+        ${of.command !== "" && html` <code>${of.command}</code>`}</p>
     </div>
     <div class="repairs">
       ${page && html`<a href=${page[1]()}>${page[0]}</a>`}
