@@ -17,7 +17,7 @@ from tests.browser.traffic import Site
 
 VIEW = {"width": 1120, "height": 700}
 TOUR = PICTURES / "tour.png"
-TOUR_BYTES = 600_000
+TOUR_BYTES = 640_000
 SHOWN_MS = 2200
 CHARTS_MS = 30_000
 """Until charts of a minute have something to show."""
