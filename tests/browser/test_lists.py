@@ -133,6 +133,11 @@ def test_a_policy_is_set_for_chosen_queues_and_no_others(lists: Window, stock: S
     expect(dialog.get_by_text("the policy 'few' is in force")).to_have_count(2)
     rows = stock.api.get("/api/queues/%2F")
     assert {row["name"] for row in rows if row["policy"] == "few"} == {NAMES[0], NAMES[5]}
+    dialog.get_by_role("button", name="Close").click()
+    typed = {"Name of the policy": "few", "Settings": '{"max-length": 1}'}
+    again = _confirm(lists, _choose(lists, "bulk.b"), "Set a policy", 1, **typed)
+    expect(again.get_by_role("alert")).to_contain_text("There is a policy 'few' already")
+    assert stock.api.get("/api/policies/%2F/few")["definition"] == {"max-length": 1000}
     stock.api.done("DELETE", "/api/policies/%2F/few")
 
 

@@ -118,6 +118,10 @@ def test_a_message_that_reaches_no_queue_fails(harebell: Harebell, flags: list[s
     result = harebell("publish", "-e", "amq.fanout", *flags, "x")
     assert result.returncode == 1
     assert "bind a queue with `harebell bindings add amq.fanout QUEUE`" in error_of(result)
+    result = harebell("publish", "-r", "no such", *flags, "x")
+    assert "`harebell queues declare 'no such'` makes that queue" in error_of(result)
+    result = harebell("publish", "-r", "no\x1b[31m", *flags, "x")
+    assert "`harebell queues declare NAME` makes that queue" in error_of(result)
 
 
 def test_a_message_that_reaches_no_queue_may_be_dropped(harebell: Harebell) -> None:

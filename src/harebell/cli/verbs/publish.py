@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext
@@ -107,10 +108,15 @@ def publish(
 def _advice(exchange: str, routing_key: str) -> str:
     """Return a hint how unroutable messages can reach a queue."""
     if exchange:
-        way = f"bind a queue with `harebell bindings add {exchange} QUEUE`"
+        way = f"bind a queue with `harebell bindings add {_word(exchange)} QUEUE`"
     else:
-        way = f"`harebell queues declare {routing_key}` makes that queue"
+        way = f"`harebell queues declare {_word(routing_key)}` makes that queue"
     return f". {way}, and --no-mandatory drops what is unroutable"
+
+
+def _word(name: str) -> str:
+    """Return a name as a shell takes it; one that does not print stays a placeholder."""
+    return shlex.quote(name) if name.isprintable() else "NAME"
 
 
 def _sent(

@@ -45,6 +45,16 @@ function onlyVhost(rows) {
   return first;
 }
 
+async function isThere(where) {
+  try {
+    await get(where);
+    return true;
+  } catch (error) {
+    if (error.status === 404) return false;
+    throw error;
+  }
+}
+
 // `at(row)` is the path of a row; `conditions` has what the broker may be asked to look at first.
 function deletion(at, text, conditions) {
   return {
@@ -69,7 +79,12 @@ function policy(kind, at) {
       <${Arguments} known=${SETTINGS} label="Settings" name="definition" required
         hint=${POLICY_HINTS[kind]} />`,
     prepare: async (rows, { policy: name, priority, definition }) => {
-      await send("PUT", `policies/${path(onlyVhost(rows), name)}`, {
+      const policy = `policies/${path(onlyVhost(rows), name)}`;
+      if (await isThere(policy)) {
+        throw new Error(`There is a policy '${name}' already, which may be that of others: choose
+          another name.`);
+      }
+      await send("PUT", policy, {
         pattern: patternOf(rows.map((row) => row.name)),
         definition: objectOf(definition, "The settings"),
         priority: Number(priority),
