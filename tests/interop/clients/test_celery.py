@@ -285,7 +285,8 @@ def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) ->
             worker.start()
             assert eventually(lambda: len(worker.lines("order")) == 1_001), worker.log
             order = worker.lines("order")
-            assert order.index("-1") - order.index("100") < 150
+            # Behind the backlog there would be 899 others between the two.
+            assert order.index("-1") - order.index("100") < 450
             assert worker.stop() == 0
         finally:
             worker.kill()

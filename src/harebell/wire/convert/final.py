@@ -165,8 +165,9 @@ def _restored(table: bytes) -> tuple[bytes, dict[str, str]]:
 
 def _short_text(data: bytes, offset: int, end: int) -> str | None:
     """Return the text at a tag, if it fits basic."""
-    # Behind the tag is a size of four bytes; a short string of basic has 255 bytes at most.
-    if data[offset : offset + 1] != b"S" or end - offset - 5 > NAME_BYTES:
+    # Behind the tag is a size of four bytes; a short string of basic has 255 bytes at most. AMQP
+    # 0-10 has it as octets if it is not UTF-8.
+    if data[offset : offset + 1] not in (b"S", b"x") or end - offset - 5 > NAME_BYTES:
         return None
     return data[offset + 5 : end].decode(errors="surrogateescape")
 
@@ -428,6 +429,10 @@ def _text(octets: bytes) -> str:
 
 
 def _entry(name: str, value: Any) -> bytes:
+    if isinstance(value, str):
+        # With the octets that came: a short string of AMQP 0-9-1 need not be UTF-8.
+        octets = value.encode(errors="surrogateescape")
+        return bytes((len(name),)) + name.encode() + b"S" + len(octets).to_bytes(4) + octets
     return encode_table({name: value})[_EMPTY_TABLE:]
 
 

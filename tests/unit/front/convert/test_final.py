@@ -45,6 +45,12 @@ PAIRS: list[tuple[dict[str, Any], dict[str, Any], dict[str, Any]]] = [
         {"ttl": 5},
         {"application_headers": {"x-amqp-expiration": "+5"}},
     ),
+    (
+        {"expiration": "5\udcff"},
+        {},
+        {"application_headers": {"x-amqp-expiration": b"5\xff"}},
+    ),
+    ({"type": "t\udcff"}, {}, {"application_headers": {"x-amqp-type": b"t\xff"}}),
     ({"correlation_id": "c\udcff"}, {}, {"correlation_id": b"c\xff"}),
     ({"user_id": "guest"}, {}, {"user_id": b"guest"}),
     ({"app_id": ""}, {}, {"app_id": b""}),
