@@ -298,9 +298,13 @@ def test_ctrl_c_ends_a_query_that_would_not_end(address: str) -> None:
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
-    status = Path(f"/proc/{process.pid}/status")
-    # DuckDB's threads have begun.
-    assert eventually(lambda: "Threads:\t1\n" not in status.read_text())
-    process.send_signal(signal.SIGINT)
-    assert process.wait(100) == 130
-    assert process.communicate()[0] == b""
+    try:
+        status = Path(f"/proc/{process.pid}/status")
+        # DuckDB's threads have begun.
+        assert eventually(lambda: "Threads:\t1\n" not in status.read_text())
+        process.send_signal(signal.SIGINT)
+        assert process.wait(100) == 130
+    finally:
+        process.kill()
+        written = process.communicate()[0]
+    assert written == b""
