@@ -125,45 +125,38 @@ def test_an_expensive_pattern_is_refused_and_matches_nothing_where_it_is_stored(
     assert not Policy("p", pattern, "all", 0, {}).applies("classic", "x", SearchBudget())
 
 
-def test_what_the_characters_of_a_name_lead_to_is_found_out_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    held, holds = [], patterns._Test.holds
+@pytest.fixture
+def held(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The positions of all tests of a character or a position from now on."""
+    found: list[int] = []
+    holds = patterns._Test.holds
 
     def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
-        held.append(at)
+        found.append(at)
         return holds(test, text, at)
 
     monkeypatch.setattr(patterns._Test, "holds", counted)
+    return found
+
+
+def test_what_the_characters_of_a_name_lead_to_is_found_out_once(
+    held: list[int],
+) -> None:
     search = search_for("^" + "(m*)*" * 50 + "z$")
     assert search("m" * 239 + "z")
     assert not search("m" * 240)
     assert len(held) < 20
 
 
-def test_a_search_of_a_name_has_a_number_of_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_of_a_name_has_a_number_of_tests(held: list[int]) -> None:
     search = search_for("(.*a){50}b")
-    held, holds = [], patterns._Test.holds
-
-    def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
-        held.append(at)
-        return holds(test, text, at)
-
-    monkeypatch.setattr(patterns._Test, "holds", counted)
     assert not search("a" * 255)
     assert len(held) <= PATTERN_TESTS
 
 
 def test_searches_for_many_patterns_in_one_name_have_a_number_of_tests_together(
-    monkeypatch: pytest.MonkeyPatch,
+    held: list[int],
 ) -> None:
-    held, holds = [], patterns._Test.holds
-
-    def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
-        held.append(at)
-        return holds(test, text, at)
-
-    monkeypatch.setattr(patterns._Test, "holds", counted)
     name = "a" * 200
     costly = [Policy(f"p{n:03}", f"(a|aa)+(b|bb)+c{n}$", "all", 9, {}) for n in range(200)]
     quick = Policy("z", "^a+$", "all", 0, {"max-length": 1})
@@ -253,16 +246,7 @@ def test_flags_in_a_pattern_hold() -> None:
     assert not linear_search_for("a.c")("a\nc")
 
 
-def test_a_search_without_backtracking_has_a_number_of_tests(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    held, holds = [], patterns._Test.holds
-
-    def counted(test: patterns._Test, text: str, at: int = 0) -> bool:
-        held.append(at)
-        return holds(test, text, at)
-
-    monkeypatch.setattr(patterns._Test, "holds", counted)
+def test_a_search_without_backtracking_has_a_number_of_tests(held: list[int]) -> None:
     search = linear_search_for("(?i)(a|b)*a(a|b){120}c", PATTERN_TESTS)
     numbers = random.Random(1)
     name = "".join(numbers.choice("ab") for _ in range(2_000))

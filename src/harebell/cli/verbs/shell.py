@@ -12,6 +12,7 @@ import click
 
 from harebell import __version__
 from harebell.cli.broker_options import takes_broker
+from harebell.cli.lake_flag import lake_flag
 from harebell.cli.number_flag import number_flag
 from harebell.cli.verb import Verb, echo
 from harebell.cli.which_broker import amqp_url, given_url
@@ -34,12 +35,7 @@ Statements of SQL, which end with a semicolon: SELECT count(*) FROM queue('NAME'
     help="What answers questions in SQL, as in `harebell sql`.",
 )
 @number_flag("--rows", "Most rows of a question that are printed.", _ROWS)
-@click.option(
-    "--lake",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Directory that lake('name') begins from.  [default: the working directory]",
-)
+@lake_flag
 @click.pass_context
 def shell(
     ctx: click.Context,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from harebell.cli.formats import takes_format
+from harebell.cli.lake_flag import lake_flag
 from harebell.cli.link import url_flag
 from harebell.cli.number_flag import number_flag
 from harebell.cli.piping import master_flag
@@ -35,12 +36,7 @@ _ROWS = 1_000
     "table", "csv", help_text="How rows are printed.", json_help="Print a line of JSON per row."
 )
 @number_flag("--rows", "Most rows that are printed.", _ROWS)
-@click.option(
-    "--lake",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=Path(),
-    help="Directory that lake('name') begins from.  [default: the working directory]",
-)
+@lake_flag
 def sql(
     statement: str | None,
     url: str | None,
