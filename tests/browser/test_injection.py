@@ -170,7 +170,7 @@ def test_payloads_in_what_is_done_with_many_exchanges_are_text(opened: Window) -
     for payload in chosen:
         expect(dialog.get_by_role("cell", name=payload, exact=True)).to_be_attached()
     # Refused as a whole: nothing of it is done.
-    dialog.get_by_label("Name of the policy").fill(chosen[0])
+    dialog.get_by_label("Name of the policy").fill(f"several {chosen[0]}")
     dialog.get_by_label("Settings").fill('{"alternate-exchange": 1}')
     dialog.get_by_label("to confirm").fill(str(len(chosen)))
     dialog.get_by_role("button", name="Set a policy").click()

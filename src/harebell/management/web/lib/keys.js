@@ -1,5 +1,5 @@
 // Keys that work on every page. What they open is loaded when it is opened for the first time.
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { html } from "./html.js";
 import { kept } from "./kept.js";
 import { go } from "./router.js";
@@ -26,7 +26,8 @@ const writes = ({ target, ctrlKey, altKey, metaKey }) =>
 
 export function Keys() {
   const [open, setOpen] = useState(null);
-  useEffect(() => {
+  // Before the page is seen: a key that is pressed at once is not lost.
+  useLayoutEffect(() => {
     let prefix = 0;
     const show = async (name) => {
       const shown = await import("../pages/palette.js");
