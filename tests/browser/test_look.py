@@ -180,6 +180,57 @@ def test_protobuf_is_read_with_a_schema_and_by_numbers(opened: Window) -> None:
     assert first["field 1"] == "id"
 
 
+_SEVERAL = """
+message First { int64 id = 1; }
+message Second {
+  enum Kind { NONE = 0; }
+  message Left { string left = 1; }
+  oneof either { Left a = 1; Right b = 2; }
+  message Right { string right = 1; message Deep { bool deep = 1; } }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("place", "body", "shown"),
+    [
+        # As Confluent's clients write places: a count and indexes, zigzag; [0] is one byte.
+        (b"\0", b"\x08\x07", {"id": 7}),
+        (b"\x02\0", b"\x08\x07", {"id": 7}),
+        (b"\x02\x02", b"\x0a\x03\x0a\x01x", {"a": {"left": "x"}}),
+        (b"\x04\x02\0", b"\x0a\x01x", {"left": "x"}),
+        (b"\x04\x02\x02", b"\x0a\x01x", {"right": "x"}),
+        (b"\x06\x02\x02\0", b"\x08\x01", {"deep": True}),
+        (b"\x02\x02", b"", {}),
+    ],
+)
+def test_protobuf_is_read_as_the_message_whose_place_a_registrys_client_wrote(
+    opened: Window, place: bytes, body: bytes, shown: Any
+) -> None:
+    data = b"\0\0\0\0\x01" + place + body
+    asked = {"view": "protobuf", "schema": {"proto": _SEVERAL}}
+    assert json.loads(look(opened, data, asked)["text"]) == shown
+    # A name that was given by hand stands before it.
+    asked["schema"]["type"] = "First"
+    assert look(opened, b"\0\0\0\0\x01" + place + b"\x08\x07", asked)["problem"] is None
+
+
+@pytest.mark.parametrize(
+    ("place", "told"),
+    [
+        (b"\x02\x04", "no message 2, which the body names"),
+        (b"\x02\x01", "no message -1, which the body names"),
+        (b"\x04\x02\x08", "no message 1.4, which the body names"),
+        (b"\xfe\xff\xff\xff\x0f" + b"\0" * 999, "no message 0.0, which the body names"),
+    ],
+)
+def test_a_place_that_a_schema_does_not_have_is_named(
+    opened: Window, place: bytes, told: str
+) -> None:
+    asked = {"view": "protobuf", "schema": {"proto": _SEVERAL}}
+    assert told in look(opened, b"\0\0\0\0\x01" + place, asked)["problem"]
+
+
 @pytest.mark.parametrize(
     ("body", "asked", "told"),
     [

@@ -36,6 +36,8 @@ class Parser {
     this.tokens = (text.match(TOKENS) ?? []).filter((each) => !/^\/[/*]/.test(each));
     this.at = 0;
     this.messages = new Map();
+    // Those of the file, in its order; each has its own in `inner`.
+    this.inner = [];
     this.enums = new Map();
   }
 
@@ -70,7 +72,7 @@ class Parser {
         this.take();
         space = this.take();
         this.take(";");
-      } else if (this.next === "message") this.message(space, 0);
+      } else if (this.next === "message") this.message(space, this.inner, 0);
       else if (this.next === "enum") this.enumeration(space);
       else if (this.next === ";") this.take();
       else this.pass();
@@ -79,25 +81,27 @@ class Parser {
     return this;
   }
 
-  message(space, depth) {
+  message(space, siblings, depth) {
     if (depth > 32) throw new Error("the schema is nested deeper than 32");
     this.take("message");
     const name = space ? `${space}.${this.take()}` : this.take();
-    const fields = new Map();
-    this.messages.set(name, { name, fields });
+    const message = { name, fields: new Map(), inner: [] };
+    this.messages.set(name, message);
+    siblings.push(message);
     this.take("{");
-    this.members(name, fields, depth);
+    this.members(message, depth);
   }
 
-  members(name, fields, depth) {
+  members(message, depth) {
+    const { name, fields, inner } = message;
     while (this.next !== "}") {
-      if (this.next === "message") this.message(name, depth + 1);
+      if (this.next === "message") this.message(name, inner, depth + 1);
       else if (this.next === "enum") this.enumeration(name);
       else if (this.next === "oneof") {
         this.take();
         this.take();
         this.take("{");
-        this.members(name, fields, depth);
+        this.members(message, depth);
       } else if (this.next === ";") this.take();
       else if (["option", "reserved", "extensions", "extend"].includes(this.next)) this.pass();
       else this.field(name, fields);
@@ -294,27 +298,42 @@ function byNumbers(reader, group = null) {
   return found;
 }
 
-// Where the data begins: behind the id and the place of the message that a registry's client wrote.
-function startOf(data) {
-  if (data[0] !== 0 || data.length < 6) return 0;
+// What a registry's client wrote before the data: where the data begins, and the path of its message,
+// which is its index in the file, and in the message around it; null without it.
+function prefixOf(data) {
+  if (data[0] !== 0 || data.length < 6) return { start: 0, path: null };
   const reader = new Reader(data);
   reader.skip(5);
-  for (let count = Number(reader.zigzag()); count > 0 && reader.left; count -= 1) reader.zigzag();
-  return reader.at;
+  const count = Number(reader.zigzag());
+  const path = [];
+  while (path.length < count && reader.left) path.push(Number(reader.zigzag()));
+  return { start: reader.at, path: path.length ? path : [0] };
 }
 
-// What a body has; `type` names its message, else it is the first of the schema.
+function byPath(schema, path) {
+  let found = schema;
+  path.forEach((index, depth) => {
+    found = found.inner[index];
+    const place = path.slice(0, depth + 1).join(".");
+    if (!found) throw new Error(`the schema has no message ${place}, which the body names`);
+  });
+  return found;
+}
+
+function byName(schema, name) {
+  const found =
+    schema.messages.get(name) ??
+    [...schema.messages.values()].find((each) => each.name.endsWith(`.${name}`));
+  if (found) return found;
+  const names = [...schema.messages.keys()].slice(0, 10).join(", ");
+  throw new Error(`the schema has no message '${name}': it has ${names}`);
+}
+
+// What a body has; `type` names its message, else the body does, or it is the first of the schema.
 export function protobuf(data, text, type) {
-  const reader = new Reader(data.subarray(startOf(data)));
+  const { start, path } = prefixOf(data);
+  const reader = new Reader(data.subarray(start));
   if (!text) return byNumbers(reader);
   const schema = protoFile(text);
-  const wanted = type || schema.messages.keys().next().value;
-  const message =
-    schema.messages.get(wanted) ??
-    [...schema.messages.values()].find(({ name }) => name.endsWith(`.${wanted}`));
-  if (!message) {
-    const names = [...schema.messages.keys()].slice(0, 10).join(", ");
-    throw new Error(`the schema has no message '${wanted}': it has ${names}`);
-  }
-  return byMessage(reader, schema, message);
+  return byMessage(reader, schema, type ? byName(schema, type) : byPath(schema, path ?? [0]));
 }
