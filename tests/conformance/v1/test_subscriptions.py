@@ -367,6 +367,32 @@ def test_a_subscription_needs_rights_to_its_queue_and_its_exchange(
     assert set(vhost.queues) == before
 
 
+@pytest.mark.parametrize("durable", [True, False])
+def test_the_audit_trail_has_a_durable_subscription_whose_exchange_may_not_be_read(
+    memory: MemorySite, memory1: Connect1, durable: bool
+) -> None:
+    memory.users.add("other", "secret", vhosts=("/",))
+    user = memory.users.get("other")
+    assert user is not None
+    user.permissions["/"] = Permissions(".*", ".*", "^qpidsub")
+    lines: list[tuple[Any, ...]] = []
+    memory.broker.events.audit = lambda *line: lines.append(line)
+    peer1 = memory1().open(user="other", password="secret", container="c7").begin()
+    for address in ("/exchanges/amq.topic/news", "/exchanges/hidden/news"):
+        source = topic(address, durable=durable)
+        peer1.send(c.Attach("sub", 1, True, source=source, target=c.Target()))
+        peer1.expect_error(c.End, "amqp:unauthorized-access", "read access to exchange")
+        peer1.send(c.End())
+        peer1.begin()
+    # As in the other versions: a queue of a consumer alone, and its binding, have no lines.
+    assert [(line[0], line[1]["source_name"]) for line in lines] == [
+        ("binding.created", "amq.topic"),
+        ("binding.created", "hidden"),
+    ] * durable
+    assert all(line[1]["destination_name"] == "qpidsub_/c7_/sub_/durable" for line in lines)
+    assert all("read access to exchange" in line[2] for line in lines)
+
+
 def test_the_end_of_a_subscription_needs_configure(
     memory: MemorySite, memory1: Connect1, vhost: VHost
 ) -> None:

@@ -39,7 +39,14 @@ from harebell.front.amqp_1_0.filters import selector_in
 from harebell.front.amqp_1_0.nodes import TEMPORARY_TOPIC, make_subscription
 from harebell.front.amqp_1_0.termini import NEVER, POLICIES
 from harebell.front.common.permission import EXCHANGE, QUEUE, check
-from harebell.front.operations.bind import BOUND, BindingRequest, bind, check_binding, unbind
+from harebell.front.operations.bind import (
+    BOUND,
+    BindingRequest,
+    audited_binding,
+    bind,
+    check_binding,
+    unbind,
+)
 from harebell.front.operations.caller import caller_of
 from harebell.front.operations.declare import QueueOptions, declare_queue
 from harebell.front.operations.delete import deletable_queue, queue_deletion
@@ -106,21 +113,23 @@ def subscribe(session: Session, asked: Attach, where: Address) -> tuple[Queue, b
         LinkError: the name is too long, or the subscription is in use for another topic.
     """
     terminus: Source = asked.source
+    caller = caller_of(session)
+    lasts = POLICIES[terminus.expiry_policy] == NEVER
+    is_own = not lasts and SHARED not in terminus.capabilities
+    name = "" if is_own else name_of(session, asked, terminus.capabilities, lasts=lasts)
+    event = BOUND if lasts else ""
     # First, so that a user without the permission does not learn which exchanges exist.
-    check(session, READ, EXCHANGE, where.exchange)
+    with audited_binding(caller, QUEUE, name, where.exchange, where.key or "", event):
+        check(session, READ, EXCHANGE, where.exchange)
     exchange = session.vhost.exchange(where.exchange)
     key = where.key or ("#" if exchange.KIND == "topic" else "")
     arguments = _selection(terminus, exchange)
-    lasts = POLICIES[terminus.expiry_policy] == NEVER
-    if not lasts and SHARED not in terminus.capabilities:
+    if is_own:
         address = Address(exchange=exchange.name, key=key)
         return make_subscription(session, address, arguments), True
-    name = name_of(session, asked, terminus.capabilities, lasts=lasts)
-    caller = caller_of(session)
     # All checks come before the queue: a refused link leaves nothing behind.
     check(session, READ, QUEUE, name)
     check(session, CONFIGURE, QUEUE, name)
-    event = BOUND if lasts else ""
     check_binding(caller, QUEUE, name, exchange.name, key, event=event)
     _leave_other_topic(session, name, exchange.name, key, arguments)
     queue = declare_queue(caller, name, QueueOptions(durable=lasts, auto_delete=not lasts))

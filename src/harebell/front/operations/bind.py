@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
 from msgspec import Struct, field
@@ -107,7 +108,14 @@ def check_binding(
 
     The audit trail takes the refusal of an act with that event; "" for none.
     """
-    facts = {"source_name": source, "destination_name": destination, "routing_key": key}
-    with audited(caller, event, {**facts, "destination_kind": kind}):
+    with audited_binding(caller, kind, destination, source, key, event):
         check_ends(caller, kind, destination, source)
         check_topic(caller, READ, source, key)
+
+
+def audited_binding(
+    caller: Principal, kind: str, destination: str, source: str, key: str, event: str
+) -> AbstractContextManager[None]:
+    """Have the audit trail take it if the user may not do what a block checks for a binding."""
+    facts = {"source_name": source, "destination_name": destination, "routing_key": key}
+    return audited(caller, event, {**facts, "destination_kind": kind})
