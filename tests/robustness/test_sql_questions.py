@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from tests.browser.traffic import Site, serving
 from tests.patience import eventually
 
 MESSAGES = 2_000
+LOGIN = b64encode(b"ann:ann").decode()
 ENDLESS = "SELECT count(*) FROM " + ", ".join(f"queue('jobs') AS {name}" for name in "abcd")
 PROGRAM = "harebell.pipeline.sql.embedded.answering"
 
@@ -109,6 +113,20 @@ def test_a_user_asks_one_question_at_a_time_and_others_are_answered(site: Site) 
         assert site.api.ask("DELETE", "/api/sql/long", user="ann:ann").status == 204
         assert asked.result().json == {"problem": "the question was cancelled"}
     assert eventually(lambda: processes() == [])
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_a_question_ends_with_its_client(site: Site, by_name: bool) -> None:
+    fields = {"statement": ENDLESS} | ({"id": "left", "vhost": "/"} if by_name else {})
+    path = "/api/admin/sql.ask" if by_name else "/api/sql/%2F/left"
+    link = HTTPConnection("127.0.0.1", site.api.port)
+    link.request("POST", path, json.dumps(fields), {"authorization": f"Basic {LOGIN}"})
+    assert eventually(lambda: len(processes()) == 1)
+    link.close()
+    assert eventually(lambda: processes() == [])
+    said = f"has closed its connection during POST '{path.replace('%2F', '/')}'"
+    assert eventually(lambda: said in str(site.api.get("/api/logs")))
+    assert ask(site, "SELECT 1 AS one", "ann").json["rows"] == [[1]]
 
 
 def test_a_question_that_would_not_end_is_ended_and_its_process_with_it(site: Site) -> None:

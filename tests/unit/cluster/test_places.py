@@ -99,6 +99,7 @@ def test_users_are_changed_in_store_1_and_read_here() -> None:
         ("definitions.import", IN_PARTS),
         ("jobs.cancel", ANYWHERE),
         ("connections.close", ANYWHERE),
+        ("sql.cancel", ANYWHERE),
         ("health.alarms", EVERYWHERE),
         ("health.local-alarms", HERE),
         ("overview.show", EVERYWHERE),

@@ -9,6 +9,7 @@ from harebell.admin.catalog import SQL
 from harebell.admin.command import MANAGEMENT, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused, WrongArgument, missing
 from harebell.admin.limits import SQL_ROWS, SQL_STATEMENT_BYTES
+from harebell.admin.place import ANYWHERE
 from harebell.base.errors import ErrorKind
 from harebell.base.slices import Slices
 
@@ -56,7 +57,7 @@ def _answered(
     return made
 
 
-@SQL.over_http("DELETE /api/sql/{id}", tag=MANAGEMENT)
+@SQL.over_http("DELETE /api/sql/{id}", tag=MANAGEMENT, place=ANYWHERE)
 def cancel(context: AdminContext, id_: QuestionId) -> None:
     """End a question of your own that is being answered."""
     if not context.questions().cancel(_asking(context).name, id_):

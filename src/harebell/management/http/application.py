@@ -21,9 +21,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import quote
+
+import msgspec
 
 from harebell.admin.context import CommandRefused
 from harebell.admin.streaming import HeldRows
@@ -72,6 +75,8 @@ if TYPE_CHECKING:
 
 _GET = "queues.get"
 """The command whose answer may be long although it does not only read."""
+_ASK, _CANCEL = "sql.ask", "sql.cancel"
+"""The command that ends with its client, because it may take long, and what ends it."""
 _DEFINITIONS = (["api", "definitions"], ["api", "all-configuration"])
 """The start of paths that web pages link to: the login may be in the query."""
 
@@ -217,6 +222,8 @@ class ManagementApp:
         call = _CommandRequest(request, route, query, user, body, upload, linked)
         if request.reads or route.command.name == _GET:
             return await self._run_with_room(call)
+        if route.command.name == _ASK:
+            return await self._run_while_there(call)
         return await self._run(call)
 
     async def _log_in(self, request: HttpRequest, query: dict[str, str], *, linked: bool) -> User:
@@ -284,6 +291,40 @@ class ManagementApp:
         finally:
             self._unread.made(user, size)
         return answer
+
+    async def _run_while_there(self, call: _CommandRequest) -> Answer:
+        """Run a question, which is cancelled when its client has gone.
+
+        Raises:
+            HttpError: it is refused.
+            ClientDisconnect: its client has gone.
+        """
+        run = asyncio.ensure_future(self._run(call))
+        gone = asyncio.ensure_future(call.request.closed())
+        try:
+            await asyncio.wait((run, gone), return_when=asyncio.FIRST_COMPLETED)
+            if run.done():
+                return run.result()
+            await self._cancel(call)
+            await run
+            raise ClientDisconnect
+        finally:
+            run.cancel()
+            gone.cancel()
+
+    async def _cancel(self, call: _CommandRequest) -> None:
+        """Cancel the question of a request, if it is being answered."""
+        from harebell.admin.catalog import find
+
+        command, runner = find(_CANCEL), self._dispatcher
+        assert command is not None
+        context = self._context_of(call.request, call.user)
+        fields = call.route.arguments or msgspec.json.decode(call.body)
+        arguments = {"id_": fields["id"]}
+        with suppress(HarebellError):
+            await runner.run(
+                lambda: runner.answer(command, context, arguments, []), call.user.name, reads=True
+            )
 
     async def _run(self, call: _CommandRequest) -> Answer:
         """Run the command, and make its answer.
