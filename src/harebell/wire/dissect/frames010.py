@@ -7,12 +7,12 @@ A segment of several frames is decoded with the last of them; the others are onl
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 from harebell.base.errors import ProtocolError
 from harebell.kernels.segments import BODY, COMMAND, CONTROL, FIRST_FRAME, HEADER, LAST_FRAME
 from harebell.wire.dissect import event as kinds
+from harebell.wire.dissect.direction import Direction
 from harebell.wire.dissect.event import Event, masked
 from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
@@ -29,7 +29,7 @@ _KINDS = {
 }
 
 
-class Frames010:
+class Frames010(Direction):
     """One direction.
 
     Args:
@@ -37,24 +37,10 @@ class Frames010:
     """
 
     def __init__(self, from_client: bool) -> None:
-        self.from_client = from_client
-        self.lost = False
-        self._data = bytearray()
+        super().__init__(VERSION, from_client)
         self._segments: dict[tuple[int, int], bytearray] = {}
 
-    def feed(self, data: bytes) -> Iterator[Event]:
-        """Decode bytes; return the events that they complete."""
-        self._data += data
-        while not self.lost:
-            event = self._next()
-            if event is None:
-                return
-            yield event
-        if self._data:
-            yield self._made(kinds.UNREADABLE, None, bytes(self._data), text="not looked into")
-            self._data.clear()
-
-    def _next(self) -> Event | None:
+    def _next(self) -> list[Event] | None:
         data = self._data
         if len(data) < _HEAD:
             return None
@@ -62,18 +48,12 @@ class Frames010:
         channel = int.from_bytes(data[6:8])
         # The upper half of the flags is the frame version, which is 0 (AMQP 0-10 4.2).
         if flags & 0xF0 or kind not in _KINDS or size < _HEAD:
-            return self._lose(f"no frame begins with {bytes(data[:_HEAD]).hex()}")
+            return [self._lose(f"no frame begins with {bytes(data[:_HEAD]).hex()}")]
         if len(data) < size:
             return None
         frame = bytes(data[:size])
         del data[:size]
-        return self._frame(flags, kind, channel, frame)
-
-    def _lose(self, why: str) -> Event:
-        self.lost = True
-        data = bytes(self._data)
-        self._data.clear()
-        return self._made(kinds.UNREADABLE, None, data, text=why)
+        return [self._frame(flags, kind, channel, frame)]
 
     def _frame(self, flags: int, kind: int, channel: int, frame: bytes) -> Event:
         payload = frame[_HEAD:]
@@ -127,9 +107,6 @@ class Frames010:
         name = AMQP_0_10.spec_of(value).name
         fields, raw = masked(name, fields, frame)
         return self._made(_KINDS[kind], channel, frame, name=name, fields=fields, raw=raw)
-
-    def _made(self, kind: str, channel: int | None, frame: bytes, **more: Any) -> Event:
-        return Event(kind, self.from_client, len(frame), channel=channel, version=VERSION, **more)
 
 
 def _short(struct: Composite) -> str:

@@ -5,7 +5,7 @@ type(1) channel(2) size(4) payload(size) end(1) = 0xCE          AMQP 0-9-1 4.2.3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from typing import Any
@@ -14,6 +14,7 @@ import msgspec
 
 from harebell.base.errors import ProtocolError
 from harebell.wire.dissect import event as kinds
+from harebell.wire.dissect.direction import Direction
 from harebell.wire.dissect.event import Event, masked
 from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v09.content import decode_properties
@@ -44,7 +45,7 @@ def spec_of(version: str) -> ProtocolSpec:
     return spec
 
 
-class Frames09:
+class Frames09(Direction):
     """One direction.
 
     Args:
@@ -53,12 +54,8 @@ class Frames09:
     """
 
     def __init__(self, version: str, from_client: bool) -> None:
-        self.version = version
-        self.from_client = from_client
-        self.lost = False
+        super().__init__(version, from_client)
         self._spec = spec_of(version)
-        self._data = bytearray()
-        self._skip = 0
         self._readers: dict[int, Callable[[int, bytes, bytes], Event]] = {
             _METHOD: self._method,
             _HEADER: self._header,
@@ -66,65 +63,33 @@ class Frames09:
             _HEARTBEAT: self._heartbeat,
         }
 
-    def feed(self, data: bytes) -> Iterator[Event]:
-        """Decode bytes; return the events that they complete."""
-        self._data += data
-        while not self.lost and self._data:
-            event = self._next()
-            if event is None:
-                return
-            yield event
-        if self.lost and self._data:
-            yield self._made(kinds.UNREADABLE, None, bytes(self._data), text="not looked into")
-            self._data.clear()
-
-    def _next(self) -> Event | None:
+    def _next(self) -> list[Event] | None:
         data = self._data
-        if self._skip:
-            skipped = min(self._skip, len(data))
-            del data[:skipped]
-            self._skip -= skipped
-            return None if not data else self._next()
         if data[0] not in self._readers:
-            return self._lose(f"no frame begins with octet {data[0]:#04x}")
+            return [self._lose(f"no frame begins with octet {data[0]:#04x}")]
         if len(data) < _HEAD:
             return None
         kind, channel = data[0], int.from_bytes(data[1:3])
         size = int.from_bytes(data[3:_HEAD])
         if size > DUMP_FRAME_BYTES:
-            return self._large(kind, channel, size)
+            return [self._large(kind, channel, size)]
         end = _HEAD + size
         # Not `<`: the frame-end octet has to be there too (4.2.3).
         if len(data) <= end:
             return None
         frame = bytes(data[: end + 1])
         if frame[end] != _END:
-            return self._lose(f"a frame of {size} octets ends with {frame[end]:#04x}, not 0xce")
+            text = f"a frame of {size} octets ends with {frame[end]:#04x}, not 0xce"
+            return [self._lose(text)]
         del data[: end + 1]
-        return self._readers[kind](channel, frame[_HEAD:end], frame)
+        return [self._readers[kind](channel, frame[_HEAD:end], frame)]
 
     def _large(self, kind: int, channel: int, size: int) -> Event:
-        """Skip a frame that is too large to buffer, and count it."""
+        """Skip a body that is too large to buffer."""
         # Such a method or header is no AMQP in practice: more likely frame boundaries are lost.
         if kind != _BODY:
             return self._lose(f"a frame of type {kind} announces {size} octets")
-        self._skip = _HEAD + size + 1
-        return Event(
-            kinds.BODY, self.from_client, self._skip, channel=channel, version=self.version,
-            text=f"{size} octets",
-        )  # fmt: skip
-
-    def _lose(self, why: str) -> Event:
-        """Stop decoding: the rest cannot be understood, and secrets in it cannot be located."""
-        self.lost = True
-        data = bytes(self._data)
-        self._data.clear()
-        return self._made(kinds.UNREADABLE, None, data, text=why)
-
-    def _made(self, kind: str, channel: int | None, frame: bytes, **more: Any) -> Event:
-        return Event(
-            kind, self.from_client, len(frame), channel=channel, version=self.version, **more
-        )
+        return self._skipped(_HEAD + size + 1, channel, f"{size} octets")
 
     # --- types of frames ------------------------------------------------------------------------
 

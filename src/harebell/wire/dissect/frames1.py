@@ -15,6 +15,7 @@ from harebell.base.errors import ConditionError
 from harebell.base.message import FAMILY_1_0
 from harebell.wire import HEADER_BYTES, VERSIONS
 from harebell.wire.dissect import event as kinds
+from harebell.wire.dissect.direction import Direction
 from harebell.wire.dissect.event import Event, masked
 from harebell.wire.limits import DUMP_FRAME_BYTES
 from harebell.wire.v1.composites import Transfer
@@ -33,7 +34,7 @@ _TYPE = 5
 _ROLES = {False: "sender", True: "receiver"}
 
 
-class Frames1:
+class Frames1(Direction):
     """One direction.
 
     Args:
@@ -41,31 +42,11 @@ class Frames1:
     """
 
     def __init__(self, from_client: bool) -> None:
-        self.from_client = from_client
-        self.lost = False
-        self._data = bytearray()
-        self._skip = 0
+        super().__init__(VERSION, from_client)
         self._messages: dict[tuple[int, int], bytearray] = {}
-
-    def feed(self, data: bytes) -> Iterator[Event]:
-        """Decode bytes; return the events that they complete."""
-        self._data += data
-        while not self.lost and self._data:
-            events = self._next()
-            if events is None:
-                return
-            yield from events
-        if self._data:
-            yield self._made(kinds.UNREADABLE, None, bytes(self._data), text="not looked into")
-            self._data.clear()
 
     def _next(self) -> list[Event] | None:
         data = self._data
-        if self._skip:
-            skipped = min(self._skip, len(data))
-            del data[:skipped]
-            self._skip -= skipped
-            return []
         if len(data) < _HEAD:
             return None
         if data[:_WORD] == _MAGIC:
@@ -75,13 +56,7 @@ class Frames1:
         if not _HEAD <= body <= size or kind not in (AMQP, SASL):
             return [self._lose(f"no frame begins with {bytes(data[:_HEAD]).hex()}")]
         if size > DUMP_FRAME_BYTES:
-            self._skip = size
-            text = "a frame that is too long to be decoded"
-            return [
-                Event(
-                    kinds.BODY, self.from_client, size, channel=channel, version=VERSION, text=text
-                )
-            ]
+            return [self._skipped(size, channel, "a frame that is too long to be decoded")]
         if len(data) < size:
             return None
         frame = bytes(data[:size])
@@ -94,12 +69,6 @@ class Frames1:
         text = f"AMQP {' '.join(str(octet) for octet in header[_WORD:])}"
         version = VERSIONS.get(header, "")
         return self._made(kinds.HEADER, None, header, name=version, text=text, raw=header)
-
-    def _lose(self, why: str) -> Event:
-        self.lost = True
-        data = bytes(self._data)
-        self._data.clear()
-        return self._made(kinds.UNREADABLE, None, data, text=why)
 
     def _frame(self, channel: int, frame: bytes, body: int) -> list[Event]:
         if body == len(frame):
@@ -153,9 +122,6 @@ class Frames1:
             yield self._made(kinds.CONTENT, channel, raw, name="message", fields=fields)
         what = "octets" if family == FAMILY_1_0 else "octets of sections"
         yield self._made(kinds.BODY, channel, body, text=f"{len(body)} {what}", body=body)
-
-    def _made(self, kind: str, channel: int | None, octets: bytes, **more: Any) -> Event:
-        return Event(kind, self.from_client, len(octets), channel=channel, version=VERSION, **more)
 
 
 def _before_body(sections: Sections) -> dict[str, Any]:
