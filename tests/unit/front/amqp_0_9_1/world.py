@@ -8,6 +8,7 @@ assert peer.methods() == [m.QueueDeclareOk("q", 0, 0)]
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any, cast
 
 from harebell.auth.password_hashes import SHA256
@@ -20,6 +21,7 @@ from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.front.common.peer import Peer
 from harebell.front.common.settings import Settings
 from harebell.front.convert import EDITOR, headers_of
+from harebell.front.loading import PARTS
 from harebell.model.broker import Broker
 from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09 import methods as m
@@ -28,6 +30,10 @@ from harebell.wire.v09.content import BasicProperties, encode_properties
 from harebell.wire.v09.frames import BODY, HEADER, METHOD
 from tests.model.memory import HandStore
 from tests.passwords import QuickUsers
+
+# Else the first connection of a process with turns waits for the import of its version.
+for _part in PARTS["0-9-1"]:
+    import_module(_part)
 
 HEADER_0_9_1 = b"AMQP\x00\x00\x09\x01"
 EVERY_CAPABILITY = {
