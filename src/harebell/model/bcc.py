@@ -11,6 +11,9 @@ header; the hidden part is kept in the object, so only in memory.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from harebell.base.message import (
     FAMILY_09,
     FAMILY_09_BCC,
@@ -20,8 +23,21 @@ from harebell.base.message import (
     new_message,
 )
 
+CC = "CC"
 BCC = "BCC"
 """The header with the blind keys."""
+
+
+def keys_in(header: Any) -> list[str]:
+    """Return the routing keys in a header CC or BCC; [] for anything but a list of them."""
+    if not isinstance(header, list | tuple):
+        return []
+    return [key for key in header if isinstance(key, str)]
+
+
+def further_keys(headers: Mapping[str, Any]) -> list[str]:
+    """Return the routing keys of the headers CC and BCC."""
+    return [*keys_in(headers.get(CC)), *keys_in(headers.get(BCC))]
 
 
 class BccMessage(Message):

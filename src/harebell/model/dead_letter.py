@@ -28,7 +28,7 @@ from harebell.base.clock import Clock
 from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
-from harebell.model.bcc import BCC, hidden, whole
+from harebell.model.bcc import BCC, CC, hidden, keys_in, whole
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.death import CONDITION, DESCRIPTION, HISTORY
@@ -52,11 +52,6 @@ GONE = 8
 
 _NO_REMARK = Remark()
 _MS = 1000
-
-
-def _texts(value: Any) -> list[str]:
-    """Return the strings of a header that is a list of strings."""
-    return [each for each in value if isinstance(each, str)] if isinstance(value, list) else []
 
 
 def _history(headers: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -186,8 +181,8 @@ class DeadLetters:
             self._count(AT_MOST_ONCE, reason)
         message = whole(message)
         headers = self._editor.headers_of(message) if message.has_headers else {}
-        copies = _texts(headers.get("CC"))
-        blind = _texts(headers.get(BCC)) if self.routing_key is None else []
+        copies = keys_in(headers.get(CC))
+        blind = keys_in(headers.get(BCC)) if self.routing_key is None else []
         remark = _NO_REMARK if remark is None else remark
         keys = [message.routing_key, *copies]
         changes = {**remark.headers, **self._events(message, reason, headers, keys, remark)}
@@ -198,8 +193,8 @@ class DeadLetters:
             keys = [message.routing_key, *copies, *blind]
         else:
             keys = [self.routing_key]
-            if "CC" in headers:
-                changes["CC"] = None
+            if CC in headers:
+                changes[CC] = None
         letter = self._editor.forwarded(message, self.exchange, keys[0], changes, self._now())
         if blind:
             letter = hidden(letter)

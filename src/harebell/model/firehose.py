@@ -17,12 +17,12 @@ from typing import Any, NamedTuple
 
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import Message
+from harebell.model.bcc import further_keys
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 
 TRACE_EXCHANGE = "amq.rabbitmq.trace"
-_COPIES = ("CC", "BCC")
 
 
 class Actor(NamedTuple):
@@ -136,13 +136,3 @@ class Firehose:
             headers["properties"].pop("headers", None)
             shown = self._editor.composed(TRACE_EXCHANGE, key, message.body, {"headers": headers})
         self._router.send(exchange, shown)
-
-
-def further_keys(headers: Any) -> list[str]:
-    """Return the routing keys of the headers CC and BCC."""
-    keys: list[str] = []
-    for name in _COPIES:
-        value = headers.get(name)
-        if isinstance(value, list | tuple):
-            keys += [key for key in value if isinstance(key, str)]
-    return keys

@@ -11,12 +11,11 @@ from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
-from harebell.model.bcc import revealed
+from harebell.model.bcc import further_keys, revealed
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.editor import Editor
-from harebell.model.firehose import further_keys
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
 

@@ -13,6 +13,7 @@ from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.limits import REHEARSAL_SHOWN_QUEUES, REHEARSAL_SLICE_QUEUES
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.slices import Slices
+from harebell.model.bcc import BCC, CC
 
 if TYPE_CHECKING:
     from harebell.auth.users import User
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from harebell.model.vhost import VHost
 
 _DEFAULT = "amq.default"
-_DIGITS = 20
-_FURTHER = ("CC", "BCC")
 _READS_ALL = ("administrator", "monitoring")
 
 
@@ -81,7 +80,7 @@ def _further_keys(properties: dict[str, Any]) -> list[str]:
     """Return the routing keys of the headers CC and BCC."""
     headers = properties.get("headers") or {}
     keys: list[str] = []
-    for name in _FURTHER:
+    for name in (CC, BCC):
         value = headers.get(name, [])
         if not isinstance(value, list):
             raise CommandRefused(f"header {name} is no list: the broker refuses such a message")
@@ -100,6 +99,7 @@ def _explained(
 ) -> Slices[Row]:
     from harebell.base.message import copy_message
     from harebell.front.convert import headers_of
+    from harebell.model.expiration import lifetime_ms
     from harebell.model.rehearsal import NO_TTL, REFUSED, prospect_of, route_of
 
     keys = [message.routing_key, *_further_keys(properties)]
@@ -108,8 +108,8 @@ def _explained(
     copies = [copy_message(message, exchange.name, key) for key in keys[1:]]
     headers = headers_of(message) if message.has_headers else {}
     route = yield from route_of(where.router, exchange, (message, *copies), headers)
-    expiration = str(properties.get("expiration") or "")
-    own_ttl = int(expiration) if expiration.isdecimal() and len(expiration) < _DIGITS else NO_TTL
+    lifetime = lifetime_ms(properties.get("expiration"))
+    own_ttl = NO_TTL if lifetime is None else lifetime
     queues: list[Row] = []
     refusals = 0
     for number, queue in enumerate(route.queues):

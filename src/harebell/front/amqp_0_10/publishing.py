@@ -27,9 +27,9 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.common.interceptors import NODE, TIMESTAMP
 from harebell.front.common.permission import check_topic
 from harebell.front.convert.final import encode_final
-from harebell.model.bcc import BccMessage
+from harebell.model.bcc import BCC, CC, BccMessage, further_keys
 from harebell.model.equivalence import type_name
-from harebell.model.firehose import Actor, further_keys
+from harebell.model.firehose import Actor
 from harebell.model.transaction import due_at_commit
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.composites import Composite
@@ -44,8 +44,6 @@ UNROUTABLE = 1
 """The reject-code for a message that no queue gets."""
 NOT_TAKEN = 2
 """The one for an immediate message that would have to wait."""
-_COPIES = "CC"
-_BCC = "BCC"
 _MS = 1000
 _LONGEST_MS = 315_360_000_000_000
 """Ten thousand years: longer expirations mean none."""
@@ -75,7 +73,7 @@ def prepared(
         raise ExecutionError(NOT_IMPLEMENTED, "fragments of messages are not put together")
     _check_user_id(session, fields)
     headers = fields.application_headers
-    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, _BCC)]
+    keys = [*_further_keys(headers, CC), *_further_keys(headers, BCC)]
     if session.topic is not None:
         for key in (routing_key, *keys):
             check_topic(session, WRITE, exchange.name, key)
@@ -86,9 +84,9 @@ def prepared(
         queues = router.route_all(exchange, (message, *copies))
     else:
         queues = router.route(exchange, message)
-    if _BCC in headers:
+    if BCC in headers:
         # Queues get the message without the header; a return shows it as it was published.
-        fields.application_headers = {key: headers[key] for key in headers if key != _BCC}
+        fields.application_headers = {key: headers[key] for key in headers if key != BCC}
         without_bcc = encode_final(delivery, fields)
         message = BccMessage(message, without_bcc, properties)
     if delivery.ttl is not None and delivery.ttl <= _LONGEST_MS:

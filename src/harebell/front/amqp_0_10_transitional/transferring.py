@@ -29,8 +29,8 @@ from harebell.front.convert.transitional import to_basic
 from harebell.front.operations.publish import writable_exchange
 from harebell.front.operations.returns import RETURNED, count_drop, count_return, takers
 from harebell.front.operations.special_properties import prepared
+from harebell.model.bcc import BCC, CC, further_keys
 from harebell.model.exchange.kind import Exchange
-from harebell.model.firehose import further_keys
 from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
 from harebell.model.queue.reply import REPLY_TO
@@ -61,7 +61,6 @@ _TTL_MAX_MS = 315_360_000_000
 _GENERIC, _NOT_IMMEDIATE = 0, 1
 """The reject codes of the document."""
 _ID_BYTES = 16
-_COPIES = ("CC", "BCC")
 _PLAIN = Properties(b"\0\0")
 
 
@@ -190,7 +189,7 @@ def _routed(
 
 def _asks_for_more(decoded: TransferProperties) -> bool:
     """True if there are further routing keys, or a direct reply-to."""
-    return decoded.reply_to == REPLY_TO or any(n in decoded.application_headers for n in _COPIES)
+    return decoded.reply_to == REPLY_TO or any(n in decoded.application_headers for n in (CC, BCC))
 
 
 def _hand_over(

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.convert.editor import headers_of
-from harebell.model.firehose import Actor, further_keys
+from harebell.model.bcc import further_keys
+from harebell.model.firehose import Actor
 
 if TYPE_CHECKING:
     from harebell.front.common.channel_like import ChannelLike

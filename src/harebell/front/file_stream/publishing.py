@@ -22,16 +22,14 @@ from harebell.front.common.property_checks import check_user_id
 from harebell.front.convert.carried import USER_ID
 from harebell.front.operations.publish import writable_exchange
 from harebell.front.operations.returns import AT_ONCE, IMMEDIATE
-from harebell.model.bcc import BccMessage
-from harebell.model.equivalence import type_name
+from harebell.front.operations.special_properties import checked_keys
+from harebell.model.bcc import BCC, BccMessage
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
 from harebell.wire.v09.property_list import PropertyList
 
 if TYPE_CHECKING:
     from harebell.front.file_stream.file_stream_channel import FileStreamChannel
-
-_COPIES = ("CC", "BCC")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +97,7 @@ def routed(
     decoded = request.listed.decode(properties.raw)
     headers: Mapping[str, Any] = decoded.headers or {}
     check_user_id(_user_id(headers), connection.user)
-    keys = [key for name in _COPIES for key in _further_keys(headers, name, request)]
+    keys = checked_keys(headers, request.place)
     for key in (request.routing_key, *keys):
         check_topic(channel, WRITE, request.exchange, key)
     settings = connection.settings
@@ -111,9 +109,9 @@ def routed(
         queues = router.route_all(exchange, (message, *copies))
     else:
         queues = router.route(exchange, message)
-    if "BCC" in headers and queues:
+    if BCC in headers and queues:
         # Queues get the message without the header; a return shows it as it was published.
-        decoded.headers = {name: value for name, value in headers.items() if name != "BCC"}
+        decoded.headers = {name: value for name, value in headers.items() if name != BCC}
         without_bcc = request.listed.made(decoded)
         message = BccMessage(message, without_bcc, properties)
     if router.origins:
@@ -147,17 +145,6 @@ def _user_id(headers: Mapping[str, Any]) -> str | None:
     """Return the header that becomes the user-id in class basic, and is checked like it."""
     value = headers.get(USER_ID)
     return value if isinstance(value, str) else None
-
-
-def _further_keys(headers: Mapping[str, Any], name: str, request: Publish) -> list[str]:
-    """Return the routing keys in a header; values that are not strings are ignored."""
-    if name not in headers:
-        return []
-    value = headers[name]
-    if not isinstance(value, list | tuple):
-        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{type_name(value)}}}'
-        raise soft(406, text, *request.place)
-    return [key for key in value if isinstance(key, str)]
 
 
 def _stamped(channel: FileStreamChannel, listed: PropertyList, decoded: Any) -> Properties:

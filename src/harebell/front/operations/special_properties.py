@@ -18,7 +18,7 @@ from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
-from harebell.model.bcc import BCC, hidden
+from harebell.model.bcc import BCC, CC, hidden
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.wire.v09.content import decode_properties, parse_properties
@@ -36,7 +36,6 @@ _CHECKED = 0x0110
 """The flags of expiration and user-id."""
 _REPLY = 0x0200
 _REPLY_BYTES = REPLY_TO.encode()
-_COPIES = "CC"
 
 
 class Publisher(Protocol):
@@ -88,7 +87,7 @@ def prepared(
         properties = parse_properties(answered_at(raw, _reply_name(publisher)))
     check_expiration(decoded)
     headers = decoded.headers or {}
-    keys = [*_further_keys(headers, _COPIES), *_further_keys(headers, BCC)]
+    keys = checked_keys(headers, _PUBLISH)
     if publisher.topic is not None:
         for key in (routing_key, *keys):
             check_topic(publisher, WRITE, exchange.name, key)
@@ -116,13 +115,19 @@ def _reply_name(publisher: Publisher) -> str:
     return name
 
 
-def _further_keys(headers: Mapping[str, Any], name: str) -> list[str]:
-    """Return the routing keys in a header; values that are not strings are ignored."""
-    if name not in headers:
-        return []
-    value = headers[name]
-    if not isinstance(value, list | tuple):
-        kind = type_name(value)
-        text = f'invalid message: {{unacceptable_type_in_header,"{name}",{kind}}}'
-        raise soft(406, text, *_PUBLISH)
-    return [key for key in value if isinstance(key, str)]
+def checked_keys(headers: Mapping[str, Any], place: tuple[int, int]) -> list[str]:
+    """Return the routing keys in the headers CC and BCC; values that are not strings are ignored.
+
+    Args:
+        headers: of the message.
+        place: the class and method ids, for errors.
+    """
+    keys: list[str] = []
+    for name in (CC, BCC):
+        value = headers.get(name, ())
+        if not isinstance(value, list | tuple):
+            kind = type_name(value)
+            text = f'invalid message: {{unacceptable_type_in_header,"{name}",{kind}}}'
+            raise soft(406, text, *place)
+        keys += [key for key in value if isinstance(key, str)]
+    return keys

@@ -25,7 +25,7 @@ from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.slices import Slices
 from harebell.base.timers import NEVER, Timer
-from harebell.model.bcc import BCC, hidden, revealed
+from harebell.model.bcc import BCC, further_keys, hidden, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.expiration import lifetime_ms
@@ -64,11 +64,6 @@ def delay_of(headers: Mapping[str, Any]) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         return 0
     return value if 0 < value <= DELAY_MAX_MS else 0
-
-
-def _texts(keys: Any) -> list[str]:
-    """Return the routing keys of a header; entries that are not strings are skipped."""
-    return [key for key in keys if isinstance(key, str)] if isinstance(keys, list) else []
 
 
 class DelayedExchange(Exchange):
@@ -345,7 +340,7 @@ class Held(Queue):
         # Its time to live begins when its delay is over.
         if lifetime is not None:
             letter.due = self._clock.steady + lifetime
-        keys = [*_texts(headers.get("CC")), *_texts(headers.get(BCC))]
+        keys = further_keys(headers)
         if keys:
             others = [copy_message(letter, letter.exchange, key) for key in keys]
             queues = self._router.route_all(self._exchange, (letter, *others))
