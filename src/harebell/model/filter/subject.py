@@ -9,10 +9,10 @@ from typing import Any
 from harebell.base.message import FAMILY_1_0_SECTIONS, Message
 from harebell.model.death import Death, death_of
 from harebell.model.editor import Editor
+from harebell.model.expiration import lifetime_ms
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
 _MS = 1000
-_TTL_DIGITS = 18
 _NOT_DECODED = object()
 
 
@@ -145,10 +145,8 @@ class Subject:
     @property
     def expires_at(self) -> int | None:
         """When it expires by its own expiration, in ms since 1970; None if it never does."""
-        text = self.properties.get("expiration")
-        if not isinstance(text, str) or not text.isdigit() or len(text) > _TTL_DIGITS:
-            return None
-        return (self.message.timestamp or self.now) + int(text)
+        lifetime = lifetime_ms(self.properties.get("expiration"))
+        return None if lifetime is None else (self.message.timestamp or self.now) + lifetime
 
     @property
     def age(self) -> float | None:

@@ -125,6 +125,12 @@ def test_an_unknown_value_selects_the_message_neither_directly_nor_negated(text:
     assert not selects(text)
 
 
+@pytest.mark.parametrize("expiration", ["\u00b2", "\u0663", "soon", "-1", "1_000", ""])
+def test_an_expiration_that_is_no_number_expires_never(expiration: str) -> None:
+    it = subject(properties={"expiration": expiration})
+    assert selects("JMSExpiration IS NULL OR JMSExpiration = 0", it)
+
+
 def test_every_property_of_a_message_is_a_column() -> None:
     for name in PROPERTIES:
         selects(f"properties.{name} IS NULL")

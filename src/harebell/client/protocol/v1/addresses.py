@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 _FIRST_WITH_V2 = 4
+_DIGITS = 9
 _CACHE_ENTRIES = 256
 _QUEUES = "/queues/"
 
@@ -77,9 +78,8 @@ Addresses = AddressesV1 | AddressesV2
 def addresses_of(properties: Mapping[Any, Any]) -> Addresses:
     """Return the addresses that a broker understands, by the properties of its open."""
     major = str(properties.get("version", "")).partition(".")[0]
-    if properties.get("product") == "RabbitMQ" and major.isdigit() and int(major) < _FIRST_WITH_V2:
-        return AddressesV1()
-    return AddressesV2()
+    is_old = major.isascii() and major.isdigit() and int(major[:_DIGITS]) < _FIRST_WITH_V2
+    return AddressesV1() if is_old and properties.get("product") == "RabbitMQ" else AddressesV2()
 
 
 @lru_cache(_CACHE_ENTRIES)
