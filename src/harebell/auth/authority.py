@@ -91,6 +91,8 @@ class RemoteUser(User):
         authorities: decide about permissions; all of them have to allow.
         loopback_only: whether only peers on this machine may log in.
         expires: when the login ends, in seconds since 1970; 0 for never.
+
+    Attributes:
         renew: takes a new secret of `connection.update-secret`, and calls its second argument with
             the reason of a refusal or "", and the time when the login ends; None if there is none.
     """
@@ -105,12 +107,11 @@ class RemoteUser(User):
         *,
         loopback_only: bool = False,
         expires: float = 0.0,
-        renew: Callable[[str, Callable[[str], None]], None] | None = None,
     ) -> None:
         super().__init__(name, "", loopback_only, tags)
         self.authorities = authorities
         self.expires = expires
-        self.renew = renew
+        self.renew: Callable[[str, Callable[[str], None]], None] | None = None
 
     def decides(self, question: Question) -> bool:
         """True if all authorities allow it."""

@@ -16,7 +16,6 @@ from urllib.parse import quote
 from msgspec import Struct
 
 from harebell.front.amqp_1_0.errors import INVALID_FIELD, LinkError
-from harebell.model.queue.reply import REPLY_PREFIX
 
 _QUEUES = "/queues/"
 _EXCHANGES = "/exchanges/"
@@ -141,11 +140,6 @@ def message_to(address: str, addressing: Addressing = Addressing.RABBITMQ) -> Ad
         # A message declares nothing.
         return Address(found.queue, found.exchange, found.key)
     raise _bad(address)
-
-
-def is_reply(address: Address) -> bool:
-    """True if an address names a requester that waits for direct replies."""
-    return address.queue.startswith(REPLY_PREFIX)
 
 
 def _queue_name(address: str) -> str:

@@ -74,7 +74,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_1_0.session import Session
     from harebell.model.queue.contract import Queue
 
-SETTLED, UNSETTLED, MIXED = 1, 0, 2
+SETTLED, UNSETTLED = 1, 0
 FIRST, SECOND = 0, 1
 _OUTCOMES = Symbols(
     ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")

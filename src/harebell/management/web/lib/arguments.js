@@ -46,7 +46,7 @@ export const ARGUMENTS = {
 };
 
 // Text of a value as JSON: what is not JSON is a text.
-export function valueOf(text) {
+function valueOf(text) {
   try {
     return JSON.parse(text);
   } catch {

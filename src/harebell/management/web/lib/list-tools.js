@@ -22,7 +22,7 @@ export async function everything(where, query, signal) {
 }
 
 // A cell of a file: spreadsheets take a text that begins with one of these for a formula.
-export function csvCell(value) {
+function csvCell(value) {
   let text = value === null || value === undefined ? "" : String(value);
   if (typeof value !== "number" && /^[=+\-@\t\r]/.test(text)) text = `'${text}`;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;

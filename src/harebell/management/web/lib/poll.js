@@ -7,7 +7,7 @@ const FIRST_RETRY_MS = 1000;
 const LAST_RETRY_MS = 15000;
 
 // When to ask again after so many failures in a row.
-export function delayOf(failures, every = EVERY_MS) {
+function delayOf(failures, every = EVERY_MS) {
   return failures === 0 ? every : Math.min(FIRST_RETRY_MS * 2 ** (failures - 1), LAST_RETRY_MS);
 }
 

@@ -2,14 +2,14 @@
 import { useMemo } from "preact/hooks";
 
 // [[seconds, value], ...] of a level.
-export function levels(details, scale = 1) {
+function levels(details, scale = 1) {
   return (details?.samples ?? [])
     .map(({ sample, timestamp }) => [timestamp / 1000, sample * scale])
     .reverse();
 }
 
 // [[seconds, per second], ...] of a counter.
-export function rates(details) {
+function rates(details) {
   const points = levels(details);
   return points.slice(1).map(([time, total], index) => {
     const [before, smaller] = points[index];

@@ -20,7 +20,7 @@ export function ExchangeLink({ vhost, name }) {
   return html`<a href=${address}>${exchangeName(name)}</a>`;
 }
 
-export function DestinationLink({ binding }) {
+function DestinationLink({ binding }) {
   if (binding.destination_type === "exchange") {
     return html`<${ExchangeLink} vhost=${binding.vhost} name=${binding.destination} />`;
   }

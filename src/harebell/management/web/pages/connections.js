@@ -15,7 +15,7 @@ const FIELDS =
   "send_oct_details.rate";
 
 // The name that the client gave, before the addresses.
-export function ConnectionLink({ connection }) {
+function ConnectionLink({ connection }) {
   const given = connection.user_provided_name;
   return html`<a href=${to("connections", connection.name)}>${given || connection.name}</a>${
     given ? html` <span class="hint">${connection.name}</span>` : null

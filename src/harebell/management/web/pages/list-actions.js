@@ -34,7 +34,7 @@ async function ended(id, signal) {
 }
 
 // A pattern for these names and no others.
-export function patternOf(names) {
+function patternOf(names) {
   const quoted = names.map((name) => name.replace(/[\\^$.*+?()[\]{}|]/g, "\\$&"));
   return `^(?:${quoted.join("|")})$`;
 }

@@ -32,7 +32,7 @@ const QUEUE = /\b(?:queue|stream)\('([^']*)$/i;
 const WORD = /[\w.]+$/;
 
 // What may stand at the end of a text: {typed, found}, with `typed` the letters that it replaces.
-export function suggested(text, queues) {
+function suggested(text, queues) {
   const named = QUEUE.exec(text);
   const typed = named ? named[1] : (WORD.exec(text)?.[0] ?? "");
   const known = named ? queues : typed ? [...COLUMNS, ...WORDS] : [];

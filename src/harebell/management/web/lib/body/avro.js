@@ -165,7 +165,7 @@ function logical(schema, read) {
   };
 }
 
-export function avroSchema(text) {
+function avroSchema(text) {
   let schema;
   try {
     schema = JSON.parse(text);

@@ -162,7 +162,7 @@ class Parser {
 }
 
 // The messages of a .proto file.
-export function protoFile(text) {
+function protoFile(text) {
   return new Parser(text).file();
 }
 
