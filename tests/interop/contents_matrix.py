@@ -22,10 +22,11 @@ from harebell.wire.v010 import structs
 from harebell.wire.v09.amqp_0_9 import AMQP_0_9
 from harebell.wire.v09.methods_older import FileAck, StreamConsume
 from harebell.wire.v09.property_list import FileProperties
+from tests.conformance.arriving import unique
 from tests.conformance.file_stream.versions import Peer10t
 from tests.conformance.sites import SocketSite
 from tests.conformance.v010.contents import Desk, begin_desks
-from tests.conformance.v010.raw import Peer010, unique
+from tests.conformance.v010.raw import Peer010
 from tests.conformance.v08.contents import Peer08
 from tests.interop.matrix import Outcome, table
 

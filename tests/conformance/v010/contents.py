@@ -16,16 +16,9 @@ from harebell.wire.v010 import commands as c
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.composites import Command
 from harebell.wire.v010.structs import FileProperties, StreamProperties
+from tests.conformance.arriving import WAIT_SECONDS
 from tests.conformance.sites import MemorySite
-from tests.conformance.v010.raw import (
-    BODY,
-    COMMAND,
-    HEADER,
-    WAIT_SECONDS,
-    Arrived,
-    assembly,
-    frame,
-)
+from tests.conformance.v010.raw import BODY, COMMAND, HEADER, Arrived, assembly, frame
 from tests.conformance.v010.talk import Talk, begin
 from tests.patience import eventually
 

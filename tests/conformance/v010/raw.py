@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, TypeVar
 
 from harebell.wire import HEADER_0_10
@@ -19,9 +18,9 @@ from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.composites import Command, Composite, Control
+from tests.conformance.arriving import WAIT_SECONDS, ArrivingPeer
 from tests.conformance.sites import Site, Wire
 
-WAIT_SECONDS = 60.0
 _QUIET_SECONDS = 0.05
 HEAD = 12
 CONTROL, COMMAND, HEADER, BODY = range(4)
@@ -75,15 +74,7 @@ class Arrived:
     segments: tuple[int, ...] = ()
 
 
-_names = count()
-
-
-def unique(name: str) -> str:
-    """A name for a session that no other test has: the broker may be shared."""
-    return f"{name}-{next(_names)}"
-
-
-class Peer010:
+class Peer010(ArrivingPeer[Arrived]):
     """One connection to the broker under test.
 
     Attributes:
@@ -92,24 +83,14 @@ class Peer010:
     """
 
     def __init__(self, site: Site, wire: Wire) -> None:
-        self.site = site
-        self.wire = wire
+        super().__init__(site, wire)
         self.frame_max = 65535
-        self.data = bytearray()
-        self.ended = False
         self.greeted = False
-        self.opened = False
         self.names: dict[int, bytes] = {}
         self.frames: list[int] = []
         self._parts: dict[tuple[int, int], dict[int, bytes]] = {}
-        self._queue: list[Arrived] = []
 
     # --- sending --------------------------------------------------------------------------------
-
-    def send_bytes(self, *pieces: bytes) -> Peer010:
-        """Any octets, in one write."""
-        self.wire.write(b"".join(pieces))
-        return self
 
     def send(self, *values: Composite, channel: int = 1, sync: bool = False) -> Peer010:
         """Controls and commands in one write; those of class connection go to channel 0."""
@@ -135,34 +116,6 @@ class Peer010:
         return self.send_bytes(assembly(command, list(header), body, channel, sync, limit))
 
     # --- expecting ------------------------------------------------------------------------------
-
-    def next(self, what: str = "anything", seconds: float = WAIT_SECONDS) -> Arrived:
-        """The next control or command, which has to come."""
-        found = self.maybe(seconds)
-        if found is None:
-            ended = "the broker ended the connection" if self.ended else f"{seconds} s passed"
-            raise AssertionError(f"{ended} while waiting for {what}")
-        return found
-
-    def maybe(self, seconds: float = 0.0) -> Arrived | None:
-        """The next control or command, if one comes."""
-        until = time.monotonic() + seconds
-        while True:
-            self._read_frames()
-            if self._queue:
-                return self._queue.pop(0)
-            if self.ended or not self._more(until):
-                return None
-
-    def _more(self, until: float) -> bool:
-        data = self.wire.read(max(0.0, until - time.monotonic()))
-        if data is None:
-            self.ended = True
-        elif data:
-            self.data += data
-        elif time.monotonic() >= until or hasattr(self.site, "turn"):
-            return False
-        return True
 
     def _read_frames(self) -> None:
         while len(self.data) >= HEAD and self.greeted:
@@ -198,12 +151,8 @@ class Peer010:
         """This control or command, on this channel, with these fields."""
         if issubclass(kind, Control) and kind.NAME.startswith("connection."):
             channel = 0
-        found = self.next(kind.NAME)
-        assert isinstance(found.value, kind), f"expected {kind.NAME}, got {found}"
-        assert found.channel == channel, f"expected channel {channel}, got {found}"
-        for name, value in fields.items():
-            assert getattr(found.value, name) == value, f"{name}: expected {value!r}, got {found}"
-        return found.value
+        value: V = self._expect(kind, channel, fields).value
+        return value
 
     def expect_later(self, kind: type[V], channel: int = 1, **fields: Any) -> V:
         """The same, after whatever is told of completions."""
@@ -215,11 +164,8 @@ class Peer010:
 
     def expect_transfer(self, body: bytes, channel: int = 1, **fields: Any) -> Arrived:
         """A delivery with this body."""
-        found = self.next("message.transfer")
-        assert isinstance(found.value, c.MessageTransfer), found
-        assert (found.channel, found.body) == (channel, body), found
-        for name, value in fields.items():
-            assert getattr(found.value, name) == value, f"{name}: expected {value!r}, got {found}"
+        found = self._expect(c.MessageTransfer, channel, fields)
+        assert found.body == body, found
         return found
 
     def expect_completed(self, last: int, channel: int = 1) -> None:
@@ -254,12 +200,6 @@ class Peer010:
         self.send(k.ConnectionCloseOk())
         self.expect_end()
 
-    def expect_end(self) -> None:
-        """Nothing more, and the broker ends the connection."""
-        found = self.maybe(WAIT_SECONDS)
-        assert found is None, found
-        assert self.ended, "the broker did not end the connection"
-
     def expect_parting(self) -> None:
         """The broker leaves it to us to end the socket, and follows."""
         assert self.maybe(_QUIET_SECONDS) is None
@@ -277,12 +217,7 @@ class Peer010:
     def greet(self) -> k.ConnectionStart:
         """Send the protocol header; take the echo and connection.start."""
         self.send_bytes(HEADER_0_10)
-        until = time.monotonic() + WAIT_SECONDS
-        while len(self.data) < len(HEADER_0_10) and not self.ended and self._more(until):
-            pass
-        echo = bytes(self.data[: len(HEADER_0_10)])
-        assert echo == HEADER_0_10, echo
-        del self.data[: len(HEADER_0_10)]
+        self.expect_header(HEADER_0_10)
         self.greeted = True
         return self.expect(k.ConnectionStart)
 

@@ -15,7 +15,8 @@ from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.composites import Command, Composite
 from harebell.wire.v010.structs import DeliveryProperties
-from tests.conformance.v010.raw import Arrived, Peer010, octets_of, unique
+from tests.conformance.arriving import unique
+from tests.conformance.v010.raw import Arrived, Peer010, octets_of
 
 EXPLICIT, NONE = 0, 1
 PRE_ACQUIRED, NOT_ACQUIRED = 0, 1

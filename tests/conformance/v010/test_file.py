@@ -11,10 +11,11 @@ from harebell.front.limits import MESSAGE_MAX_BYTES
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.structs import DeliveryProperties, FileProperties, StreamProperties
+from tests.conformance.arriving import unique
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
 from tests.conformance.v010.contents import Desk, begin_desks
-from tests.conformance.v010.raw import Peer010, unique
+from tests.conformance.v010.raw import Peer010
 
 BODY = random.Random(9).randbytes(300_000)
 HEADERS: dict[str, Any] = {"a": 1, "b": "text", "c": {"d": [True, None, 2.5]}}

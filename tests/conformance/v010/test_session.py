@@ -11,9 +11,10 @@ from harebell.front.common.state_table import IGNORED, Fault
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
+from tests.conformance.arriving import unique
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.raw import COMMAND, CONTROL, Peer010, frame, unique
+from tests.conformance.v010.raw import COMMAND, CONTROL, Peer010, frame
 from tests.conformance.v010.talk import begin
 
 NORMAL, BUSY, TRANSPORT_BUSY, NOT_ATTACHED, UNKNOWN_IDS = range(5)

@@ -9,9 +9,9 @@ import pytest
 from harebell.model import limits
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010.structs import DeliveryProperties
+from tests.conformance.arriving import unique
 from tests.conformance.sites import MemorySite
 from tests.conformance.v010.conftest import Connect010
-from tests.conformance.v010.raw import unique
 from tests.conformance.v010.talk import NONE, NOT_ACQUIRED, Talk, begin
 
 

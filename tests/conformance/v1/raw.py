@@ -10,9 +10,7 @@ What arrives and was not expected fails the test, also at its end: `done` sees t
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
-from itertools import count
 from typing import Any, TypeVar
 
 from harebell.wire import HEADER_1_0, HEADER_1_0_SASL
@@ -21,19 +19,12 @@ from harebell.wire.v1.described_list import DescribedList
 from harebell.wire.v1.frames import AMQP, EMPTY, HEAD, SASL, encode_frame
 from harebell.wire.v1.performatives import decode_performative
 from harebell.wire.v1.sections import data_section
+from tests.conformance.arriving import ArrivingPeer, unique
 from tests.conformance.sites import Site, Wire
 
-WAIT_SECONDS = 60.0
 _QUIET_SECONDS = 0.05
 
 V = TypeVar("V", bound=DescribedList)
-
-_names = count()
-
-
-def unique(name: str) -> str:
-    """A name that no other test has: the broker may be shared."""
-    return f"{name}-{next(_names)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +36,7 @@ class Arrived:
     payload: bytes = b""
 
 
-class Peer1:
+class Peer1(ArrivingPeer[Arrived]):
     """One connection to the broker under test.
 
     Attributes:
@@ -54,23 +45,13 @@ class Peer1:
     """
 
     def __init__(self, site: Site, wire: Wire) -> None:
-        self.site = site
-        self.wire = wire
-        self.data = bytearray()
-        self.ended = False
-        self.opened = False
+        super().__init__(site, wire)
         self.sizes: list[int] = []
         self.deliveries = 0
         self.expected_empty = False
         self._headers = 0
-        self._queue: list[Arrived] = []
 
     # --- sending --------------------------------------------------------------------------------
-
-    def send_bytes(self, *pieces: bytes) -> Peer1:
-        """Any octets, in one write."""
-        self.wire.write(b"".join(pieces))
-        return self
 
     def send(self, *values: DescribedList, channel: int = 0, kind: int = AMQP) -> Peer1:
         """Performatives without payload, in one write."""
@@ -105,34 +86,6 @@ class Peer1:
 
     # --- expecting ------------------------------------------------------------------------------
 
-    def next(self, what: str = "anything", seconds: float = WAIT_SECONDS) -> Arrived:
-        """The next frame, which has to come."""
-        found = self.maybe(seconds)
-        if found is None:
-            ended = "the broker ended the connection" if self.ended else f"{seconds} s passed"
-            raise AssertionError(f"{ended} while waiting for {what}")
-        return found
-
-    def maybe(self, seconds: float = 0.0) -> Arrived | None:
-        """The next frame, if one comes."""
-        until = time.monotonic() + seconds
-        while True:
-            self._read_frames()
-            if self._queue:
-                return self._queue.pop(0)
-            if self.ended or not self._more(until):
-                return None
-
-    def _more(self, until: float) -> bool:
-        data = self.wire.read(max(0.0, until - time.monotonic()))
-        if data is None:
-            self.ended = True
-        elif data:
-            self.data += data
-        elif time.monotonic() >= until or hasattr(self.site, "turn"):
-            return False
-        return True
-
     def _read_frames(self) -> None:
         while not self._headers and len(self.data) >= HEAD:
             size = int.from_bytes(self.data[:4])
@@ -152,21 +105,12 @@ class Peer1:
 
     def expect(self, kind: type[V], channel: int = 0, **fields: Any) -> V:
         """This performative, on this channel, with these fields."""
-        found = self.next(kind.NAME)
-        assert isinstance(found.value, kind), f"expected {kind.NAME}, got {found}"
-        assert found.channel == channel, f"expected channel {channel}, got {found}"
-        for name, value in fields.items():
-            assert getattr(found.value, name) == value, f"{name}: expected {value!r}, got {found}"
-        return found.value
+        value: V = self._expect(kind, channel, fields).value
+        return value
 
     def expect_transfer(self, channel: int = 0, **fields: Any) -> Arrived:
         """A transfer with these fields."""
-        found = self.next("transfer")
-        assert isinstance(found.value, c.Transfer), found
-        assert found.channel == channel, found
-        for name, value in fields.items():
-            assert getattr(found.value, name) == value, f"{name}: expected {value!r}, got {found}"
-        return found
+        return self._expect(c.Transfer, channel, fields)
 
     def expect_error(self, kind: type[V], condition: str, *words: str, channel: int = 0) -> c.Error:
         """A detach, an end or a close with this error, whose description has these words."""
@@ -184,21 +128,6 @@ class Peer1:
         self.opened = False
         self.send(c.Close())
         self.expect_end()
-
-    def expect_header(self, header: bytes) -> None:
-        """A protocol header."""
-        until = time.monotonic() + WAIT_SECONDS
-        while len(self.data) < len(header) and not self.ended and self._more(until):
-            pass
-        found = bytes(self.data[: len(header)])
-        assert found == header, found
-        del self.data[: len(header)]
-
-    def expect_end(self) -> None:
-        """Nothing more, and the broker ends the connection."""
-        found = self.maybe(WAIT_SECONDS)
-        assert found is None, found
-        assert self.ended, "the broker did not end the connection"
 
     def quiet(self, channel: int = 0) -> None:
         """Nothing is under way: a flow with echo is answered with nothing before the answer."""

@@ -19,10 +19,11 @@ from harebell.wire.v09.methods import (
 )
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.values import Described, Symbol, ULong
+from tests.conformance.arriving import unique
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
-from tests.conformance.v1.raw import Peer1, unique
+from tests.conformance.v1.raw import Peer1
 
 OUTCOMES = (
     "amqp:accepted:list",

@@ -20,9 +20,10 @@ from harebell.wire.v1.sections import (
     value_section,
 )
 from harebell.wire.v1.values import Array, Symbol, Timestamp, ULong
+from tests.conformance.arriving import unique
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
-from tests.conformance.v1.raw import Peer1, unique
+from tests.conformance.v1.raw import Peer1
 from tests.conformance.v1.test_links import receiver, sender
 
 _ADDRESS = "/management"

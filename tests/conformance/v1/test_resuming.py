@@ -28,10 +28,11 @@ from harebell.wire.v1.frames import encode_frame
 from harebell.wire.v1.performatives import composite_of
 from harebell.wire.v1.sections import data_section
 from harebell.wire.v1.values import Symbol, UInt
+from tests.conformance.arriving import unique
 from tests.conformance.raw import Peer
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
-from tests.conformance.v1.raw import Peer1, unique
+from tests.conformance.v1.raw import Peer1
 from tests.conformance.v1.test_consuming import body_of, expect_bodies, fill
 
 FIRST, SECOND = 0, 1

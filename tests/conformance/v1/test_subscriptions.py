@@ -11,9 +11,10 @@ from harebell.model.vhost import VHost
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import encode_sections
 from harebell.wire.v1.values import Described, Symbol
+from tests.conformance.arriving import unique
 from tests.conformance.sites import MemorySite
 from tests.conformance.v1.conftest import Connect1
-from tests.conformance.v1.raw import Peer1, unique
+from tests.conformance.v1.raw import Peer1
 from tests.conformance.v1.test_consuming import body_of
 
 TOPIC, SHARED, GLOBAL = Symbol("topic"), Symbol("shared"), Symbol("global")
