@@ -8,15 +8,14 @@ from __future__ import annotations
 
 import os
 import time
-from pathlib import Path
 from typing import Any
 
 from celery import Celery, Task
 
-BROKER_VARIABLE = "HAREBELL_TEST_CELERY_BROKER"
+from tests.interop.clients.processes import URL_VARIABLE, mark
+
 BACKEND = "rpc://"
 """Results are messages, too."""
-MARKS_VARIABLE = "HAREBELL_TEST_CELERY_MARKS"
 KIND_VARIABLE = "HAREBELL_TEST_CELERY_KIND"
 QUORUM: dict[str, Any] = {
     "task_default_queue": "celery-quorum",
@@ -39,7 +38,7 @@ KINDS: dict[str, dict[str, Any]] = {
 
 app = Celery(
     "harebell_interop",
-    broker=os.environ.get(BROKER_VARIABLE, "amqp://nobody@127.0.0.1:1//"),
+    broker=os.environ.get(URL_VARIABLE, "amqp://nobody@127.0.0.1:1//"),
     backend=BACKEND,
 )
 app.conf.update(
@@ -52,12 +51,6 @@ app.conf.update(
 )
 
 
-def mark(name: str) -> None:
-    """Leave a line in a file for the test to read."""
-    with (Path(os.environ[MARKS_VARIABLE]) / name).open("a") as marks:
-        marks.write(f"{time.time()}\n")
-
-
 @app.task
 def add(x: int, y: int) -> int:
     """Add two numbers."""
@@ -67,8 +60,7 @@ def add(x: int, y: int) -> int:
 @app.task
 def note(name: str, number: int) -> None:
     """Leave a number."""
-    with (Path(os.environ[MARKS_VARIABLE]) / name).open("a") as notes:
-        notes.write(f"{number}\n")
+    mark(name, str(number))
 
 
 @app.task
@@ -80,15 +72,15 @@ def note_and_urge(name: str, number: int) -> None:
 
 @app.task
 def touch(name: str) -> None:
-    """Leave a mark."""
-    mark(name)
+    """Leave the time."""
+    mark(name, str(time.time()))
 
 
 @app.task(bind=True, acks_late=True)
 def survive(self: Task[Any, Any], name: str) -> bool:
     """Never end at the first delivery; say so when it is delivered again."""
     again = bool(self.request.delivery_info["redelivered"])
-    mark(name)
+    mark(name, str(time.time()))
     if not again:
         time.sleep(600)
     return again

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import pytest
 
@@ -34,15 +35,27 @@ class Application:
         ready: what it prints when it is.
         directory: for its log and marks.
         url: the broker's.
+        about: more of its environment.
+        start_seconds: how long it may take until it is ready.
     """
 
-    def __init__(self, command: Sequence[str], ready: str, directory: Path, url: str) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        ready: str,
+        directory: Path,
+        url: str,
+        about: Mapping[str, str] = MappingProxyType({}),
+        *,
+        start_seconds: float = PATIENCE_SECONDS,
+    ) -> None:
         self._command = list(command)
         self._ready = ready
         self._log = directory / "application.log"
         self._marks = directory / "marks"
         self._marks.mkdir(exist_ok=True)
-        self._about: Mapping[str, str] = {URL_VARIABLE: url, MARKS_VARIABLE: str(self._marks)}
+        self._about = {URL_VARIABLE: url, MARKS_VARIABLE: str(self._marks), **about}
+        self._start_seconds = start_seconds
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -59,7 +72,7 @@ class Application:
                 stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )  # fmt: skip
         self._process = process
-        deadline = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + self._start_seconds
         while self.log.count(self._ready) == seen:
             if process.poll() is not None or time.monotonic() > deadline:
                 self.kill()

@@ -5,9 +5,6 @@ One worker with the rpc:// backend (results are messages, too) serves most tests
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -22,27 +19,19 @@ from celery.exceptions import TaskRevokedError
 from kombu import pools
 
 from tests.interop.clients.brokers import own_broker
-from tests.interop.clients.celery_app import (
-    BACKEND,
-    BROKER_VARIABLE,
-    KIND_VARIABLE,
-    KINDS,
-    MARKS_VARIABLE,
-)
+from tests.interop.clients.celery_app import BACKEND, KIND_VARIABLE, KINDS
+from tests.interop.clients.processes import PATIENCE_SECONDS, Application
 from tests.patience import eventually
 from tests.ports import free_port
-from tests.running import RunningBroker, environment
+from tests.running import RunningBroker
 
 pytestmark = [pytest.mark.interop, pytest.mark.timeout(900)]
 
-ROOT = Path(__file__).parents[3]
 _MODULE = "tests.interop.clients.celery_app"
-_PATIENCE_SECONDS = 60.0
-_START_SECONDS = 180.0
 _CONCURRENCY = 2
 
 
-class Worker:
+class Worker(Application):
     """A Celery worker process and an application that talks to it.
 
     Args:
@@ -52,69 +41,17 @@ class Worker:
     """
 
     def __init__(self, port: int, directory: Path, kind: str = "") -> None:
-        self.marks_path = directory / "marks"
-        self.marks_path.mkdir(exist_ok=True)
-        self._log = directory / "worker.log"
-        self._broker = f"amqp://guest:guest@127.0.0.1:{port}//"
-        self.app = Celery("asking", broker=self._broker, backend=BACKEND)
-        self.app.conf.update(KINDS[kind], broker_connection_timeout=_PATIENCE_SECONDS)
-        self._kind = kind
-        self._process: subprocess.Popen[bytes] | None = None
-
-    def start(self) -> None:
-        """Start the process and wait until it says that it is ready."""
-        about = {
-            BROKER_VARIABLE: self._broker,
-            MARKS_VARIABLE: str(self.marks_path),
-            KIND_VARIABLE: self._kind,
-            # Celery warns of root otherwise.
-            "C_FORCE_ROOT": "1",
-        }
+        broker = f"amqp://guest:guest@127.0.0.1:{port}//"
+        count = 1 if kind == "priority" else _CONCURRENCY
         command = [sys.executable, "-m", "celery", "-A", _MODULE, "worker", "--loglevel=INFO"]
-        count = 1 if self._kind == "priority" else _CONCURRENCY
         command += ["--concurrency", str(count), "-n", "interop@localhost"]
-        if self._kind == "shared":
+        if kind == "shared":
             command += ["-Q", "bulk,urgent"]
-        seen = self.log.count(" ready.")
-        with self._log.open("ab") as log:
-            self._process = subprocess.Popen(
-                command,
-                cwd=ROOT,
-                env=environment(about),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        until = time.monotonic() + _START_SECONDS
-        while self.log.count(" ready.") == seen:
-            if self._process.poll() is not None or time.monotonic() > until:
-                self.kill()
-                pytest.fail(f"the Celery worker did not start:\n{self.log}")
-            time.sleep(0.05)
-
-    @property
-    def log(self) -> str:
-        """What the process has printed."""
-        return self._log.read_text(errors="replace") if self._log.exists() else ""
-
-    def kill(self) -> None:
-        """End the process and its children without a farewell."""
-        if self._process is not None:
-            if self._process.poll() is None:
-                # A session of its own: the worker and its pool processes, all ours.
-                os.killpg(self._process.pid, signal.SIGKILL)
-            self._process.wait(_PATIENCE_SECONDS)
-
-    def stop(self) -> int:
-        """Ask the process to end, and wait for it."""
-        assert self._process is not None
-        self._process.send_signal(signal.SIGTERM)
-        try:
-            return self._process.wait(_PATIENCE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            raise
+        # Celery warns of root otherwise.
+        about = {KIND_VARIABLE: kind, "C_FORCE_ROOT": "1"}
+        super().__init__(command, " ready.", directory, broker, about, start_seconds=180.0)
+        self.app = Celery("asking", broker=broker, backend=BACKEND)
+        self.app.conf.update(KINDS[kind], broker_connection_timeout=PATIENCE_SECONDS)
 
     def close(self) -> None:
         """Close the connections of the application on this side."""
@@ -127,21 +64,6 @@ class Worker:
     def task(self, name: str, *arguments: Any) -> Signature:
         """A task by name, with its arguments."""
         return self.app.signature(f"{_MODULE}.{name}", args=arguments, immutable=name == "touch")
-
-    def marks(self, name: str) -> list[float]:
-        """When the worker left this mark."""
-        path = self.marks_path / name
-        return [float(line) for line in path.read_text().split()] if path.exists() else []
-
-    def lines(self, name: str) -> list[str]:
-        """What the worker has noted under this name."""
-        path = self.marks_path / name
-        return path.read_text().splitlines() if path.exists() else []
-
-    def wait_for_marks(self, name: str, count: int) -> list[float]:
-        """The marks, when there are so many."""
-        assert eventually(lambda: len(self.marks(name)) >= count), self.log
-        return self.marks(name)
 
 
 @contextmanager
@@ -173,7 +95,7 @@ def worker(broker: RunningBroker, shared_worker: Worker) -> Worker:
 
 
 def _get(result: Any) -> Any:
-    return result.get(timeout=_PATIENCE_SECONDS)
+    return result.get(timeout=PATIENCE_SECONDS)
 
 
 def test_task_runs_and_its_result_comes_back(worker: Worker) -> None:
@@ -198,7 +120,7 @@ def test_tasks_held_back_do_not_stop_the_others(worker: Worker) -> None:
 def test_revoked_task_does_not_run(worker: Worker) -> None:
     control, task_id = worker.app.control, uuid()
     # Before it is sent: afterwards it could be late, however long the task waits.
-    replies = control.revoke(task_id, reply=True, timeout=_PATIENCE_SECONDS, limit=1)
+    replies = control.revoke(task_id, reply=True, timeout=PATIENCE_SECONDS, limit=1)
     assert replies[0]["interop@localhost"]["ok"]
     result = worker.task("touch", "revoked").apply_async(task_id=task_id)
     with pytest.raises(TaskRevokedError):
@@ -254,7 +176,7 @@ def test_quorum_queues_are_detected_and_delays_go_through_the_broker(tmp_path: P
 
             assert eventually(lambda: waiting() == 1), worker.log
         assert _get(worker.task("add", 1, 1).delay()) == 2
-        assert worker.wait_for_marks("late", 1)[0] - started >= 2.99
+        assert float(worker.wait_for_marks("late", 1)[0]) - started >= 2.99
         assert worker.stop() == 0
 
 
@@ -266,8 +188,8 @@ def test_tasks_of_higher_priority_run_first(tmp_path: Path) -> None:
             for number, priority in enumerate((1, 5, 9, 5, 1)):
                 worker.task("note", "order", number).apply_async(priority=priority)
             worker.start()
-            assert eventually(lambda: len(worker.lines("order")) == 5), worker.log
-            assert worker.lines("order") == ["2", "1", "3", "0", "4"]
+            assert eventually(lambda: len(worker.marks("order")) == 5), worker.log
+            assert worker.marks("order") == ["2", "1", "3", "0", "4"]
             assert worker.stop() == 0
         finally:
             worker.kill()
@@ -283,8 +205,8 @@ def test_an_urgent_queue_is_not_behind_the_backlog_of_another(tmp_path: Path) ->
             worker.task(name, "order", number).apply_async(ignore_result=True)
         try:
             worker.start()
-            assert eventually(lambda: len(worker.lines("order")) == 1_001), worker.log
-            order = worker.lines("order")
+            assert eventually(lambda: len(worker.marks("order")) == 1_001), worker.log
+            order = worker.marks("order")
             # Behind the backlog there would be 899 others between the two.
             assert order.index("-1") - order.index("100") < 450
             assert worker.stop() == 0

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.interop.clients.celery_app import BROKER_VARIABLE, MARKS_VARIABLE
+from tests.interop.clients.processes import MARKS_VARIABLE, URL_VARIABLE
 from tests.interop.clients.test_celery import Worker
 from tests.patience import eventually
 from tests.ports import free_port
@@ -38,7 +38,7 @@ class Flower:
         self._port = free_port()
         self._log = log
         about = {
-            BROKER_VARIABLE: broker,
+            URL_VARIABLE: broker,
             MARKS_VARIABLE: str(log.parent),
             "FLOWER_UNAUTHENTICATED_API": "true",
         }
