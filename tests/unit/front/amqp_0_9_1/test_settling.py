@@ -5,19 +5,9 @@ from __future__ import annotations
 import pytest
 
 from harebell.wire.v09 import methods as m
-from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
+from tests.unit.front.amqp_0_9_1.world import World, fill, publish, ready
 
 UNITS = 300
-
-
-def ready(world: World, queue: str) -> int:
-    return world.broker.vhosts["/"].queues[queue].ready_count()
-
-
-def fill(world: World, peer: OctetPeer, queue: str, count: int) -> None:
-    peer.ask(m.QueueDeclare(queue=queue))
-    peer.give(b"".join(publish(b"%d" % number, queue) for number in range(count)))
-    assert ready(world, queue) == count
 
 
 def test_a_negative_acknowledgement_of_thousands_comes_back_in_slices_and_in_order() -> None:

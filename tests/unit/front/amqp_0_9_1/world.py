@@ -223,3 +223,15 @@ class OctetPeer:
         self.send(method, channel=channel)
         (answer,) = self.methods()
         return answer
+
+
+def ready(world: World, queue: str) -> int:
+    """How many messages of a queue are ready."""
+    return world.broker.vhosts["/"].queues[queue].ready_count()
+
+
+def fill(world: World, peer: OctetPeer, queue: str, count: int) -> None:
+    """Declare a queue, and publish messages with the numbers from 0 on."""
+    peer.ask(m.QueueDeclare(queue=queue))
+    peer.give(b"".join(publish(b"%d" % number, queue) for number in range(count)))
+    assert ready(world, queue) == count

@@ -11,8 +11,10 @@ from tests.unit.front.amqp_0_9_1.world import (
     EVERY_CAPABILITY,
     OctetPeer,
     World,
+    fill,
     method_frame,
     publish,
+    ready,
 )
 
 UNITS = 300
@@ -39,16 +41,6 @@ def fanout(world: World, queues: int) -> OctetPeer:
         )
     assert peer.methods() == []
     return peer
-
-
-def ready(world: World, queue: str) -> int:
-    return world.broker.vhosts["/"].queues[queue].ready_count()
-
-
-def fill(world: World, peer: OctetPeer, queue: str, count: int) -> None:
-    peer.ask(m.QueueDeclare(queue=queue))
-    peer.give(b"".join(publish(b"%d" % number, queue) for number in range(count)))
-    assert ready(world, queue) == count
 
 
 def test_publishes_to_many_queues_wait_for_other_turns_when_a_user_has_spent_enough() -> None:
