@@ -22,17 +22,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
 
 from harebell.base.limits import TABLE_DEPTH
 from harebell.base.values import Typed
-from harebell.wire.v09.fields import Timestamp
+from harebell.wire.v09.fields import Timestamp, read_timestamp, write_timestamp
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_LAST_DATETIME = 253_402_300_799
 _SIZE = 4
 _STR8_MAX = 255
 _STR16_MAX = 65535
@@ -230,14 +228,6 @@ def _check_end(offset: int, end: int, what: str) -> None:
         raise Malformed(f"{end - offset} octets after the last value of a {what}")
 
 
-def read_datetime(seconds: int) -> datetime | Timestamp:
-    """Return a time as a datetime in UTC, or unchanged if it is out of range."""
-    # Some peers send milliseconds: they would be a year after 9999.
-    if seconds > _LAST_DATETIME:
-        return Timestamp(seconds)
-    return _EPOCH + timedelta(seconds=seconds)
-
-
 def read_decimal(data: bytes, offset: int, end: int, depth: int = 1) -> Decimal:
     """Decode a decimal: its scale in an octet, and its digits."""
     digits = int.from_bytes(data[offset + 1 : end], signed=True)
@@ -247,7 +237,7 @@ def read_decimal(data: bytes, offset: int, end: int, depth: int = 1) -> Decimal:
 
 _READERS: dict[int, Callable[[bytes, int, int, int], Any]] = {
     BOOLEAN: lambda data, at, end, depth: data[at] != 0,
-    DATETIME: lambda data, at, end, depth: read_datetime(int.from_bytes(data[at:end])),
+    DATETIME: lambda data, at, end, depth: read_timestamp(int.from_bytes(data[at:end])),
     UUID_CODE: lambda data, at, end, depth: UUID(bytes=data[at:end]),
     MAP: read_map,
     LIST: read_list,
@@ -375,17 +365,6 @@ def sized(prefix: int, octets: bytes, key: str = "") -> bytes:
     return len(octets).to_bytes(prefix) + octets
 
 
-def write_datetime(value: datetime | int, key: str) -> bytes:
-    """Encode a time in seconds since 1970."""
-    if isinstance(value, datetime):
-        if value.tzinfo is None:
-            raise ValueError(f"{key!r}: a datetime without a time zone is ambiguous")
-        value = (value - _EPOCH) // timedelta(seconds=1)
-    if not 0 <= value < 1 << 64:
-        raise ValueError(f"{key!r}: a time {value} seconds from 1970 cannot be sent")
-    return int(value).to_bytes(8)
-
-
 def _check_depth(depth: int, key: str) -> None:
     if depth > TABLE_DEPTH:
         raise ValueError(f"{key!r}: maps and lists are nested deeper than {TABLE_DEPTH}")
@@ -441,7 +420,7 @@ def _write_plain(code: int, value: Any, key: str) -> bytes:
 _WRITERS: dict[int, Callable[[Any, str], bytes]] = {
     VOID: lambda value, key: b"",
     BOOLEAN: lambda value, key: b"\1" if value else b"\0",
-    DATETIME: write_datetime,
+    DATETIME: write_timestamp,
     UUID_CODE: lambda value, key: value.bytes,
     DEC32: lambda value, key: _write_decimal(value, key, 4),
     DEC64: lambda value, key: _write_decimal(value, key, 8),

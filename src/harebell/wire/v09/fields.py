@@ -276,7 +276,7 @@ def write_timestamp(value: datetime | int, key: str) -> bytes:
 def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
     if not isinstance(table, Mapping):
         raise TypeError(f"a field table must be a mapping, not {type(table).__name__}")
-    _check_depth(key, depth)
+    check_depth(key, depth)
     out = bytearray(_SIZE)
     for name, value in table.items():
         if not isinstance(name, str):
@@ -298,7 +298,8 @@ def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
     return bytes(out)
 
 
-def _check_depth(key: str, depth: int) -> None:
+def check_depth(key: str, depth: int) -> None:
+    """Refuse a table or an array that is nested too deeply; `key` names it in the error."""
     if depth > TABLE_DEPTH:
         raise ValueError(f"{key!r}: tables and arrays are nested deeper than {TABLE_DEPTH}")
 
@@ -313,10 +314,10 @@ def _write_value(value: Any, key: str, depth: int) -> bytes:
     if isinstance(value, Mapping):
         return b"F" + _write_table(value, key, depth + 1)
     if isinstance(value, EncodedTable):
-        _check_depth(key, depth + value.depth)
+        check_depth(key, depth + value.depth)
         return b"F" + len(value.octets).to_bytes(_SIZE) + value.octets
     if isinstance(value, list | tuple):
-        _check_depth(key, depth + 1)
+        check_depth(key, depth + 1)
         octets = b"".join(_write_value(item, key, depth + 1) for item in value)
         return b"A" + len(octets).to_bytes(_SIZE) + octets
     raise TypeError(

@@ -43,6 +43,7 @@ from harebell.wire.v09.fields import (
     LongString,
     Malformed,
     Timestamp,
+    check_depth,
     encode_table,
     read_timestamp,
     read_value,
@@ -316,7 +317,7 @@ def _readable(text: str) -> str:
 
 
 def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
-    _check_depth(key, depth)
+    check_depth(key, depth)
     out = bytearray(_SIZE)
     for name, value in table.items():
         if not isinstance(name, str):
@@ -330,11 +331,6 @@ def _write_table(table: Mapping[str, Any], key: str, depth: int) -> bytes:
         out += _write_value(value, name, depth)
     out[:_SIZE] = (len(out) - _SIZE).to_bytes(_SIZE)
     return bytes(out)
-
-
-def _check_depth(key: str, depth: int) -> None:
-    if depth > TABLE_DEPTH:
-        raise ValueError(f"{key!r}: tables and arrays are nested deeper than {TABLE_DEPTH}")
 
 
 def _write_value(value: Any, key: str, depth: int) -> bytes:
@@ -359,7 +355,7 @@ def _write_value(value: Any, key: str, depth: int) -> bytes:
     if isinstance(value, Mapping):
         return bytes((_TABLE,)) + _write_table(value, key, depth + 1)
     if isinstance(value, list | tuple):
-        _check_depth(key, depth + 1)
+        check_depth(key, depth + 1)
         octets = b"".join(_write_value(each, key, depth + 1) for each in value)
         return bytes((_SEQUENCE,)) + len(octets).to_bytes(_SIZE) + octets
     raise TypeError(f"{key!r}: a field table cannot hold {type(value).__name__}")

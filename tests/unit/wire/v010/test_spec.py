@@ -14,7 +14,8 @@ from harebell.wire.v010 import commands, controls, structs
 from harebell.wire.v010.amqp_0_10 import AMQP_0_10
 from harebell.wire.v010.composites import Command, Composite, Control
 from harebell.wire.v010.spec import CompositeSpec, ProtocolSpec
-from harebell.wire.v010.types import Array, read_datetime
+from harebell.wire.v010.types import Array
+from harebell.wire.v09.fields import read_timestamp
 
 PLACES: dict[str, Any] = {
     "uint8": st.integers(0, 255),
@@ -22,7 +23,7 @@ PLACES: dict[str, Any] = {
     "uint32": st.integers(0, 2**32 - 1),
     "uint64": st.integers(0, 2**64 - 1),
     "sequence-no": st.integers(0, 2**32 - 1),
-    "datetime": st.integers(0, 2**33).map(read_datetime),
+    "datetime": st.integers(0, 2**33).map(read_timestamp),
     "str8": st.text("aé", max_size=9),
     "str16": st.text("aé", max_size=9),
     "vbin8": st.binary(max_size=9),
