@@ -23,7 +23,6 @@ import re
 from collections import Counter
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -40,6 +39,7 @@ from harebell.admin.limits import (
     AUDIT_USER_LINES,
 )
 from harebell.admin.long_text import LongText
+from harebell.admin.rows.common import time_text
 from harebell.auth.authority import Undecided
 from harebell.base.errors import HarebellError
 from harebell.base.slices import Slices
@@ -454,12 +454,6 @@ def _hide_hashes(before: Any, after: Any) -> None:
             state["has_password"] = bool(each)
     if None not in hashes and hashes[0] != hashes[1]:
         after["has_new_password"] = True
-
-
-def time_text(ms: int) -> str:
-    """Return a time in milliseconds since 1970 as lines have it."""
-    moment = datetime.fromtimestamp(ms / 1000, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_secret(name: str, value: Any) -> bool:

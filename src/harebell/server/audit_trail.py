@@ -24,7 +24,8 @@ from typing import Any
 
 import msgspec
 
-from harebell.admin.audit import DONE, number_at, plain, time_text
+from harebell.admin.audit import DONE, number_at, plain
+from harebell.admin.rows.common import time_text
 from harebell.config import Config
 from harebell.model.events import TOOL_USER
 from harebell.server.limits import (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections import deque
-from datetime import UTC, datetime
 from typing import Annotated, Any, TypedDict
 
 from harebell.admin.catalog import AUDIT
@@ -103,13 +102,12 @@ def _time_of(name: str, given: str, now: int) -> int:
     Raises:
         WrongArgument: it is none.
     """
+    from harebell.model.filter.comparison import time_of
+
     span = _SPAN.fullmatch(given)
     if span is not None:
         return max(0, now - int(span[1]) * _SPANS[span[2]])
-    try:
-        moment = datetime.fromisoformat(given)
-        if moment.tzinfo is None:
-            moment = moment.replace(tzinfo=UTC)
-        return max(0, int(moment.timestamp() * 1_000))
-    except (ValueError, OverflowError):
-        raise WrongArgument(f"{name} is '{given[:40]}': give {_TIME_HELP}") from None
+    moment = time_of(given)
+    if moment is None:
+        raise WrongArgument(f"{name} is '{given[:40]}': give {_TIME_HELP}")
+    return max(0, int(moment.timestamp() * 1_000))
