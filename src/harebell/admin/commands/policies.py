@@ -64,13 +64,12 @@ def _policy(
 def _previewed(
     context: AdminContext, vhost: VHost, policy: Policy, *, operator: bool
 ) -> Slices[Row]:
-    from harebell.model.limits import POLICY_UNITS
     from harebell.model.queue.contract import Queue
 
     changed = 0
     rows: list[Row] = []
     for resource, now, then in vhost.policies.changes(policy, operator=operator):
-        context.broker.work.charge(POLICY_UNITS)
+        context.broker.work.charge(vhost.policies.units())
         yield
         before, after = (
             {"policy": "" if each is None else each.name, "definition": settings}

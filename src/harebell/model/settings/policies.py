@@ -177,6 +177,10 @@ class Policies:
         self._applying = not self._apply_some()
         return not self._applying
 
+    def units(self) -> int:
+        """Return the work units of one queue or exchange, for which all policies are tried."""
+        return POLICY_UNITS + len(self.policies) + len(self.operator_policies)
+
     def _apply_some(self) -> bool:
         """Apply the policies to some objects; True when all are done."""
         context, remaining = self._context, self._unruled
@@ -189,7 +193,7 @@ class Policies:
             else:
                 self.apply_to_exchange(resource)
                 routes = True
-            if work.charge(POLICY_UNITS) and remaining:
+            if work.charge(self.units()) and remaining:
                 break
         if routes:
             # Alternate exchanges may have changed.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from harebell.base.gauge import Gauge
+from harebell.base.work import Step, Work
+from harebell.model.limits import WORK_SLICE_UNITS
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
 from harebell.model.settings.policy import Policy
@@ -128,3 +130,28 @@ def test_policies_come_back_after_a_restart_and_apply_to_what_came_back() -> Non
     assert host.policies.effective(queue) == {"alternate-exchange": "a", "max-length": 3}
     assert host.policies.policy_of(queue) == kept
     assert host.policies.policy_of(queue, operator=True) == operator
+
+
+def test_a_turn_applies_policies_to_fewer_objects_the_more_policies_there_are() -> None:
+    host = vhost()
+    exchanges = [host.declare_exchange(f"q{number}", "fanout") for number in range(200)]
+    rest: list[Step] = []
+    work = host.context.timers.work = Work()
+    work.later = rest.append
+
+    def reached(alternate: str) -> int:
+        """Set a policy; to how many exchanges the first turn has applied it."""
+        work.begin(WORK_SLICE_UNITS)
+        host.policies.put(policy({"alternate-exchange": alternate}, name="last"))
+        work.end()
+        count = sum(each.alternate == alternate for each in exchanges)
+        while rest and not rest[-1]():
+            pass
+        rest.clear()
+        assert {each.alternate for each in exchanges} == {alternate}
+        return count
+
+    few = reached("one")
+    for number in range(50):
+        host.policies.put(Policy(f"p{number}", "^other", "all", 0, {"max-length": 1}))
+    assert 0 < reached("two") < few < len(exchanges)
