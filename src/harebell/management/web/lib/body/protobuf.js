@@ -298,8 +298,8 @@ function byNumbers(reader, group = null) {
   return found;
 }
 
-// What a registry's client wrote before the data: where the data begins, and the path of its message,
-// which is its index in the file, and in the message around it; null without it.
+// What a registry's client wrote before the data: where the data begins, and the path of its
+// message, which is its index in the file, and in the message around it; null without it.
 function prefixOf(data) {
   if (data[0] !== 0 || data.length < 6) return { start: 0, path: null };
   const reader = new Reader(data);
