@@ -24,11 +24,11 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harebell.base.bcc import BCC, CC, hidden, keys_in, whole
 from harebell.base.clock import Clock
 from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import Message, copy_message
 from harebell.base.values import Long
-from harebell.model.bcc import BCC, CC, hidden, keys_in, whole
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
 from harebell.model.death import CONDITION, DESCRIPTION, HISTORY

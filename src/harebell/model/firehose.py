@@ -15,9 +15,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from harebell.base.bcc import further_keys
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import Message
-from harebell.model.bcc import further_keys
 from harebell.model.editor import Editor
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from harebell.base.bcc import further_keys, revealed
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
-from harebell.model.bcc import further_keys, revealed
 from harebell.model.dead_letter import DeadLetters
 from harebell.model.dead_letter_counts import DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from harebell.base.bcc import hidden
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR, headers_of
-from harebell.model.bcc import hidden
 from harebell.model.dead_letter import GONE, NOWHERE, is_cycle
 from harebell.model.queue.contract import REJECTED
 from harebell.model.vhost import VHost

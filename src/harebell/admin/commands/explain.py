@@ -11,9 +11,9 @@ from harebell.admin.commands.exchanges import find_exchange
 from harebell.admin.commands.messages import NO_PROPERTIES, checked_properties
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.limits import REHEARSAL_SHOWN_QUEUES, REHEARSAL_SLICE_QUEUES
+from harebell.base.bcc import BCC, CC
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.slices import Slices
-from harebell.model.bcc import BCC, CC
 
 if TYPE_CHECKING:
     from harebell.auth.users import User

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
 from harebell.auth.users import IMPERSONATOR
+from harebell.base.bcc import BCC, CC, BccMessage, further_keys
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Typed
 from harebell.front.amqp_0_10.errors import (
@@ -27,7 +28,6 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.common.interceptors import NODE, TIMESTAMP
 from harebell.front.common.permission import check_topic
 from harebell.front.convert.final import encode_final
-from harebell.model.bcc import BCC, CC, BccMessage, further_keys
 from harebell.model.equivalence import type_name
 from harebell.model.firehose import Actor
 from harebell.model.transaction import due_at_commit

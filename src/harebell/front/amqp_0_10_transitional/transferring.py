@@ -12,6 +12,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from harebell.auth.permissions import WRITE
+from harebell.base.bcc import BCC, CC, further_keys
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.amqp_0_10_transitional.access import check_ticket
@@ -29,7 +30,6 @@ from harebell.front.convert.transitional import to_basic
 from harebell.front.operations.publish import writable_exchange
 from harebell.front.operations.returns import RETURNED, count_drop, count_return, takers
 from harebell.front.operations.special_properties import prepared
-from harebell.model.bcc import BCC, CC, further_keys
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import PENDING, REJECTED, Queue, unrouted
 from harebell.model.queue.features.alternate_exchange import ALTERNATE

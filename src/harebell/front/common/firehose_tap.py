@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from harebell.base.bcc import further_keys
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.convert.editor import headers_of
-from harebell.model.bcc import further_keys
 from harebell.model.firehose import Actor
 
 if TYPE_CHECKING:

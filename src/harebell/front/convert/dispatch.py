@@ -14,7 +14,7 @@ Some messages of 1.0 have a body of sections (`FAMILY_1_0_SECTIONS`): `to_basic`
 the body as well. And `from_basic` there may return that family, which says that the body has to be
 looked at: `whole_from_basic` converts such a message. Neither is cached.
 
-`FAMILY_09_BCC` is basic with BCC keys (`harebell.model.bcc`), which no consumer sees.
+`FAMILY_09_BCC` is basic with BCC keys (`harebell.base.bcc`), which no consumer sees.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from harebell.base.bcc import BCC
 from harebell.base.c_types import C, Done, i32
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import (
@@ -43,7 +44,6 @@ from harebell.base.message import (
 )
 from harebell.front.limits import CONVERSIONS_KEPT_BYTES, CONVERSIONS_KEPT_COUNT
 from harebell.kernels.conversion import listed, sectioned
-from harebell.model.bcc import BCC
 from harebell.wire.v09.content import parse_properties
 from harebell.wire.v09.edit import edited
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
+from harebell.base.bcc import BCC, BccMessage
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.base.values import Long
 from harebell.front.common.channel_details import details_of
@@ -23,7 +24,6 @@ from harebell.front.convert.carried import USER_ID
 from harebell.front.operations.publish import writable_exchange
 from harebell.front.operations.returns import AT_ONCE, IMMEDIATE
 from harebell.front.operations.special_properties import checked_keys
-from harebell.model.bcc import BCC, BccMessage
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
 from harebell.wire.v09.property_list import PropertyList

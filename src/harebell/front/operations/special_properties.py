@@ -14,11 +14,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import WRITE
+from harebell.base.bcc import BCC, CC, hidden
 from harebell.base.message import Message, Properties, copy_message, new_message
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
-from harebell.model.bcc import BCC, CC, hidden
 from harebell.model.equivalence import type_name
 from harebell.model.queue.reply import REPLY_TO
 from harebell.wire.v09.content import decode_properties, parse_properties

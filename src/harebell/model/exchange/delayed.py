@@ -20,12 +20,12 @@ from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from harebell.base.bcc import BCC, further_keys, hidden, revealed
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
 from harebell.base.slices import Slices
 from harebell.base.timers import NEVER, Timer
-from harebell.model.bcc import BCC, further_keys, hidden, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.expiration import lifetime_ms

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.bcc import BCC, hidden
 from harebell.base.message import FAMILY_09, FAMILY_09_BCC, Message, copy_message
 from harebell.base.ports import Log
-from harebell.model.bcc import BCC, hidden
 from harebell.model.binding import Binding
 from harebell.model.equivalence import term
 from harebell.model.exchange.fanout import FanoutExchange

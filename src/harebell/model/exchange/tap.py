@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.bcc import BCC, revealed
 from harebell.base.message import (
     FAMILY_09_BCC,
     FAMILY_FILE,
@@ -23,7 +24,6 @@ from harebell.base.message import (
     copy_message,
 )
 from harebell.base.ports import Commit, Log
-from harebell.model.bcc import BCC, revealed
 from harebell.model.binding import Binding
 from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import KEEPS_VALUES, SEQUENCE, Exchange, flag

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from harebell.base.bcc import revealed
 from harebell.base.gauge import Gauge
 from harebell.base.message import PERSISTENT, Message, Properties
 from harebell.base.ports import BRANCH_LOG, Log, Store
@@ -24,7 +25,6 @@ from harebell.base.share import Shares
 from harebell.base.slices import Slices, at_once, emptied, in_pieces
 from harebell.base.timers import Timers
 from harebell.model import limits
-from harebell.model.bcc import revealed
 from harebell.model.exchange.delayed import HELD_PREFIX, DelayedExchange, Held
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import Transaction

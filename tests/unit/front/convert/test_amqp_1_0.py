@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 
+from harebell.base.bcc import hidden
 from harebell.base.message import (
     FAMILY_010,
     FAMILY_010T,
@@ -31,7 +32,6 @@ from harebell.front.convert import (
     with_headers,
 )
 from harebell.front.convert.dispatch import _cached_properties, forget
-from harebell.model.bcc import hidden
 from harebell.wire.v09.content import (
     BasicProperties,
     decode_properties,

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from harebell.base.bcc import hidden
 from harebell.base.errors import Refusal
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.convert import converted, dispatch, expiration_of, forwarded, headers_of
 from harebell.front.limits import CONVERSIONS_KEPT_BYTES
-from harebell.model.bcc import hidden
 from harebell.wire.v09.content import BasicProperties, encode_properties, parse_properties
 from tests.unit.front.convert import reversed_family
 from tests.unit.front.convert.reversed_family import FAMILY

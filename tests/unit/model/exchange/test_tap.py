@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from harebell.base.bcc import hidden
 from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import FAMILY_FILE, Message, Properties
 from harebell.front.convert import EDITOR
-from harebell.model.bcc import hidden
 from harebell.model.definitions import restored_exchanges
 from harebell.model.exchange import tap as taps
 from harebell.model.vhost import VHost

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from harebell.base.bcc import BccMessage
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.front.convert import EDITOR
-from harebell.model.bcc import BccMessage
 from harebell.model.broker import Broker
 from harebell.model.exchange.delayed import DelayedExchange
 from harebell.model.queue.reply import REPLY_PREFIX, ReplyQueue

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
+from harebell.base.bcc import BccMessage
 from harebell.base.limits import HELD_AGAIN_BYTES
 from harebell.base.message import FAMILY_010, Message, Properties, copy_message
 from harebell.kernels.batches import BatchBuilder
-from harebell.model.bcc import BccMessage
 from harebell.store.limits import (
     SHARED_BY_QUEUES,
     TRANSIENT_FIRST_BYTES,

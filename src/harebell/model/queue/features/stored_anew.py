@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.bcc import hidden, whole
 from harebell.base.message import FAMILY_09_BCC, FAMILY_FILE, FAMILY_STREAM, Message
-from harebell.model.bcc import hidden, whole
 from harebell.model.limits import CHANGED_PROPERTIES_BYTES, LETTER_UNITS
 
 if TYPE_CHECKING:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from harebell.base.bcc import BccMessage, hidden, revealed, whole
 from harebell.base.message import FAMILY_09, FAMILY_09_BCC, Message, Properties
-from harebell.model.bcc import BccMessage, hidden, revealed, whole
 from tests.unit.model.things import message
 
 SEEN, WHOLE = Properties(b"seen"), Properties(b"whole", 2)
