@@ -40,6 +40,10 @@ ODD = (
         b"[1]",
         b'{"a": "\\u00e9"}',
     ),
+    # What Spark reads as JSON, and DuckDB does not; and the other way round.
+    *(b"{'a': \"it's\"}", b'{"a": 1} and more', b'{"a": "two\nlines"}', b'{"a": null, "a": 1} x'),
+    *(b'{"a": NaN}', b'{"a": [1,]}', b'{"a": 1', b'{"a": 12345678.5}', b'{"a": -0.0001}'),
+    *(b'{"a": 1e400}', '{"a": {"x": "\U0001f600 \u00e9 /"}}'.encode(), b'{"a": "\\ud83d"} x'),
 )
 
 

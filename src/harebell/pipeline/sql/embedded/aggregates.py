@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from harebell.pipeline.sql.embedded.conversions import converted
+from harebell.pipeline.sql.embedded.conversions import as_kind, converted
 from harebell.pipeline.sql.embedded.expressions import Expressions
 from harebell.pipeline.sql.embedded.kinds import (
     BOOL,
@@ -64,7 +64,7 @@ class Aggregates(Expressions):
         word, value = self._aggregated(*parts(node, "this"))
         if not value.kind.whole and value.kind != DOUBLE:
             raise NeedsSpark(f"avg() of {value.kind.name}")
-        return Typed(f"avg({word}{value.sql})", DOUBLE, f"avg({word}{value.label})")
+        return Typed(f"avg({word}{as_kind(value, DOUBLE)})", DOUBLE, f"avg({word}{value.label})")
 
     def _of_min(self, node: exp.Expr) -> Typed:
         return self._extreme(node, "min")

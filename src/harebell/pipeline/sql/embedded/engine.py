@@ -25,7 +25,7 @@ from harebell.pipeline.spec.resolving import Resolver, unknown_functions
 from harebell.pipeline.sql.embedded.given_table import GivenTable
 from harebell.pipeline.sql.embedded.kinds import DECIMAL, MESSAGE, Kind, NeedsSpark
 from harebell.pipeline.sql.embedded.lake_table import open_lake
-from harebell.pipeline.sql.embedded.macros import ELSEWHERE, INVALID, MACROS
+from harebell.pipeline.sql.embedded.macros import ELSEWHERE, FUNCTIONS, INVALID, MACROS
 from harebell.pipeline.sql.embedded.queue_stream import QueueStream
 from harebell.pipeline.sql.embedded.shown_values import rows_of
 from harebell.pipeline.sql.embedded.translation import Columns, Translated, Translation
@@ -92,6 +92,7 @@ class Engine:
     def __init__(self, memory: int = SQL_MEMORY_BYTES, threads: int = SQL_THREADS) -> None:
         try:
             import duckdb
+            import duckdb.func
             import pyarrow as pa  # noqa: F401 - looked for now, and used later
         except ImportError:
             raise PipelineError(
@@ -101,9 +102,14 @@ class Engine:
         limits = {"memory_limit": f"{memory}B", "threads": str(threads)}
         self._database = duckdb.connect(":memory:", config={**_SETTINGS, **limits})
         self._database.execute("SET TimeZone = 'UTC'")
-        self._database.create_function(
-            "hb_lossy", lambda data: bytes(data).decode(errors="replace"), ["BLOB"], "VARCHAR"
-        )
+        for name, (function, kinds) in FUNCTIONS.items():
+            self._database.create_function(
+                name,
+                function,
+                kinds,
+                "VARCHAR",
+                null_handling=duckdb.func.FunctionNullHandling.SPECIAL,
+            )
         for head, body in MACROS.items():
             self._database.execute(f"CREATE MACRO {head} AS {body}")
         self._database.execute("SET lock_configuration = true")

@@ -230,7 +230,8 @@ class Expressions:
         if not pattern.is_string or "\\" in str(pattern.this):
             raise NeedsSpark(f"{word} with such a pattern")
         label = f"{value.label} {word} {like.label}"
-        return _negated(Typed(f"({value.sql} {word} {like.sql})", BOOL, label), negate)
+        form = "({} LIKE {})" if word == "LIKE" else "(hb_lower({}) LIKE hb_lower({}))"
+        return _negated(Typed(form.format(value.sql, like.sql), BOOL, label), negate)
 
     def _of_regexplike(self, node: exp.Expr) -> Typed:
         this, pattern, negate = parts(node, "this", "expression", "negate")
@@ -340,7 +341,9 @@ class Expressions:
         if value.kind not in (INT, LONG, DOUBLE):
             raise NeedsSpark(f"{name}() of {value.kind.name}")
         label = f"{name.upper()}({value.label})"
-        return Typed(f"CAST({name}({value.sql}) AS BIGINT)", LONG, label)
+        if value.kind.whole:
+            return Typed(as_kind(value, LONG), LONG, label)
+        return Typed(f"hb_whole({name}({value.sql}))", LONG, label)
 
     def _of_abs(self, node: exp.Expr) -> Typed:
         value = self._numeric(self.expression(*parts(node, "this")), "abs()")
@@ -495,9 +498,9 @@ _ARITHMETIC = {
 _ONE = ("this",)
 _TWO = ("this", "expression")
 _CALLS: dict[str, tuple[tuple[str, ...], Sequence[Kind], Kind, str]] = {
-    "upper": (_ONE, (TEXT,), TEXT, "upper({0})"),
-    "lower": (_ONE, (TEXT,), TEXT, "lower({0})"),
-    "trim": (_ONE, (TEXT,), TEXT, "trim({0})"),
+    "upper": (_ONE, (TEXT,), TEXT, "hb_upper({0})"),
+    "lower": (_ONE, (TEXT,), TEXT, "hb_lower({0})"),
+    "trim": (_ONE, (TEXT,), TEXT, "trim({0}, ' ')"),
     "startswith": (_TWO, (TEXT, TEXT), BOOL, "starts_with({0}, {1})"),
     "endswith": (_TWO, (TEXT, TEXT), BOOL, "ends_with({0}, {1})"),
     "contains": (_TWO, (TEXT, TEXT), BOOL, "contains({0}, {1})"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
+from harebell.pipeline.sql.embedded.spark_json import OTHERWISE, spark_json
+
 ELSEWHERE = "harebell-elsewhere: "
 """What begins the error text of a value that only Spark converts."""
 INVALID = "harebell-invalid: "
@@ -29,7 +34,10 @@ def _parsed(pattern: str, kind: str, otherwise: str) -> str:
 
 
 MACROS = {
-    "hb_text(x)": "coalesce(try(decode(x)), hb_lossy(x))",
+    "hb_text(x)": "CASE WHEN x IS NOT NULL THEN coalesce(try(decode(x)), hb_lossy(x)) END",
+    # The case of a letter outside ASCII may be two letters, and may depend on its neighbours.
+    "hb_upper(x)": "CASE WHEN strlen(x) <> length(x) THEN hb_upper_any(x) ELSE upper(x) END",
+    "hb_lower(x)": "CASE WHEN strlen(x) <> length(x) THEN hb_lower_any(x) ELSE lower(x) END",
     "hb_long(x)": _parsed("[+-]?[0-9]+", "BIGINT", _invalid("BIGINT")),
     "hb_int(x)": _parsed("[+-]?[0-9]+", "INTEGER", _invalid("INT")),
     "hb_double(x)": _parsed(_REAL, "DOUBLE", _invalid("DOUBLE")),
@@ -41,16 +49,33 @@ MACROS = {
         f"WHEN lower({_BARE}) IN ('f', 'false', 'n', 'no', '0') THEN false "
         f"WHEN x IS NULL THEN NULL ELSE {_invalid('BOOLEAN')} END"
     ),
-    "hb_json(x, path)": "CASE WHEN json_valid(x) THEN json_extract_string(x, path) END",
+    "hb_json(x, path)": (
+        f"CASE WHEN json_valid(x) AND NOT regexp_matches(x, '{OTHERWISE}') "
+        f"THEN json_extract_string(x, path) "
+        f"WHEN regexp_matches(x, '^[ \\t\\r\\n]*[{{\\[]') THEN hb_json_any(x, path) END"
+    ),
     "hb_div(x, y)": (
         "CASE WHEN y = 0 THEN error('" + INVALID + "division by zero') "
         "ELSE CAST(x AS DOUBLE) / CAST(y AS DOUBLE) END"
     ),
     "hb_round(x, digits)": (
-        "CASE WHEN isfinite(x) THEN "
+        "CASE WHEN abs(x) < 1e22 THEN "
         "CAST(round(CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 15)), digits) AS DOUBLE) ELSE x END"
+    ),
+    # As Java makes a long of a double: the nearest one, and 0 of NaN.
+    "hb_whole(x)": (
+        f"CASE WHEN isnan(x) THEN 0 WHEN x >= {2.0**63} THEN {2**63 - 1} "
+        f"WHEN x < {-(2.0**63)} THEN {-(2**63)} ELSE CAST(x AS BIGINT) END"
     ),
     "hb_seconds(x)": "CAST(floor(epoch_us(x) / 1000000) AS BIGINT)",
     "hb_shown(x)": "CAST(x AT TIME ZONE 'UTC' AS VARCHAR)",
 }
 """The body of each macro, by its name and parameters."""
+
+FUNCTIONS: dict[str, tuple[Callable[..., str | None], list[Any]]] = {
+    "hb_lossy": (lambda data: bytes(data).decode(errors="replace"), ["BLOB"]),
+    "hb_upper_any": (str.upper, ["VARCHAR"]),
+    "hb_lower_any": (str.lower, ["VARCHAR"]),
+    "hb_json_any": (spark_json, ["VARCHAR", "VARCHAR"]),
+}
+"""What is computed in Python, with the types of its arguments: each returns a text."""

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from harebell.pipeline.sql.embedded.kinds import NeedsSpark
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _ESCAPED = "dDwW.\\-+*?()[]{}^$|/"
 """What may follow a backslash."""
 _QUANTIFIERS = "*+?}"
+_COUNTS = re.compile(r"\{\d{1,3}(,\d{0,3})?\}")
 
 
 def translated(pattern: str) -> str:
@@ -34,6 +37,8 @@ def translated(pattern: str) -> str:
         elif sign == "[":
             inside = True
             out.append(sign)
+        elif sign == "{" and not _COUNTS.match(pattern, index):
+            raise _other("{ that begins no count")
         elif sign == "(" and following == "?":
             raise _other("(?")
         elif sign == "+" and out and out[-1] in _QUANTIFIERS:
