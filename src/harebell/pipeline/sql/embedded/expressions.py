@@ -35,6 +35,7 @@ from harebell.pipeline.sql.embedded.kinds import (
     common,
 )
 from harebell.pipeline.sql.embedded.regex import translated
+from harebell.pipeline.sql.embedded.spark_json import java_double
 from harebell.pipeline.sql.embedded.typed import Typed, called, parts, quoted
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ class Expressions:
                 raise NeedsSpark(f"the number {text[:40]}")
             return Typed(str(value), INT if value < _INT_MAX else LONG, text)
         if "e" in text.lower():
-            return Typed(f"CAST({quoted(text)} AS DOUBLE)", DOUBLE, text)
+            return Typed(f"CAST({quoted(text)} AS DOUBLE)", DOUBLE, java_double(float(text)))
         before, _, after = text.partition(".")
         if not re.fullmatch(r"\d{0,18}\.\d{1,18}", text):
             raise NeedsSpark(f"the number {text[:40]}")
@@ -127,7 +128,8 @@ class Expressions:
 
     def _of_neg(self, node: exp.Neg) -> Typed:
         inner = self._numeric(self.expression(node.this), called(node))
-        return Typed(f"(- {inner.sql})", inner.kind, f"(- {inner.label})")
+        label = f"-{inner.label}" if node.this.key == "literal" else f"(- {inner.label})"
+        return Typed(f"(- {inner.sql})", inner.kind, label)
 
     def _of_currenttimestamp(self, node: exp.Expr) -> Typed:
         parts(node)
@@ -229,9 +231,12 @@ class Expressions:
         value, like = self._text(this), self._text(pattern)
         if not pattern.is_string or "\\" in str(pattern.this):
             raise NeedsSpark(f"{word} with such a pattern")
-        label = f"{value.label} {word} {like.label}"
-        form = "({} LIKE {})" if word == "LIKE" else "(hb_lower({}) LIKE hb_lower({}))"
-        return _negated(Typed(form.format(value.sql, like.sql), BOOL, label), negate)
+        if word == "LIKE":
+            text, label = f"({value.sql} LIKE {like.sql})", f"{value.label} LIKE {like.label}"
+        else:
+            text = f"(hb_lower({value.sql}) LIKE hb_lower({like.sql}))"
+            label = f"ilike({value.label}, {like.label})"
+        return _negated(Typed(text, BOOL, label), negate)
 
     def _of_regexplike(self, node: exp.Expr) -> Typed:
         this, pattern, negate = parts(node, "this", "expression", "negate")

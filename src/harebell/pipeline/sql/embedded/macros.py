@@ -62,11 +62,8 @@ MACROS = {
         "CASE WHEN abs(x) < 1e22 THEN "
         "CAST(round(CAST(CAST(x AS VARCHAR) AS DECIMAL(38, 15)), digits) AS DOUBLE) ELSE x END"
     ),
-    # As Java makes a long of a double: the nearest one, and 0 of NaN.
-    "hb_whole(x)": (
-        f"CASE WHEN isnan(x) THEN 0 WHEN x >= {2.0**63} THEN {2**63 - 1} "
-        f"WHEN x < {-(2.0**63)} THEN {-(2**63)} ELSE CAST(x AS BIGINT) END"
-    ),
+    # Java makes 0 of NaN; what is too large is an error in both.
+    "hb_whole(x)": "CASE WHEN isnan(x) THEN 0 ELSE CAST(x AS BIGINT) END",
     "hb_seconds(x)": "CAST(floor(epoch_us(x) / 1000000) AS BIGINT)",
     "hb_shown(x)": "CAST(x AT TIME ZONE 'UTC' AS VARCHAR)",
 }

@@ -56,6 +56,18 @@ def spark_json(text: str, path: str) -> str | None:
     return None if shown is None or not _is_text(shown) else shown
 
 
+def java_double(value: float) -> str:
+    """Return a number as Java writes it."""
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == 0 or _PLAIN_LEAST <= abs(value) < _PLAIN_END:
+        return repr(value)
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    rest = "".join(map(str, digits[1:])) or "0"
+    return f"{'-' if sign else ''}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
+
+
 def _constant(name: str) -> Any:
     raise ValueError(f"{name} is no JSON")
 
@@ -95,7 +107,9 @@ def _written(value: Any) -> str:
         return "[" + ",".join(map(_written, value)) + "]"
     if isinstance(value, str):
         return _string(value)
-    return _fraction(value) if isinstance(value, float) else json.dumps(value)
+    if isinstance(value, float):
+        return f'"{java_double(value)}"' if math.isinf(value) else java_double(value)
+    return json.dumps(value)
 
 
 def _string(text: str) -> str:
@@ -106,17 +120,6 @@ def _string(text: str) -> str:
 def _halves(sign: str) -> str:
     halves = sign.encode("utf-16-be", "surrogatepass").hex().upper()
     return "".join(f"\\u{halves[at : at + 4]}" for at in range(0, len(halves), 4))
-
-
-def _fraction(value: float) -> str:
-    if math.isinf(value):
-        return '"Infinity"' if value > 0 else '"-Infinity"'
-    if value == 0 or _PLAIN_LEAST <= abs(value) < _PLAIN_END:
-        return repr(value)
-    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
-    assert isinstance(exponent, int)
-    rest = "".join(map(str, digits[1:])) or "0"
-    return f"{'-' if sign else ''}{digits[0]}.{rest}E{exponent + len(digits) - 1}"
 
 
 def _is_text(text: str) -> bool:
