@@ -72,3 +72,6 @@ SELECT count(*) FILTER (WHERE offset < 10) AS few, count_if(redelivered) AS agai
 FROM queue('orders');
 SELECT upper('Straße ﬁn'), lower('ΟΔΟΣ İ'), trim(' x '), 'İ' ILIKE 'i%', floor(9223372036854775807), round(1e300, 2),
   floor(CAST('NaN' AS DOUBLE)), ceil(-0.5e0), avg(offset) FROM queue('customers');
+SELECT CASE WHEN offset < 2 THEN 'a' ELSE 'b' END, CASE offset WHEN 1 THEN 'x' END, if(offset > 1, 1, -2), offset IS NOT NULL,
+  year(properties.timestamp), month(to_date(properties.timestamp)), redelivered IS NOT TRUE, NOT redelivered
+FROM queue('customers') ORDER BY offset;

@@ -36,7 +36,7 @@ from harebell.pipeline.sql.embedded.kinds import (
 )
 from harebell.pipeline.sql.embedded.regex import translated
 from harebell.pipeline.sql.embedded.spark_json import java_double
-from harebell.pipeline.sql.embedded.typed import Typed, called, parts, quoted
+from harebell.pipeline.sql.embedded.typed import Typed, called, column_name, parts, quoted
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -164,7 +164,10 @@ class Expressions:
     def _of_not(self, node: exp.Not) -> Typed:
         inner = self.expression(node.this)
         text = converted(inner, BOOL, "NOT")
-        return Typed(f"(NOT {text})", BOOL, f"(NOT {inner.label})")
+        label = f"(NOT {inner.label})"
+        if node.this.key == "is" and inner.label.endswith(" IS NULL)"):
+            label = inner.label.removesuffix("NULL)") + "NOT NULL)"
+        return Typed(f"(NOT {text})", BOOL, label)
 
     def _of_is(self, node: exp.Is) -> Typed:
         this, what = parts(node, "this", "expression")
@@ -172,8 +175,8 @@ class Expressions:
         if what.key == "null":
             return Typed(f"({inner.sql} IS NULL)", BOOL, f"({inner.label} IS NULL)")
         if what.key == "boolean" and inner.kind == BOOL:
-            word = "TRUE" if what.this else "FALSE"
-            return Typed(f"({inner.sql} IS {word})", BOOL, f"({inner.label} IS {word})")
+            word = "true" if what.this else "false"
+            return Typed(f"({inner.sql} IS {word})", BOOL, f"({inner.label} <=> {word})")
         raise NeedsSpark(called(node))
 
     def _comparison(self, node: exp.Expr) -> Typed:
@@ -252,31 +255,37 @@ class Expressions:
     def _of_case(self, node: exp.Case) -> Typed:
         this, branches, default = parts(node, "this", "ifs", "default")
         subject = None if this is None else self.expression(this)
-        made, conditions = [], []
+        made, conditions, labels = [], [], ["CASE"]
         for each in branches:
             when, then = parts(each, "this", "true")
+            condition, result = self.expression(when), self.expression(then)
             if subject is None:
-                conditions.append(self.condition(when))
+                conditions.append(converted(condition, BOOL, "a condition"))
+                labels.append(f"WHEN {condition.label} THEN {result.label}")
             else:
-                a, b = aligned(subject, self.expression(when))
+                a, b = aligned(subject, condition)
                 conditions.append(f"{a} = {b}")
-            made.append(self.expression(then))
-        made.append(Typed("NULL", NULL, "NULL") if default is None else self.expression(default))
+                equal = f"({subject.label} = {condition.label})"
+                labels.append(f"WHEN {equal} THEN {result.label}")
+            made.append(result)
+        last = Typed("NULL", NULL, "NULL") if default is None else self.expression(default)
+        labels += ["END"] if default is None else [f"ELSE {last.label}", "END"]
+        made.append(last)
         kind = common((each.kind for each in made), "CASE")
         values = [as_kind(each, kind) for each in made]
         whens = [
             f"WHEN {when} THEN {then}" for when, then in zip(conditions, values[:-1], strict=True)
         ]
-        return Typed(f"CASE {' '.join(whens)} ELSE {values[-1]} END", kind, node.sql("databricks"))
+        return Typed(f"CASE {' '.join(whens)} ELSE {values[-1]} END", kind, " ".join(labels))
 
     def _of_if(self, node: exp.If) -> Typed:
         when, then, other = parts(node, "this", "true", "false")
-        first = self.expression(then)
+        condition, first = self.expression(when), self.expression(then)
         last = Typed("NULL", NULL, "NULL") if other is None else self.expression(other)
         kind = common((first.kind, last.kind), "IF")
-        values = as_kind(first, kind), as_kind(last, kind)
-        text = f"CASE WHEN {self.condition(when)} THEN {values[0]} ELSE {values[1]} END"
-        return Typed(text, kind, node.sql("databricks").lower())
+        test = converted(condition, BOOL, "a condition")
+        text = f"CASE WHEN {test} THEN {as_kind(first, kind)} ELSE {as_kind(last, kind)} END"
+        return Typed(text, kind, f"(IF({condition.label}, {first.label}, {last.label}))")
 
     def _chosen(self, node: exp.Expr) -> Typed:
         name = str(node.key)
@@ -456,7 +465,7 @@ class Expressions:
         kind = named_kind(to)
         name = kind.name if kind.name != DECIMAL else to.sql("databricks")
         # Spark calls the conversion of a column by the column's name.
-        label = value.label if this.key in ("column", "dot") else f"CAST({value.label} AS {name})"
+        label = column_name(this) or f"CAST({value.label} AS {name})"
         return Typed(converted(value, kind, "CAST", cast=True), kind, label)
 
     # --- what is the same in both ---------------------------------------------------------------
@@ -465,7 +474,12 @@ class Expressions:
         self, node: exp.Expr, names: tuple[str, ...], kinds: Sequence[Kind], kind: Kind, form: str
     ) -> Typed:
         made = [self.expression(each) for each in parts(node, *names) if each is not None]
-        return self._filled(called(node).removesuffix("()"), made, kinds, kind, form)
+        filled = self._filled(called(node).removesuffix("()"), made, kinds, kind, form)
+        if node.this.key != "tsordstodate":
+            return filled
+        # The parser puts a to_date() around what year() is given.
+        label = f"{node.key}({self.expression(node.this.this).label})"
+        return Typed(filled.sql, filled.kind, label)
 
     def _filled(
         self, name: str, made: Sequence[Typed], kinds: Sequence[Kind], kind: Kind, form: str

@@ -15,7 +15,7 @@ from harebell.pipeline.sql.embedded.kinds import (
 )
 from harebell.pipeline.sql.embedded.pushing import Wanted, conjuncts
 from harebell.pipeline.sql.embedded.scopes import Scope, Source
-from harebell.pipeline.sql.embedded.typed import Typed, called, named, parts
+from harebell.pipeline.sql.embedded.typed import Typed, called, column_name, named, parts
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -207,7 +207,7 @@ class Translation(Aggregates):
                 yield node.alias, self.expression(node.this)
             else:
                 made = self.expression(node)
-                yield made.label, made
+                yield column_name(node) or made.label, made
 
     def _starred(self, table: str | None) -> Iterator[tuple[str, Typed]]:
         found = False
@@ -398,7 +398,7 @@ class Translation(Aggregates):
             if kind is None:
                 raise NeedsSpark(f"the column {'.'.join(path)}")
             text = f"({text}).{named(each)}"
-        return Typed(text, kind, names[-1])
+        return Typed(text, kind, ".".join(names))
 
     def _want(self, source: Source, *path: str) -> None:
         if source.view:

@@ -64,3 +64,9 @@ def called(node: exp.Expr) -> str:
         name = text.split("(", 1)[0].strip().lower()
         return f"{name}()" if "(" in text and name.isidentifier() else text[:40]
     return node.key.upper()
+
+
+def column_name(node: exp.Expr) -> str:
+    """Return the name of a column, or of the field of one; "" for anything else."""
+    last = node.args["expression"] if node.key == "dot" else node
+    return str(last.name) if node.key in ("column", "dot") else ""
