@@ -84,6 +84,10 @@ def _previewed(
     return {"vhost": vhost.name, "name": policy.name, "changed": changed, "changes": rows}
 
 
+def _held(vhost: VHost, *, operator: bool) -> dict[str, Policy]:
+    return vhost.policies.operator_policies if operator else vhost.policies.policies
+
+
 def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
     """Describe the commands of one kind of policies.
 
@@ -94,7 +98,12 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         operator: whether they are operator policies.
     """
     path = f"/api/{noun.name}/{{vhost}}"
+    _describe_reading(noun, path, word, operator=operator)
+    _describe_setting(noun, path, word, tag, operator=operator)
+    _describe_clearing(noun, path, word, tag, operator=operator)
 
+
+def _describe_reading(noun: Noun, path: str, word: str, *, operator: bool) -> None:
     @noun.listing(
         noun.name.replace("-", " "),
         f"GET /api/{noun.name}",
@@ -108,9 +117,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         return gathered(
             row_of(_COLUMNS, each.name, policy)
             for each in vhosts
-            for _, policy in sorted(
-                (each.policies.operator_policies if operator else each.policies.policies).items()
-            )
+            for _, policy in sorted(_held(each, operator=operator).items())
         )
 
     @noun.over_http(
@@ -118,12 +125,13 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
     )
     def show_policy(context: AdminContext, vhost: str, name: str) -> Row:
         where = context.vhost(vhost)
-        held = where.policies.operator_policies if operator else where.policies.policies
-        policy = held.get(name)
+        policy = _held(where, operator=operator).get(name)
         if policy is None:
             raise missing(f"no {word} '{name}' in vhost '{where.name}'")
         return row_of(_COLUMNS, where.name, policy)
 
+
+def _describe_setting(noun: Noun, path: str, word: str, tag: str, *, operator: bool) -> None:
     @noun.command(
         f"PUT {path}/{{name}}",
         verb="set",
@@ -141,8 +149,7 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         priority: Annotated[int, Argument("The highest one applies.")] = 0,
     ) -> Row:
         where = context.vhost(vhost)
-        held = where.policies.operator_policies if operator else where.policies.policies
-        made = name not in held
+        made = name not in _held(where, operator=operator)
         policy = _policy(word, name, pattern, apply_to, priority, definition)
         where.policies.put(policy, operator=operator)
         context.log(
@@ -171,6 +178,8 @@ def _describe(noun: Noun, word: str, tag: str, *, operator: bool) -> None:
         policy = _policy(word, name, pattern, apply_to, priority, definition)
         return _previewed(context, context.vhost(vhost), policy, operator=operator)
 
+
+def _describe_clearing(noun: Noun, path: str, word: str, tag: str, *, operator: bool) -> None:
     @noun.command(
         f"DELETE {path}/{{name}}",
         verb="clear",
