@@ -23,7 +23,7 @@ from harebell.base.version import VERSION
 from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 
 if TYPE_CHECKING:
-    from harebell.admin.node import Listening
+    from harebell.admin.node import Listening, NodeFacts
     from harebell.model.vhost import VHost
 
 PRODUCT = "Harebell"
@@ -70,8 +70,6 @@ def show(
 
 
 def _overview(context: AdminContext, lengths: Range | None, rates: Range | None) -> Slices[Row]:
-    from harebell.front.common.settings import COMPATIBLE_VERSION
-
     vhosts = context.vhosts(None)
     totals = yield from totals_of(vhosts)
     broker, facts, series = context.broker, context.node(), context.statistics.broker()
@@ -79,28 +77,10 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
     names = {vhost.name for vhost in vhosts}
     counters = yield from counters_of(context, None if whole else names)
     shown = series if whole else context.statistics.series(None)
-    connections = [
-        each for each in context.registry.connections if context.may_see_work_of(each.user.name)
-    ]
     node = broker.events.node
     listeners = facts.listeners if context.sees_everything() else ()
     row: Row = {
-        "management_version": COMPATIBLE_VERSION,
-        "rates_mode": context.statistics.plan.rates_mode,
-        "sample_retention_policies": _retentions(context.statistics.plan),
-        "exchange_types": exchange_types(),
-        "product_version": VERSION,
-        "product_name": PRODUCT,
-        "rabbitmq_version": facts.rabbitmq_version or COMPATIBLE_VERSION,
-        "cluster_name": cluster_name(context),
-        "cluster_tags": {},
-        "node_tags": {},
-        "erlang_version": platform.python_version(),
-        "erlang_full_version": f"{platform.python_implementation()} {platform.python_version()}",
-        "release_series_support_status": "supported",
-        "disable_stats": context.statistics.plan.disabled,
-        "is_op_policy_updating_enabled": True,
-        "enable_queue_totals": context.statistics.plan.queue_totals,
+        **_product(context, facts),
         "message_stats": {
             **message_stats(counters, shown, period=rates),
             **with_details(_STORED, context.statistics.series(None), rates),
@@ -115,13 +95,7 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
             shown,
             lengths,
         ),
-        "object_totals": {
-            "channels": sum(len(each.channels) for each in connections),
-            "connections": len(connections),
-            "consumers": totals.consumers,
-            "exchanges": totals.exchanges,
-            "queues": totals.queues,
-        },
+        "object_totals": _object_totals(context, totals),
         "statistics_db_event_queue": 0,
         "node": node,
         "listeners": [listener_row(each, node) for each in listeners],
@@ -131,6 +105,44 @@ def _overview(context: AdminContext, lengths: Range | None, rates: Range | None)
         for name in _COUNTED:
             del row[name]
     return row
+
+
+def _product(context: AdminContext, facts: NodeFacts) -> Row:
+    """Return what the overview says of the software and how it is configured."""
+    from harebell.front.common.settings import COMPATIBLE_VERSION
+
+    plan = context.statistics.plan
+    return {
+        "management_version": COMPATIBLE_VERSION,
+        "rates_mode": plan.rates_mode,
+        "sample_retention_policies": _retentions(plan),
+        "exchange_types": exchange_types(),
+        "product_version": VERSION,
+        "product_name": PRODUCT,
+        "rabbitmq_version": facts.rabbitmq_version or COMPATIBLE_VERSION,
+        "cluster_name": cluster_name(context),
+        "cluster_tags": {},
+        "node_tags": {},
+        "erlang_version": platform.python_version(),
+        "erlang_full_version": f"{platform.python_implementation()} {platform.python_version()}",
+        "release_series_support_status": "supported",
+        "disable_stats": plan.disabled,
+        "is_op_policy_updating_enabled": True,
+        "enable_queue_totals": plan.queue_totals,
+    }
+
+
+def _object_totals(context: AdminContext, totals: Totals) -> Row:
+    connections = [
+        each for each in context.registry.connections if context.may_see_work_of(each.user.name)
+    ]
+    return {
+        "channels": sum(len(each.channels) for each in connections),
+        "connections": len(connections),
+        "consumers": totals.consumers,
+        "exchanges": totals.exchanges,
+        "queues": totals.queues,
+    }
 
 
 @OVERVIEW.command("GET /api/oldest-message", tag=MANAGEMENT, merge=OLDEST)
