@@ -409,6 +409,12 @@ class VHost:
         # Before the log of the queue is opened: arguments that cannot be stored leave nothing
         # behind.
         self.recorder.check(resource, arguments)
+        return self._make_queue(name, arguments, options)
+
+    def _make_queue(
+        self, name: str, arguments: Mapping[str, Any], options: dict[str, Any]
+    ) -> Queue:
+        """Make and record a queue whose properties were checked; after an error nothing is left."""
         # Imported with the first queue: a broker that has none starts without the code of queues.
         from harebell.model.queue.factory import kind_of, make_queue
 
