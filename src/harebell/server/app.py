@@ -73,7 +73,7 @@ from harebell.server.net.handed_sockets import HandedSockets
 from harebell.server.net.hellos import Hellos
 from harebell.server.net.listener import Listener, listen, reopened
 from harebell.server.net.tls import ServerTls
-from harebell.server.new_vhosts import complaint_of
+from harebell.server.new_vhosts import NewVHosts, complaint_of
 from harebell.server.password_verifier import PasswordVerifier
 from harebell.server.reloading import limit_logins, reload, reloaded_settings
 from harebell.server.restored import restore_broker, restore_users
@@ -145,11 +145,7 @@ class App:
         self.broker = self._make_broker(gauge)
         self.registry = self._make_registry(gauge)
         self.overdue = DeliveryAckTimeout(self.registry, config.consumer_timeout)
-        self.turns = EventTurns(
-            *(self.loop, self._time, self.broker, self.registry, self.storage, self.overdue),
-            self.logger.write,
-            self._check,
-        )
+        self.turns = self._make_turns()
         self.flush, self.flush_soon = self.turns.flush, self.turns.flush_soon
         self.logger.flush = self.flush_soon
         self.registry.turns.limit(limits.WORK_USER_UNITS, self.turns.turn_soon)
@@ -159,14 +155,7 @@ class App:
         self.users.later = self._verifying
         self._backends = self._make_backends(config)
         self.users.complaint = lambda name, password: complaint_of(self.config, name, password)
-        # What a new broker has is in store 1 of its cluster.
-        has_users = self.member is None or self.member.number == FIRST_STORE
-        restore_broker(
-            self.broker, self.storage, config, self.logger.write, has_default_vhost=has_users
-        )
-        self.new_vhosts = restore_users(
-            self.broker, self.users, self.storage, config, self.logger.write, has_users=has_users
-        )
+        self.new_vhosts = self._restore()
         self.flusher = self.turns.flusher = self._make_flusher()
         self.alarms = Alarms(
             self.broker, self.registry, self.storage, self.flusher, self.logger.write
@@ -192,21 +181,11 @@ class App:
         # Half a microsecond for each object.
         units = STATISTICS_SLICE_OBJECTS // 2
         self._sampling = Sampling(self.loop, self._exact_ms, self.registry.turns, units)
-        self.statistics = Sampler(
-            self.broker,
-            self.registry,
-            lambda: node.sampled(self),
-            self.take_samples,
-            plan_of(config),
-        )
+        self.statistics = self._make_sampler()
         self._watching = Sampling(
             self.loop, self._exact_ms, self.registry.turns, FINDINGS_SLICE_UNITS
         )
-        self.findings = Watch(
-            lambda: self._metrics_source(LoginAttempts()),
-            lambda: self.config,
-            lambda: [] if self.member is None else self.member.nodes(),
-        )
+        self.findings = self._make_watch()
         self.metrics_listeners: list[HttpListener] = []
         self.service = ClientService(self, closed)
         self.step_down = self._make_step_down(owned)
@@ -244,6 +223,18 @@ class App:
         limit_logins(registry, self.config)
         return registry
 
+    def _make_turns(self) -> EventTurns:
+        return EventTurns(
+            self.loop,
+            self._time,
+            self.broker,
+            self.registry,
+            self.storage,
+            self.overdue,
+            self.logger.write,
+            self._check,
+        )
+
     def _make_users(self) -> Users:
         """Return the users of the broker; there are none before `restore_users`."""
         return Users(
@@ -251,6 +242,14 @@ class App:
             cram=CRAM_MD5 in (self.config.auth_mechanisms or ()),
             algorithm=self.config.password_hashing_module,
         )
+
+    def _restore(self) -> NewVHosts:
+        """Restore the broker and its users; return what a vhost gets when it is made."""
+        config, log = self.config, self.logger.write
+        # What a new broker has is in store 1 of its cluster.
+        is_first = self.member is None or self.member.number == FIRST_STORE
+        restore_broker(self.broker, self.storage, config, log, has_default_vhost=is_first)
+        return restore_users(self.broker, self.users, self.storage, config, log, has_users=is_first)
 
     def _make_step_down(self, owned: OwnedStore | None) -> StepDown | None:
         """Return what ends the service when another broker can own the store."""
@@ -318,6 +317,24 @@ class App:
             remote=storage.owned,
         )
 
+    def _make_sampler(self) -> Sampler:
+        """Return what samples the counters; `take_samples` starts it."""
+        return Sampler(
+            self.broker,
+            self.registry,
+            lambda: node.sampled(self),
+            self.take_samples,
+            plan_of(self.config),
+        )
+
+    def _make_watch(self) -> Watch:
+        """Return what looks for findings; `start` starts it."""
+        return Watch(
+            lambda: self._metrics_source(LoginAttempts()),
+            lambda: self.config,
+            lambda: [] if self.member is None else self.member.nodes(),
+        )
+
     def _die(self, error: Exception) -> None:
         """Exit at once after a failed commit.
 
@@ -355,29 +372,12 @@ class App:
             self.cluster = Cluster(self, self.member, context, dispatcher)
             await self.cluster.start()
         handed = handed or HandedSockets()
-        self.open_http = lambda: serve_http(
-            self.config,
-            self._tls_context,
-            self.logger.write,
-            context,
-            dispatcher,
-            handed,
-            self._http_connections("HTTP API"),
-            self.memory.count_answers,
-        )
+        self.open_http = lambda: self._serve_http(context, dispatcher, handed)
         if not stopped:
             self.http_listeners = await self.open_http()
         if self.http_listeners:
             self.take_samples()
-        self.metrics_listeners = await serve_metrics(
-            self.config,
-            self._tls_context,
-            lambda: self._metrics_source(context.login_attempts),
-            self._trouble,
-            self._http_connections("metrics"),
-            handed,
-            None if self.cluster is None else self.cluster.other_metrics,
-        )
+        self.metrics_listeners = await self._serve_metrics(context.login_attempts, handed)
         self.memory.measure()
         self.look_at_alarms()
         # After the others: a client that can connect finds the HTTP API open too.
@@ -396,6 +396,33 @@ class App:
         self.turns.start()
         self._watching.start(self.findings)
         self._started = True
+
+    async def _serve_http(
+        self, context: AdminContext, dispatcher: Dispatcher, handed: HandedSockets
+    ) -> list[HttpListener]:
+        return await serve_http(
+            self.config,
+            self._tls_context,
+            self.logger.write,
+            context,
+            dispatcher,
+            handed,
+            self._http_connections("HTTP API"),
+            self.memory.count_answers,
+        )
+
+    async def _serve_metrics(
+        self, login_attempts: LoginAttempts, handed: HandedSockets
+    ) -> list[HttpListener]:
+        return await serve_metrics(
+            self.config,
+            self._tls_context,
+            lambda: self._metrics_source(login_attempts),
+            self._trouble,
+            self._http_connections("metrics"),
+            handed,
+            None if self.cluster is None else self.cluster.other_metrics,
+        )
 
     def _make_context(self) -> AdminContext:
         """Return what commands need of the broker."""
