@@ -121,30 +121,17 @@ def put_value(out: bytearray, table: bytes, offset: isize, depth: i32) -> isize:
     """
     tag: i32 = table[offset]
     offset += 1
-    size: isize
     if tag == 0x53 or tag == 0x78:  # S x
-        size = number_of(table, offset, 4)
-        offset += 4
-        octets: bytes = table[offset : offset + size]
-        put_sized(out, 0xA1 if tag == 0x53 and is_utf8(octets) else 0xA0, octets)
-        return offset + size
+        return _put_octets(out, table, offset, tag)
     if tag == 0x49:  # I
-        if -128 <= _signed(table, offset) <= 127:
-            out.append(0x54)
-            out.append(table[offset + 3])
-        else:
-            out.append(0x71)
-            out += table[offset : offset + 4]
-        return offset + 4
+        return _put_int(out, table, offset)
     if tag == 0x74:  # t
         out.append(0x41 if table[offset] else 0x42)
         return offset + 1
     if tag == 0x6C or tag == 0x4C:  # l L
         return _put_long(out, table, offset)
     if tag == 0x64:  # d
-        out.append(0x82)
-        out += table[offset : offset + 8]
-        return offset + 8
+        return _put_fixed(out, 0x82, table, offset, 8)
     if tag == 0x54:  # T
         put_timestamp(out, table[offset : offset + 8])
         return offset + 8
@@ -155,22 +142,16 @@ def put_value(out: bytearray, table: bytes, offset: isize, depth: i32) -> isize:
         put_uint(out, number_of(table, offset, 4))
         return offset + 4
     if tag == 0x62 or tag == 0x42:  # b B
-        out.append(0x51 if tag == 0x62 else 0x50)
-        out.append(table[offset])
-        return offset + 1
+        return _put_fixed(out, 0x51 if tag == 0x62 else 0x50, table, offset, 1)
     if tag == 0x73 or tag == 0x75:  # s u
-        out.append(0x61 if tag == 0x73 else 0x60)
-        out += table[offset : offset + 2]
-        return offset + 2
+        return _put_fixed(out, 0x61 if tag == 0x73 else 0x60, table, offset, 2)
     if tag == 0x66:  # f
-        out.append(0x72)
-        out += table[offset : offset + 4]
-        return offset + 4
+        return _put_fixed(out, 0x72, table, offset, 4)
     if tag == 0x44:  # D
         out.append(0x84)
         out += _decimal64(table[offset], _signed(table, offset + 1))
         return offset + 5
-    size = number_of(table, offset, 4)
+    size: isize = number_of(table, offset, 4)
     offset += 4
     if depth >= _DEPTH:
         raise Inexpressible("the value is nested too deeply")
@@ -179,6 +160,33 @@ def put_value(out: bytearray, table: bytes, offset: isize, depth: i32) -> isize:
     if tag == 0x46:  # F
         return _put_map(out, table, offset, offset + size, depth + 1)
     raise Inexpressible(f"no value has the tag {tag:#04x}")
+
+
+def _put_octets(out: bytearray, table: bytes, offset: isize, tag: i32) -> isize:
+    """Append a string (S), or binary if it is no UTF-8 or has the tag x."""
+    size: isize = number_of(table, offset, 4)
+    offset += 4
+    octets: bytes = table[offset : offset + size]
+    put_sized(out, 0xA1 if tag == 0x53 and is_utf8(octets) else 0xA0, octets)
+    return offset + size
+
+
+def _put_fixed(out: bytearray, code: i32, table: bytes, offset: isize, width: isize) -> isize:
+    """Append a value whose octets are the same in 1.0."""
+    out.append(code)
+    out += table[offset : offset + width]
+    return offset + width
+
+
+def _put_int(out: bytearray, table: bytes, offset: isize) -> isize:
+    """Append an int, in one octet if it fits."""
+    if -128 <= _signed(table, offset) <= 127:
+        out.append(0x54)
+        out.append(table[offset + 3])
+    else:
+        out.append(0x71)
+        out += table[offset : offset + 4]
+    return offset + 4
 
 
 def _signed(data: bytes, offset: isize) -> C[int]:
