@@ -179,28 +179,8 @@ class DeadLetters:
         # With `taken` it may be sent several times: its caller counts it, once.
         if taken is None:
             self._count(AT_MOST_ONCE, reason)
-        message = whole(message)
-        headers = self._editor.headers_of(message) if message.has_headers else {}
-        copies = keys_in(headers.get(CC))
-        blind = keys_in(headers.get(BCC)) if self.routing_key is None else []
         remark = _NO_REMARK if remark is None else remark
-        keys = [message.routing_key, *copies]
-        changes = {**remark.headers, **self._events(message, reason, headers, keys, remark)}
-        history = changes[HISTORY]
-        if BCC in headers and not blind:
-            changes[BCC] = None
-        if self.routing_key is None:
-            keys = [message.routing_key, *copies, *blind]
-        else:
-            keys = [self.routing_key]
-            if CC in headers:
-                changes[CC] = None
-        letter = self._editor.forwarded(message, self.exchange, keys[0], changes, self._now())
-        if blind:
-            letter = hidden(letter)
-        # The failure above the limit is in no count of the queue, and neither is a rejection.
-        failed = reason == DELIVERY_LIMIT or remark.failed
-        letter.deliveries = min(message.deliveries + failed, CARRIED_DELIVERIES)
+        letter, keys, history = self._letter(whole(message), reason, remark)
         targets = self._targets(exchange, letter, keys)
         if not targets:
             if taken is None:
@@ -222,6 +202,32 @@ class DeadLetters:
                 if not said & REFUSED:
                     taken.add(queue.name)
         return outcome
+
+    def _letter(
+        self, message: Message, reason: str, remark: Remark
+    ) -> tuple[Message, list[str], list[dict[str, Any]]]:
+        """Return the dead letter of a message, its routing keys and its history."""
+        headers = self._editor.headers_of(message) if message.has_headers else {}
+        copies = keys_in(headers.get(CC))
+        blind = keys_in(headers.get(BCC)) if self.routing_key is None else []
+        keys = [message.routing_key, *copies]
+        changes = {**remark.headers, **self._events(message, reason, headers, keys, remark)}
+        history = changes[HISTORY]
+        if BCC in headers and not blind:
+            changes[BCC] = None
+        if self.routing_key is None:
+            keys = [message.routing_key, *copies, *blind]
+        else:
+            keys = [self.routing_key]
+            if CC in headers:
+                changes[CC] = None
+        letter = self._editor.forwarded(message, self.exchange, keys[0], changes, self._now())
+        if blind:
+            letter = hidden(letter)
+        # The failure above the limit is in no count of the queue, and neither is a rejection.
+        failed = reason == DELIVERY_LIMIT or remark.failed
+        letter.deliveries = min(message.deliveries + failed, CARRIED_DELIVERIES)
+        return letter, keys, history
 
     def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:
         if len(keys) == 1:
