@@ -187,7 +187,7 @@ def _killed_at(monkeypatch: pytest.MonkeyPatch, step: int, work: Callable[[], ob
 
     try:
         monkeypatch.setattr(os, "rename", counted(os.rename))
-        monkeypatch.setattr(division, "sync_directory", counted(division.sync_directory))
+        monkeypatch.setattr(division, "sync_path", counted(division.sync_path))
         monkeypatch.setattr(division, "write_number", counted(division.write_number))
         for name in ("begin", "commit", "leave", "end"):
             act = getattr(division._OpenStore, name)

@@ -178,7 +178,7 @@ class OsFiles(Files):
         """Sync the names in a directory, or note that they have to be synced later."""
         full = self._full(directory)
         if not self.put_off(full):
-            _sync(full)
+            sync_path(full)
 
     def sync_all(self, files: Sequence[File], directories: Sequence[str]) -> None:
         """Sync files and directories: all with one call if they are many."""
@@ -266,7 +266,7 @@ class OsFiles(Files):
             owed[directory] = None
         for path in owed:
             try:
-                _sync(path)
+                sync_path(path)
             except FileNotFoundError:
                 continue
 
@@ -274,13 +274,17 @@ class OsFiles(Files):
         return f"{self._root}/{path}" if path else self._root
 
 
-def _sync(path: str) -> None:
-    """Sync a file or a directory by its name."""
+def sync_path(path: str | os.PathLike[str]) -> None:
+    """Sync a file, or the names in a directory.
+
+    Raises:
+        OSError: it cannot be opened or synced; it has the path.
+    """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(handle)
     except OSError as error:
-        raise _named(error, path) from None
+        raise _named(error, str(path)) from None
     finally:
         os.close(handle)
 

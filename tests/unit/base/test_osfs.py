@@ -109,8 +109,8 @@ def test_syncs_that_were_put_off_are_done_when_it_is_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    real = osfs._sync
-    monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
+    real = osfs.sync_path
+    monkeypatch.setattr(osfs, "sync_path", lambda path: (synced.append(path), real(path)))
     files = OsFiles(str(tmp_path), lag=50)
     for name in ("a", "b", "a"):
         files.open(name, create=True).sync()
@@ -150,8 +150,8 @@ def test_syncs_put_off_in_a_directory_are_owed_when_it_becomes_stricter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[str] = []
-    real = osfs._sync
-    monkeypatch.setattr(osfs, "_sync", lambda path: (synced.append(path), real(path)))
+    real = osfs.sync_path
+    monkeypatch.setattr(osfs, "sync_path", lambda path: (synced.append(path), real(path)))
     files = OsFiles(str(tmp_path))
     files.make_directory("a")
     files.delay("a", -1)

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from harebell import __version__
 from harebell.base.errors import StoreError
-from harebell.base.osfs import OsFiles
+from harebell.base.osfs import OsFiles, sync_path
 from harebell.cluster.postgresql.database import Database, driver
 from harebell.cluster.postgresql.fenced_log_writer import GENERATION_BYTES
 from harebell.cluster.postgresql.log_reader import LogReader
@@ -127,7 +127,7 @@ def into_directory(url: str, schema: str, target: Path) -> Copied:
         finally:
             ownership.end(release=True)
     os.rename(draft, target)
-    _sync_directory(target.parent)
+    sync_path(target.parent)
     return done
 
 
@@ -335,17 +335,6 @@ def _check_files(root: Path, reader: LogReader) -> Copied:
 
 def _sync(root: Path) -> None:
     for path in sorted(root.rglob("*"), reverse=True):
-        if path.is_file() and path.name != LOCK:
-            with path.open("rb") as file:
-                os.fsync(file.fileno())
-        elif path.is_dir():
-            _sync_directory(path)
-    _sync_directory(root)
-
-
-def _sync_directory(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        if path.is_dir() or (path.is_file() and path.name != LOCK):
+            sync_path(path)
+    sync_path(root)

@@ -26,7 +26,7 @@ import msgspec
 from harebell.base.clock import Clock
 from harebell.base.errors import StoreError
 from harebell.base.gauge import Gauge
-from harebell.base.osfs import OsFiles
+from harebell.base.osfs import OsFiles, sync_path
 from harebell.base.ports import BRANCH_LOG, JOB_LOG, PUBLISHER_LOG, Log
 from harebell.cluster.limits import DIVISION_ROOM_BYTES
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
@@ -35,7 +35,6 @@ from harebell.cluster.workers.layout import (
     check_whole,
     data_dirs,
     stores_of,
-    sync_directory,
     write_number,
 )
 from harebell.model.publishing.publishers import UNFINISHED_BATCH, vhost_of_record
@@ -269,8 +268,8 @@ class _OpenStore:
         for each in logs:
             os.rename(self.directory / QUEUES / each, target.directory / QUEUES / each)
         # The new names first: a log that has none for a moment would be gone with the power.
-        sync_directory(target.directory / QUEUES)
-        sync_directory(self.directory / QUEUES)
+        sync_path(target.directory / QUEUES)
+        sync_path(self.directory / QUEUES)
 
     def commit(self) -> None:
         """Write everything to the disk.
@@ -452,7 +451,7 @@ def _give_quarantine(source: _OpenStore, target: _OpenStore) -> None:
         (target.directory / QUARANTINE).mkdir(mode=0o700, exist_ok=True)
         for name in os.listdir(there):
             os.rename(there / name, target.directory / QUARANTINE / name)
-        sync_directory(target.directory / QUARANTINE)
+        sync_path(target.directory / QUARANTINE)
 
 
 def _check_logs(opened: list[_OpenStore], plan: _Plan) -> None:
@@ -481,7 +480,7 @@ def _finish(data_dir: Path, plan: _Plan) -> Moved:
         shutil.rmtree(data_dir_of(data_dir, FIRST_STORE, number), ignore_errors=True)
     write_number(data_dir, plan.after)
     (stores / DIVIDING).unlink()
-    sync_directory(stores)
+    sync_path(stores)
     if plan.after == 1:
         shutil.rmtree(stores, ignore_errors=True)
     return Moved(plan.vhosts, len(plan.logs))
@@ -494,7 +493,7 @@ def _give_trail(source: Path, target: Path) -> None:
         (target / AUDIT_TRAIL).mkdir(mode=0o700, exist_ok=True)
         for name in os.listdir(there):
             os.rename(there / name, target / AUDIT_TRAIL / name)
-        sync_directory(target / AUDIT_TRAIL)
+        sync_path(target / AUDIT_TRAIL)
 
 
 def _under_way(data_dir: Path) -> _Plan | None:
@@ -523,7 +522,7 @@ def _write_plan(data_dir: Path, plan: _Plan) -> None:
         file.flush()
         os.fsync(file.fileno())
     os.replace(draft, stores / DIVIDING)
-    sync_directory(stores)
+    sync_path(stores)
 
 
 def _spread(store: _OpenStore, count: int, placed: Mapping[str, int]) -> dict[str, int]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from harebell.base.errors import HarebellError, StoreError
+from harebell.base.osfs import sync_path
 from harebell.cluster.process_config import loads_definitions
 from harebell.cluster.stores import DIRECTORY, FIRST_STORE, data_dir_of
 from harebell.management.limits import CONTROL_PATH_BYTES
@@ -84,27 +85,14 @@ def write_number(data_dir: Path, count: int) -> None:
     stores = data_dir / DIRECTORY
     if count == 1:
         (stores / NUMBER).unlink(missing_ok=True)
-        sync_directory(stores)
+        sync_path(stores)
         return
     with open(stores / _DRAFT, "w", encoding="ascii") as file:
         file.write(f"{count}\n")
         file.flush()
         os.fsync(file.fileno())
     os.replace(stores / _DRAFT, stores / NUMBER)
-    sync_directory(stores)
-
-
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory durable.
-
-    Raises:
-        OSError: the disk refuses.
-    """
-    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    sync_path(stores)
 
 
 def check(data_dir: Path, workers: int) -> bool:

@@ -15,6 +15,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
+from harebell.base.osfs import sync_path
 from harebell.base.printable import printable
 from harebell.config.values import backup_place
 from harebell.server.disk.syncfs import whole_sync
@@ -168,8 +169,8 @@ class DirectoryTarget:
             self._sync_all()
         else:
             for directory in self._made:
-                _sync(directory)
-        _sync(self._root)
+                sync_path(directory)
+        sync_path(self._root)
 
     def publish(self, name: str, manifest: Manifest) -> None:
         """Write the manifest of a backup, durably, as a whole or not at all."""
@@ -179,12 +180,12 @@ class DirectoryTarget:
             file.flush()
             os.fsync(file.fileno())
         draft.replace(self._at(name, MANIFEST))
-        _sync(self._root / name)
+        sync_path(self._root / name)
 
     def withdraw(self, name: str) -> None:
         """Remove the manifest of a backup: its other files are no backup any more."""
         self._at(name, MANIFEST).unlink(missing_ok=True)
-        _sync(self._root / name)
+        sync_path(self._root / name)
 
     def remove(self, name: str, paths: list[str], *, all_of_it: bool) -> None:
         """Remove files of a backup, or all of it."""
@@ -216,14 +217,6 @@ class DirectoryTarget:
                     "place"
                 )
         return path
-
-
-def _sync(directory: Path) -> None:
-    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def read_manifest(target: Target, name: str, pause: Callable[[], object] = int) -> Manifest:
