@@ -4,7 +4,7 @@
         |          |         |         |        |          ^
         +----------+---------+---------+--------+----------+   end of input, time, an error
 
-`core` and `core010` add the protocols.
+The module `core` of each version adds its protocol.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from harebell.client.errors import (
     ConnectionFailed,
     ConnectionLost,
     ConnectTimeout,
+    UnsupportedByVersion,
     closed_connection,
 )
 from harebell.client.limits import CLIENT_CHUNK_BYTES, CLOSE_BLOCKED_SECONDS
@@ -132,6 +133,14 @@ class Life(Generic[C]):
     @abstractmethod
     def _say_close(self, code: int, text: str) -> None:
         """Request the close of the connection."""
+
+    def check_extension(self, name: str) -> None:
+        """Refuse Harebell's protocol extensions, which are defined for 0-9-1.
+
+        Raises:
+            UnsupportedByVersion: always.
+        """
+        raise UnsupportedByVersion(self.url.version, f"class {name}")
 
     def _say_alive(self) -> None:
         """Send a heartbeat."""

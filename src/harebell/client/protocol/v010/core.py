@@ -24,7 +24,6 @@ from harebell.base.version import VERSION
 from harebell.client.errors import (
     AuthenticationFailed,
     ProtocolMismatch,
-    UnsupportedByVersion,
 )
 from harebell.client.protocol.call import Call
 from harebell.client.protocol.life import ConnectionPhase, Life
@@ -120,14 +119,6 @@ class CoreConnection010(Life[CoreSession], SegmentSink):
         return greeting[_HEADER:]
 
     # --- verbs ----------------------------------------------------------------------------------
-
-    def check_extension(self, name: str) -> None:
-        """Refuse Harebell's protocol extensions, which are defined for 0-9-1.
-
-        Raises:
-            UnsupportedByVersion: always.
-        """
-        raise UnsupportedByVersion(self.url.version, f"class {name}")
 
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False

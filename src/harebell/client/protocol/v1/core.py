@@ -25,7 +25,6 @@ from harebell.client.errors import (
     AuthenticationFailed,
     ConnectionFailed,
     ProtocolMismatch,
-    UnsupportedByVersion,
 )
 from harebell.client.limits import IDLE_SECONDS
 from harebell.client.protocol.call import Call
@@ -112,14 +111,6 @@ class CoreConnection1(Life[CoreSession1], PerformativeSink):
         return super()._hung_up(reason)
 
     # --- verbs ----------------------------------------------------------------------------------
-
-    def check_extension(self, name: str) -> None:
-        """Refuse Harebell's protocol extensions, which are defined for 0-9-1.
-
-        Raises:
-            UnsupportedByVersion: always.
-        """
-        raise UnsupportedByVersion(self.url.version, f"class {name}")
 
     def open_channel(
         self, number: int | None = None, *, confirms: bool | None = None, keep: bool = False
