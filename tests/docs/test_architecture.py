@@ -14,15 +14,12 @@ ARCHITECTURE = read(ROOT / "docs/ARCHITECTURE.md")
 PAGES = [
     ARCHITECTURE,
     read(ROOT / "CONTRIBUTING.md"),
-    *(
-        read(ROOT / f"docs/internals/{name}.md")
-        for name in ("commit", "front", "queues", "storage", "wire", "work-budget")
-    ),
+    *(read(path) for path in sorted((ROOT / "docs/internals").glob("*.md"))),
 ]
 LINES = 158
 CODE = re.compile(r"`([^`\n]+)`")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
-BUILT_IN = {"ValueError", "TypeError", "Decimal", "None"}
+BUILT_IN = {"ValueError", "TypeError", "Decimal", "None", "Done", "super", "SO_REUSEPORT"}
 ENVIRONMENT = {
     "HAREBELL_BUILD_THREADS",
     "HAREBELL_DAMAGE_SEED",
@@ -30,8 +27,11 @@ ENVIRONMENT = {
     "HAREBELL_POWER_SEED",
     "HAREBELL_SIM_SEED",
 }
-ELSEWHERE = ("quarantine/", "transient/", "definitions.sqlite", "internals/")
-"""Paths of a data directory, and of the pages."""
+ELSEWHERE = (
+    *("quarantine/", "transient/", "kept/", "staging/", "stages/", "definitions.sqlite"),
+    *("stores/", "stores/shared.sqlite", "stores/wake-N.sock", "stores/dividing", "internals/"),
+)
+"""Paths of a data directory and of a backup, and of the pages."""
 
 
 def room(line: str) -> tuple[int, str] | None:
@@ -60,8 +60,20 @@ def sources() -> str:
     return "\n".join(path.read_text(encoding="utf-8") for path in sorted(files))
 
 
+@cache
+def ends() -> set[str]:
+    """The last names of directories, with a `/`, and of files of the package and its tests."""
+    return {
+        path.name + "/" * path.is_dir()
+        for root in (SOURCE, ROOT / "tests")
+        for path in root.rglob("*")
+    }
+
+
 def exists(path: str) -> bool:
-    return any((base / path).exists() for base in (SOURCE, ROOT, ROOT / "docs"))
+    return path in ends() or any(
+        (base / path).exists() for base in (SOURCE, SOURCE / "management/web", ROOT, ROOT / "docs")
+    )
 
 
 def words(document: Document) -> list[str]:
@@ -87,7 +99,8 @@ def test_the_architecture_is_read_in_a_few_minutes() -> None:
 def test_every_path_on_the_page_exists(page: Document) -> None:
     missing = [
         word
-        for word in words(page)
+        for command in words(page)
+        for word in command.split()
         if PATH.fullmatch(word)
         and ("/" in word or word.endswith((".py", ".pyx", ".md")))
         and word not in ELSEWHERE
@@ -105,9 +118,11 @@ def known(word: str) -> bool:
         there = kind in BUILT_IN or re.search(rf"\bclass {kind}\b", sources())
         return bool(there) and (not member or re.search(rf"\b{member}\b", sources()) is not None)
     if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+", name):
-        return name in ENVIRONMENT or re.search(rf"^{name}\b", sources(), re.M) is not None
+        return (
+            name in ENVIRONMENT | BUILT_IN or re.search(rf"^{name}\b", sources(), re.M) is not None
+        )
     if call and re.fullmatch(r"[a-z_]+", name):
-        return re.search(rf"\bdef {name}\(", sources()) is not None
+        return name in BUILT_IN or re.search(rf"\bdef {name}\(", sources()) is not None
     return True
 
 

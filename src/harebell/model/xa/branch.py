@@ -116,7 +116,7 @@ class Branch:
         gauge: counts the memory of its publishes.
 
     Attributes:
-        state: see `xa_states`.
+        state: see `states.py`.
         sessions: how many are associated with it, suspended or not.
         work: their work, until it is prepared or finished.
         byte_count: memory of the publishes, in bytes.

@@ -1,7 +1,7 @@
 """Distributed transactions (X/Open XA): the branches of a broker, and the calls on them.
 
-The table of `xa_states` has the states and calls; this module carries out the work. Until it is
-prepared, a branch keeps its work in memory. Prepare writes the work as one record (`xa_record`) to
+The table of `states.py` has the states and calls; this module carries out the work. Until it is
+prepared, a branch keeps its work in memory. Prepare writes the work as one record (`record.py`) to
 a log of the broker. From then on the record is the work, after restarts too: the commit reads it,
 carries it out and settles it, in one commit of the store that a crash keeps whole or not at all.
 Meanwhile the messages that the branch has acknowledged are withheld.

@@ -9,7 +9,7 @@
       |  tune-ok, open (vhost)  ---------------->  |
       |  <-----------------------------  open-ok   |
 
-After that there are sessions, one per channel: `session010`.
+After that there are sessions, one per channel: `session.py`.
 """
 
 from __future__ import annotations
