@@ -51,8 +51,6 @@ _SYNONYMS = (
     {"list", "ls", "show"},
 )
 """Synonyms of action names; if several are actions of a noun, the first by name is used."""
-
-
 _BEGIN_JOBS = (
     *("queues.move", "queues.copy", "queues.remove", "queues.retry", "queues.discard"),
     *("dead-letters.retry", "dead-letters.discard", "dead-letters.undo", "jobs.undo"),

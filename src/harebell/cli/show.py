@@ -14,8 +14,6 @@ from harebell.wire.json_values import shown as shown_value
 
 BODY = "body"
 RAW = "raw"
-
-
 output_flag = takes_format(
     BODY,
     RAW,

@@ -23,8 +23,6 @@ _DRIVER = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 """A variable of PySpark that all processes of a driver inherit, and no others."""
 _noticed: set[str] = set()
 """The addresses of brokers that are away, as this process knows."""
-
-
 _watched: set[str] = set()
 """Connections of queries, as the client names them in its lines."""
 

@@ -25,8 +25,6 @@ _EXCHANGE = "e"
 _KINDS = {_QUEUE: "queue", _EXCHANGE: "exchange"}
 _HASH_BYTES = 6
 _NO_KEY = "~"
-
-
 _COLUMNS = (
     *("vhost", "source_name", "source_kind", "destination_name", "destination_kind", "routing_key"),
     "arguments",

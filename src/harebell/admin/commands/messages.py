@@ -74,8 +74,6 @@ Encoding = Annotated[
 ]
 Truncate = Annotated[int, Argument("Most bytes of a body to show.", "BYTES")]
 Where = Annotated[str, Argument("Only messages for which this condition is true.", "CONDITION")]
-
-
 _BROWSED = (
     *("offset", "timestamp", "exchange", "routing_key", "redelivered", "delivery_count", "state"),
     *("properties", "payload_bytes", "payload", "payload_encoding"),

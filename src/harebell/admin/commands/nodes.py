@@ -29,8 +29,6 @@ _SPENT = {
     "queue_deleted": 0,
     "vhost_deleted": 0,
 }
-
-
 _NOT_HERE = (
     *("connection_readers", "connection_writers", "connection_channels", "queue_slave_procs"),
     *("quorum_queue_procs", "quorum_queue_dlx_procs", "stream_queue_procs"),

@@ -12,8 +12,6 @@ from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.rows.common import Columns, row_of
 
 _MS = 1000
-
-
 _COLUMNS: Columns = {
     "vhost": lambda _stages, staged: staged.key.vhost,
     "user": lambda _stages, staged: staged.key.user,

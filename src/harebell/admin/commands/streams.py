@@ -39,8 +39,6 @@ Table = Annotated[
 _SUPER = "x-super-stream"
 _ORDER = "x-stream-partition-order"
 _TYPE = "x-queue-type"
-
-
 _COLUMNS = ("vhost", "name", "partitions")
 """The columns of a super stream."""
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 _MS = 1000
 _DONE = "transaction {xid} in vhost '{vhost}' was {done}"
-
-
 _COLUMNS: Columns = {
     "vhost": lambda branch: branch.vhost,
     "xid": lambda branch: str(branch.xid),

@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 
 Password = Annotated[str, Argument(form=Form.SECRET)]
 NO_TAGS: list[str] = []
-
-
 _COLUMNS: Columns = {
     "name": lambda user: user.name,
     "tags": lambda user: list(user.tags),

@@ -31,8 +31,6 @@ Durability = Annotated[
     str | None,
     Argument("What a confirm waits for: fsync, interval, interval:MILLISECONDS or os.", "WORD"),
 ]
-
-
 _COUNTED = (
     *("messages_details", "messages_ready_details", "messages_unacknowledged_details"),
     *("message_stats", "recv_oct", "recv_oct_details", "send_oct", "send_oct_details"),
@@ -44,8 +42,6 @@ _COLUMNS = (
     *(*_COUNTED, "cluster_state", "metadata"),
 )
 """A vhost, and how much is in it."""
-
-
 _SHOWN = (
     *("name", "description", "tags", "default_queue_type", "durability", "tracing"),
     *("queues", "exchanges", "messages"),

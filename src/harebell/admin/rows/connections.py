@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 _STATES = {"open": "running"}
 """States of connections for which RabbitMQ has another word."""
 _MS = 1000
-
-
 CONNECTION_COLUMNS = (
     *("name", "user", "vhost", "state", "channels", "protocol", "peer_host", "peer_port", "host"),
     *("port", "ssl", "timeout", "frame_max", "channel_max", "client_properties"),

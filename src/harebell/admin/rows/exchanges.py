@@ -21,8 +21,6 @@ EXCHANGE_COLUMNS = (
     "user_who_performed_action",
 )
 """What there is to say about an exchange."""
-
-
 _QUICK: dict[str, Callable[[AdminContext, VHost, Exchange], Any]] = {
     "vhost": lambda _context, vhost, _exchange: vhost.name,
     "name": lambda _context, _vhost, exchange: exchange.name,

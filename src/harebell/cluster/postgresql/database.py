@@ -37,8 +37,6 @@ _SETTINGS = (
 _POOLED_TRIES = 3
 _WAITS = ("on", "remote_apply")
 """Values of `synchronous_commit` with which a commit waits for the disk of a standby."""
-
-
 _BY_SESSION = (
     "a pooler in between gives its sessions to transactions or statements: set pool_mode = session "
     "for this database in PgBouncer, or connect to the server itself"

@@ -11,7 +11,5 @@ from harebell.front.amqp_0_10.intake import Intake
 from harebell.front.amqp_0_10.session_attach import serve_control as take_session_control
 
 _HANDLERS = Handlers(start, take_connection_control, take_session_control, Intake)
-
-
 open_connection = partial(Connection, handlers=_HANDLERS)
 """Makes a connection; `harebell.front.versions` has the arguments."""

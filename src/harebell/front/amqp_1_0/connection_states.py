@@ -51,8 +51,6 @@ _S = ConnectionState
 _E = ConnectionEvent
 
 ConnectionRow = dict[ConnectionEvent, ConnectionState | ConditionFault | Ignored]
-
-
 _SECOND_OPEN = ConditionFault(NOT_ALLOWED, "open on a connection that is open")
 
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 _MS = 1_000
 _UNKNOWN = 0
-
-
 Heads = dict["Log", tuple[int, int]]
 """The first ready position of each log, and when its message arrived in ms since 1970."""
 

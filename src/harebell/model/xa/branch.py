@@ -24,8 +24,6 @@ _KINDS = {
     Fault.TOO_MUCH: ErrorKind.RESOURCE_ERROR,
     Fault.FAILED: ErrorKind.INTERNAL_ERROR,
 }
-
-
 ADMINISTRATOR = "administrator"
 """The tag of users who may see and end every branch."""
 

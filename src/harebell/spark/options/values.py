@@ -17,8 +17,6 @@ from harebell.base.names import nearest
 from harebell.client.url import URL, URLError
 
 Reader = Callable[[str, str], object]
-
-
 _OF_KAFKA = {
     "kafka.bootstrap.servers": "url",
     "subscribe": "queue, queues or superStream",

@@ -143,8 +143,6 @@ class ClaimOffset:
 
 QueueOffset = SpoolOffset | LogOffset | ClaimOffset
 """How far a query has read one queue."""
-
-
 Kind = TypeVar("Kind", SpoolOffset, LogOffset, ClaimOffset)
 
 

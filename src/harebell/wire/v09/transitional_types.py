@@ -30,8 +30,6 @@ _COUNT = 2
 _SERIAL_MAX = (1 << 32) - 1
 _COUNT_MAX = (1 << 16) - 1
 _LONGSTR = DOMAINS["longstr"]
-
-
 Ranges = tuple[tuple[int, int], ...]
 """Closed intervals of serial numbers."""
 

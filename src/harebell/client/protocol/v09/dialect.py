@@ -1,7 +1,7 @@
 """Differences between the versions of AMQP that the client speaks over the frames of 0-9.
 
     version  header      connection.start says   confirms, nack, exchange.bind   field tables
-    0-9      1 1 0 9     0-9                     yes, if the broker has          S I D T F
+    0-8      1 1 8 0     8-0                     no                              S I D T F
     0-9      1 1 0 9     0-9                     yes, where the broker is one    S I D T F
     0-9-1    0 0 9 1     0-9                     that has them                   all of RabbitMQ's
     0-10t    1 1 99 0    0-10                    every command is completed      its own
@@ -28,8 +28,13 @@ _TABLES = {
     "0-9-1": ("harebell.wire.v09.amqp_0_9_1", "AMQP_0_9_1"),
     "0-10t": ("harebell.wire.v09.amqp_0_10_transitional", "AMQP_0_10_TRANSITIONAL"),
 }
-
-
+_BEGINNINGS = {
+    "0-8": (b"AMQP\x01\x01\x08\x00", (8, 0)),
+    "0-9": (b"AMQP\x01\x01\x00\x09", (0, 9)),
+    "0-9-1": (b"AMQP\x00\x00\x09\x01", (0, 9)),
+    # Its own number is also that of final 0-10. This later number is unambiguous.
+    "0-10t": (b"AMQP\x01\x01\x63\x00", (0, 10)),
+}
 TRANSITIONAL = "0-10t"
 _NO_ARGUMENTS = bytes(4)
 
@@ -38,15 +43,15 @@ _NO_ARGUMENTS = bytes(4)
 class ClientDialect:
     """One of these versions.
 
+    Ticket 0 is the default one, so the client requests no ticket.
+
     Args:
-        version: "0-8", "0-9" or "0-9-1".
+        version: "0-8", "0-9", "0-9-1" or "0-10t".
         header: the protocol header.
         announced: major and minor version in connection.start.
         spec: methods, and their codec.
         capabilities: whether clients usually send capabilities.
         recovers: whether basic.recover has a reply.
-
-    Ticket 0 is the default one, so the client requests no ticket.
     """
 
     version: str
@@ -104,12 +109,3 @@ def dialect_of(version: str) -> ClientDialect:
     newest = version == "0-9-1"
     recovers = version in ("0-9", "0-9-1")
     return ClientDialect(version, header, announced, spec, capabilities=newest, recovers=recovers)
-
-
-_BEGINNINGS = {
-    "0-8": (b"AMQP\x01\x01\x08\x00", (8, 0)),
-    "0-9": (b"AMQP\x01\x01\x00\x09", (0, 9)),
-    "0-9-1": (b"AMQP\x00\x00\x09\x01", (0, 9)),
-    # Its own number is also that of final 0-10. This later number is unambiguous.
-    "0-10t": (b"AMQP\x01\x01\x63\x00", (0, 10)),
-}
