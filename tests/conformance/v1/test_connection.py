@@ -56,7 +56,9 @@ def test_another_protocol_is_answered_as_before(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#016", "1.0#180")
-def test_another_header_than_that_of_amqp_after_the_login(connect1: Connect1) -> None:
+def test_another_header_than_that_of_amqp_after_the_login_ends_the_connection(
+    connect1: Connect1,
+) -> None:
     peer = connect1()
     peer.greet()
     peer.send(_plain(), kind=SASL)
@@ -144,7 +146,7 @@ def test_a_refused_login_is_read_to_its_end(site: Site, connect1: Connect1) -> N
 
 
 @pytest.mark.rule("1.0#179")
-def test_a_long_frame_of_the_sasl_layer_with_anything_in_place_of_a_channel(
+def test_a_long_frame_of_the_sasl_layer_may_have_anything_in_place_of_a_channel(
     memory: MemorySite, memory1: Connect1
 ) -> None:
     secret = "s" * 4_000
@@ -176,7 +178,7 @@ def test_a_challenge_is_answered(memory1: Connect1) -> None:
         encode_frame(b"\0\x53\x41\x41", kind=SASL),
     ],
 )
-def test_other_frames_in_the_sasl_layer(connect1: Connect1, frame: bytes) -> None:
+def test_other_frames_in_the_sasl_layer_are_refused(connect1: Connect1, frame: bytes) -> None:
     peer = connect1()
     peer.greet()
     peer.send_bytes(frame)
@@ -185,7 +187,7 @@ def test_other_frames_in_the_sasl_layer(connect1: Connect1, frame: bytes) -> Non
 
 
 @pytest.mark.rule("1.0#017", "1.0#025", "1.0#181")
-def test_everything_in_one_packet(connect1: Connect1) -> None:
+def test_all_frames_of_a_connection_may_come_in_one_packet(connect1: Connect1) -> None:
     peer = connect1()
     peer.send_bytes(
         HEADER_1_0_SASL,
@@ -234,7 +236,7 @@ def test_empty_frames_and_extended_headers_are_skipped(peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#006")
-def test_a_performative_that_lacks_a_field(connect1: Connect1) -> None:
+def test_a_performative_that_lacks_a_field_is_refused(connect1: Connect1) -> None:
     peer = connect1().open()
     peer.send_bytes(encode_frame(b"\0\x53\x11\x45"))
     peer.expect_close("amqp:decode-error", "begin: next-outgoing-id: is mandatory")
@@ -268,7 +270,7 @@ def test_long_performatives_are_taken_in_turns(memory: MemorySite, memory1: Conn
 
 
 @pytest.mark.rule("1.0#009")
-def test_a_performative_by_its_symbol(connect1: Connect1) -> None:
+def test_a_performative_may_be_named_by_its_symbol(connect1: Connect1) -> None:
     peer = connect1().open()
     begin = c.Begin(None, 0, 1, 1).encoded()
     peer.send_bytes(encode_frame(b"\0\xa3\x0famqp:begin:list" + begin[3:]))
@@ -276,7 +278,7 @@ def test_a_performative_by_its_symbol(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#020")
-def test_a_payload_behind_another_performative(connect1: Connect1) -> None:
+def test_a_payload_behind_another_performative_than_transfer_is_refused(connect1: Connect1) -> None:
     peer = connect1().open()
     peer.send_bytes(encode_frame(c.Begin(None, 0, 1, 1).encoded() + b"x"))
     peer.expect_error(c.Close, "amqp:connection:framing-error", "begin with a payload")
@@ -331,7 +333,7 @@ def test_what_the_broker_does_not_know_is_not_offered_and_does_no_harm(connect1:
 
 
 @pytest.mark.rule("1.0#037", "1.0#184")
-def test_the_open_of_the_broker(connect1: Connect1) -> None:
+def test_the_open_of_the_broker_says_its_limits_and_what_it_is(connect1: Connect1) -> None:
     answer = connect1().open(max_frame_size=4096, channel_max=7).answer
     assert answer.container_id
     assert answer.max_frame_size == 131_072
@@ -344,7 +346,7 @@ def test_the_open_of_the_broker(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#023")
-def test_a_session_before_open(connect1: Connect1) -> None:
+def test_a_session_before_open_is_refused(connect1: Connect1) -> None:
     peer = connect1().login()
     peer.send(c.Begin(None, 0, 1, 1))
     failed = peer.expect(c.Open).properties or {}
@@ -353,14 +355,14 @@ def test_a_session_before_open(connect1: Connect1) -> None:
     peer.expect_end()
 
 
-def test_a_second_open(connect1: Connect1) -> None:
+def test_a_second_open_is_refused(connect1: Connect1) -> None:
     peer = connect1().open()
     peer.send(c.Open("again"))
     peer.expect_close("amqp:not-allowed", "open on a connection that is open")
 
 
 @pytest.mark.rule("1.0#024")
-def test_open_on_another_channel(connect1: Connect1) -> None:
+def test_open_on_another_channel_is_refused(connect1: Connect1) -> None:
     peer = connect1().login()
     peer.send(c.Open("c"), channel=1)
     peer.expect(c.Open)
@@ -369,7 +371,7 @@ def test_open_on_another_channel(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#038")
-def test_a_maximum_frame_size_below_the_least(connect1: Connect1) -> None:
+def test_a_maximum_frame_size_below_the_least_is_refused(connect1: Connect1) -> None:
     peer = connect1().login()
     peer.send(c.Open("c", max_frame_size=511))
     peer.expect(c.Open)
@@ -403,7 +405,7 @@ def test_a_vhost_that_the_user_may_not_open(memory: MemorySite, memory1: Connect
     peer.expect_close("amqp:unauthorized-access", "access to vhost '/' refused for user 'other'")
 
 
-def test_a_limit_of_connections() -> None:
+def test_a_connection_above_the_limit_is_closed() -> None:
     site = MemorySite(connection_max=1)
     first = Peer1(site, site.connect()).open()
     second = Peer1(site, site.connect()).login()
@@ -484,7 +486,9 @@ def test_what_comes_after_a_close_with_an_error_is_dropped(connect1: Connect1) -
     peer.expect_end()
 
 
-def test_the_broker_closes(memory: MemorySite, memory1: Connect1) -> None:
+def test_a_connection_that_the_broker_closes_gets_the_reason(
+    memory: MemorySite, memory1: Connect1
+) -> None:
     peer = memory1().open()
     for connection in list(memory.registry.connections):
         connection.force_close("broker forced connection closure", memory.now)

@@ -115,7 +115,7 @@ def test_drain_sends_what_is_there_and_passes_over_the_rest(queue: str, peer1: P
     peer1.expect(c.Flow, handle=1, drain=True, link_credit=0, delivery_count=12)
 
 
-def test_drain_of_many_messages(queue: str, peer1: Peer1) -> None:
+def test_a_drain_sends_all_of_many_messages(queue: str, peer1: Peer1) -> None:
     fill(peer1, queue, 400)
     peer1.attach_receiver(f"/queues/{queue}", 1, snd_settle_mode=SETTLED)
     peer1.give(1, 1_000, drain=True)
@@ -168,7 +168,7 @@ def test_what_is_settled_when_it_is_sent_is_gone(queue: str, peer1: Peer1, peer:
 
 @pytest.mark.rule("1.0#100", "1.0#110", "1.0#111", "1.0#140")
 @pytest.mark.parametrize("last", [4, (1 << 31) - 1])
-def test_a_range_of_deliveries_over_two_links(
+def test_a_disposition_settles_a_range_over_two_links(
     queue: str, peer1: Peer1, peer: Peer, last: int
 ) -> None:
     fill(peer1, queue, 5)
@@ -341,7 +341,7 @@ def test_the_bare_message_is_unchanged(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#126")
-def test_a_message_without_a_header(queue: str, peer1: Peer1) -> None:
+def test_a_message_without_a_header_gets_the_defaults(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", 0)
     peer1.transfer(0, b"x")
     peer1.expect(c.Disposition)
@@ -351,7 +351,9 @@ def test_a_message_without_a_header(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#129")
-def test_a_message_expires(connect_memory: Any, memory: Any, memory1: Connect1, name: str) -> None:
+def test_a_message_expires_after_its_ttl(
+    connect_memory: Any, memory: Any, memory1: Connect1, name: str
+) -> None:
     peer = memory1().open().begin()
     peer.attach_sender(f"/queue/{name}", 0)
     for ttl in (1_000, 100_000):
@@ -438,7 +440,7 @@ def test_a_source_that_is_an_exchange(peer: Peer, peer1: Peer1, name: str) -> No
 
 
 @pytest.mark.parametrize("address", ["{name}", "/queue/{name}", "/amq/queue/{name}"])
-def test_a_queue_by_an_address_of_version_1(
+def test_a_queue_is_read_by_an_address_of_version_1(
     peer: Peer, connect1: Connect1, name: str, address: str
 ) -> None:
     peer1 = connect1().open().begin()
@@ -456,7 +458,7 @@ def test_a_queue_by_an_address_of_version_1(
 # --- other versions -----------------------------------------------------------------------------
 
 
-def test_a_message_of_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
+def test_a_message_of_0_9_1_reaches_a_receiver_of_1_0(peer: Peer, queue: str, peer1: Peer1) -> None:
     properties = BasicProperties(content_type="text/plain", delivery_mode=2, headers={"a": "b"})
     peer.publish("", queue, b"hello", properties)
     assert peer.count(queue) == 1
@@ -468,7 +470,7 @@ def test_a_message_of_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
     assert sections.application_properties() == {"a": "b"}
 
 
-def test_a_message_for_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
+def test_a_message_of_1_0_reaches_a_consumer_of_0_9_1(peer: Peer, queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", 0)
     own = encode_sections(c.Header(durable=True), None, None, {"a": "b"})
     peer1.transfer(0, b"hello", sections=own)

@@ -67,7 +67,7 @@ def take(peer: Peer1, queue: str, handle: int = 1) -> tuple[Sections, bytes, byt
     return Sections(raw), body, found.payload
 
 
-def test_a_message_of_1_0_in_0_9_1(new: Peer1, old: Peer) -> None:
+def test_the_sections_of_1_0_become_properties_of_0_9_1(new: Peer1, old: Peer) -> None:
     header = c.Header(durable=True, priority=3, ttl=60_000)
     publish(new, data_section(b"body"), header=header, message_annotations={"x-c": "d"})
     found = old.get("q")
@@ -99,7 +99,7 @@ def test_a_message_that_0_9_1_passes_on_is_what_it_was(new: Peer1, old: Peer) ->
     assert sections.message_annotations()["x-c"] == 7
 
 
-def test_a_message_of_0_9_1_in_1_0(new: Peer1, old: Peer) -> None:
+def test_the_properties_of_0_9_1_become_sections_of_1_0(new: Peer1, old: Peer) -> None:
     properties = BasicProperties(
         content_type="text/plain", headers={"a": 1, "x-b": "c"}, reply_to="r/s", type="t"
     )

@@ -49,7 +49,7 @@ def receiver(address: object, **fields: object) -> c.Attach:
 
 
 @pytest.mark.rule("1.0#067", "1.0#069", "1.0#088")
-def test_attach_of_a_sender(queue: str, peer1: Peer1) -> None:
+def test_the_attach_of_a_sender_is_answered_with_credit(queue: str, peer1: Peer1) -> None:
     answer = peer1.attach_sender(f"/queues/{queue}", 5, name="mine")
     assert (answer.name, answer.handle, answer.role) == ("mine", 5, True)
     assert answer.target.address == f"/queues/{queue}"
@@ -62,7 +62,7 @@ def test_attach_of_a_sender(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#087", "1.0#089")
-def test_attach_of_a_receiver(queue: str, peer1: Peer1) -> None:
+def test_the_attach_of_a_receiver_is_answered_with_its_outcomes(queue: str, peer1: Peer1) -> None:
     answer = peer1.attach_receiver(f"/queues/{queue}", 5, name="mine")
     assert (answer.name, answer.handle, answer.role) == ("mine", 5, False)
     assert answer.initial_delivery_count == 0
@@ -77,7 +77,7 @@ def test_attach_of_a_receiver(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#065")
-def test_links_of_one_name_in_both_directions(queue: str, peer1: Peer1) -> None:
+def test_links_in_both_directions_may_have_one_name(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", 0, name="pair")
     peer1.attach_receiver(f"/queues/{queue}", 1, name="pair")
     peer1.quiet()
@@ -94,7 +94,7 @@ def test_a_handle_in_use_ends_the_session(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#060")
-def test_a_handle_above_the_limit(queue: str, peer1: Peer1) -> None:
+def test_a_handle_above_the_limit_closes_the_connection(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", 255)
     peer1.send(c.Attach("l", 256, False, target=c.Target("x"), initial_delivery_count=0))
     words = "link handle value (256) exceeds maximum link handle value (255)"
@@ -107,14 +107,14 @@ def test_a_handle_above_the_limit(queue: str, peer1: Peer1) -> None:
 
 @pytest.mark.rule("1.0#068", "1.0#073")
 @pytest.mark.parametrize("make", [sender, receiver])
-def test_a_queue_that_is_not_there(peer1: Peer1, make: type[c.Attach]) -> None:
+def test_a_queue_that_is_not_there_is_not_found(peer1: Peer1, make: type[c.Attach]) -> None:
     asked = make("/queues/none")
     peer1.expect_refused(asked, "amqp:not-found", "no queue 'none' in vhost '/'")
     # The handle is free again.
     peer1.expect_refused(make("/queues/none"), "amqp:not-found")
 
 
-def test_an_exchange_that_is_not_there(peer1: Peer1) -> None:
+def test_an_exchange_that_is_not_there_is_not_found(peer1: Peer1) -> None:
     asked = sender("/exchanges/none/k")
     peer1.expect_refused(asked, "amqp:not-found", "no exchange 'none' in vhost '/'")
 
@@ -169,7 +169,9 @@ def test_outcomes_that_are_not_known(queue: str, peer1: Peer1) -> None:
     peer1.expect_refused(asked, "amqp:not-implemented", "Outcomes not supported: amqp:lost:list")
 
 
-def test_an_internal_exchange(peer: Peer, peer1: Peer1, name: str) -> None:
+def test_an_internal_exchange_takes_no_messages_of_clients(
+    peer: Peer, peer1: Peer1, name: str
+) -> None:
     peer.send(ExchangeDeclare(exchange=name, type="direct", internal=True))
     peer.expect(ExchangeDeclareOk)
     words = f"forbidden to publish to internal exchange '{name}'"
@@ -304,7 +306,7 @@ def test_a_dynamic_source_is_a_queue_as_long_as_its_link(
     peer.expect_refused(c.Attach("again", 2, True, source=c.Source(address)), "amqp:not-found")
 
 
-def test_a_dynamic_target(connect1: Connect1) -> None:
+def test_a_dynamic_target_is_a_queue_as_long_as_its_session(connect1: Connect1) -> None:
     peer = connect1().open().begin()
     target = c.Target(dynamic=True, capabilities=(Symbol("temporary-queue"),))
     address = peer.attach_sender(None, 0, target=target).target.address
@@ -346,14 +348,14 @@ def test_a_refused_source_of_an_exchange_leaves_no_queue(
     assert set(memory.broker.vhosts["/"].queues) == before
 
 
-def test_another_kind_of_dynamic_node(peer1: Peer1) -> None:
+def test_another_kind_of_dynamic_node_is_refused(peer1: Peer1) -> None:
     target = c.Target(dynamic=True, capabilities=(Symbol("temporary-set"),))
     peer1.expect_refused(sender("", target=target), "amqp:not-implemented", "temporary-set")
     target = c.Target("a", dynamic=True)
     peer1.expect_refused(sender("", target=target), "amqp:invalid-field", "has no address")
 
 
-def test_direct_reply_to(connect1: Connect1) -> None:
+def test_a_reply_to_direct_reply_to_needs_no_queue(connect1: Connect1) -> None:
     peer, server = connect1().open().begin(), connect1().open().begin()
     source = c.Source(
         dynamic=True,

@@ -362,7 +362,7 @@ def test_links_that_are_no_pair_are_refused(peer1: Peer1) -> None:
     peer1.expect_refused(asked, "amqp:invalid-field", "address of the source must be /management")
 
 
-def test_a_request_without_a_link_for_its_answer(peer1: Peer1) -> None:
+def test_a_request_without_a_link_for_its_answer_is_refused(peer1: Peer1) -> None:
     peer1.attach_sender(_ADDRESS, 0, source=c.Source(_ADDRESS), properties=_PAIRED)
     properties = c.Properties("x", to="/queues/q", subject="GET").encoded()
     peer1.transfer_payload(0, properties, settled=True, delivery_tag=b"")

@@ -109,7 +109,9 @@ def test_every_property_can_be_asked_for(queue: str, peer1: Peer1, descriptor: A
     ids=["uuid", "binary", "long", "quote", "ulong"],
 )
 @pytest.mark.parametrize("field", ["message_id", "correlation_id"])
-def test_an_id_of_every_type(classic: str, peer1: Peer1, field: str, message_id: Any) -> None:
+def test_an_id_of_every_type_is_compared(
+    classic: str, peer1: Peer1, field: str, message_id: Any
+) -> None:
     _publish(peer1, classic, (c.Properties(**{field: message_id}), None), (None, None))
     _read(peer1, classic, (PROPERTIES, _symbols(**{field: message_id})))
     expect_bodies(peer1, b"1")
@@ -117,7 +119,9 @@ def test_an_id_of_every_type(classic: str, peer1: Peer1, field: str, message_id:
 
 
 @pytest.mark.parametrize("descriptor", [APPLICATION, ULong(0x174)], ids=str)
-def test_application_properties_of_every_type(queue: str, peer1: Peer1, descriptor: Any) -> None:
+def test_application_properties_of_every_type_are_compared(
+    queue: str, peer1: Peer1, descriptor: Any
+) -> None:
     several = {"k1": Int(-2), "k2": 10, "k3": False, "k4": True, "k5": "hey"}
     others: tuple[Any, ...] = ({"k2": 10.1}, None, {"k2": 10.0})
     _publish(peer1, queue, (None, several), *((None, each) for each in others))
@@ -151,7 +155,7 @@ def test_filters_of_both_sections_have_to_match(queue: str, peer1: Peer1) -> Non
         _leave(peer1)
 
 
-def test_texts_by_their_beginning_and_their_end(queue: str, peer1: Peer1) -> None:
+def test_texts_are_selected_by_their_beginning_and_their_end(queue: str, peer1: Peer1) -> None:
     texts = c.Properties(
         to="abc 1", reply_to="abc 2", subject="abc 3", group_id="abc 4", message_id="abc 6",
         reply_to_group_id="abc 5", correlation_id="abc 7", group_sequence=UInt(0xFFFF_FFFF),

@@ -236,7 +236,7 @@ def test_a_target_with_a_routing_key_that_is_too_long(peer1: Peer1) -> None:
         (None, None),
     ],
 )
-def test_exchange_and_routing_key(
+def test_an_address_or_to_and_subject_name_exchange_and_routing_key(
     peer: Peer, peer1: Peer1, name: str, address: str | None, subject: str | None
 ) -> None:
     _bound(peer, "amq.direct", name, f"k/{name}")
@@ -291,7 +291,7 @@ def test_a_user_id_has_to_be_that_of_the_publisher(queue: str, peer1: Peer1) -> 
     peer1.send(c.Detach(0, True))
 
 
-def test_further_routing_keys(peer: Peer, queue: str, peer1: Peer1, name: str) -> None:
+def test_x_cc_names_further_routing_keys(peer: Peer, queue: str, peer1: Peer1, name: str) -> None:
     other = f"{name}-other"
     peer.send(QueueDeclare(queue=other))
     peer.expect(QueueDeclareOk)
@@ -355,7 +355,9 @@ def test_credit_is_renewed_at_half(queue: str, peer1: Peer1) -> None:
 
 
 @pytest.mark.rule("1.0#079")
-def test_a_delivery_without_credit(memory: MemorySite, memory1: Connect1, name: str) -> None:
+def test_a_delivery_without_credit_detaches_the_link(
+    memory: MemorySite, memory1: Connect1, name: str
+) -> None:
     peer = memory1().open().begin()
     peer.attach_sender(f"/queue/{name}")
     session = next(iter(memory.registry.connections)).channels[0]
@@ -381,7 +383,7 @@ def test_echo_is_answered_with_the_state_of_the_link(queue: str, peer1: Peer1) -
 
 
 @pytest.mark.rule("1.0#104", "1.0#097", "1.0#102")
-def test_a_message_in_parts_and_others_between_them(queue: str, peer1: Peer1) -> None:
+def test_a_message_in_parts_may_have_others_between_them(queue: str, peer1: Peer1) -> None:
     peer1.attach_sender(f"/queues/{queue}", 0)
     peer1.attach_sender(f"/queues/{queue}", 2)
     payload = data_section(b"abcdef")
@@ -485,7 +487,7 @@ def test_an_aborted_delivery_is_dropped(queue: str, peer1: Peer1) -> None:
         ({"message_format": 3}, "message-format"),
     ],
 )
-def test_a_part_that_says_otherwise_than_the_first(
+def test_a_part_that_says_otherwise_than_the_first_is_refused(
     queue: str, peer1: Peer1, changes: dict[str, object], text: str
 ) -> None:
     peer1.attach_sender(f"/queues/{queue}")
@@ -498,7 +500,7 @@ def test_a_part_that_says_otherwise_than_the_first(
 
 @pytest.mark.rule("1.0#103")
 @pytest.mark.parametrize(("mode", "settled"), [(0, True), (1, False), (1, None)])
-def test_a_settled_flag_against_the_mode_of_the_link(
+def test_a_settled_flag_against_the_mode_of_the_link_is_refused(
     queue: str, peer1: Peer1, mode: int, settled: bool | None
 ) -> None:
     peer1.attach_sender(f"/queues/{queue}", snd_settle_mode=mode)
@@ -582,7 +584,7 @@ def test_a_message_that_is_malformed(queue: str, peer1: Peer1, payload: bytes) -
     peer1.send(c.Detach(0, True))
 
 
-def test_a_transfer_in_the_wrong_direction(queue: str, peer1: Peer1) -> None:
+def test_a_transfer_in_the_wrong_direction_ends_the_session(queue: str, peer1: Peer1) -> None:
     peer1.attach_receiver(f"/queues/{queue}", 1)
     peer1.transfer(1, b"x")
     peer1.expect_error(c.End, "amqp:not-allowed", "by which the broker sends")

@@ -35,19 +35,19 @@ def test_begin_is_answered_on_the_same_channel(connect1: Connect1) -> None:
 
 
 @pytest.mark.rule("1.0#046")
-def test_a_second_begin_on_a_channel(peer1: Peer1) -> None:
+def test_a_second_begin_on_a_channel_is_refused(peer1: Peer1) -> None:
     peer1.send(c.Begin(None, 0, 1, 1))
     peer1.expect_close("amqp:not-allowed", "begin on channel 0, which has a session")
 
 
-def test_begin_with_a_remote_channel(connect1: Connect1) -> None:
+def test_begin_with_a_remote_channel_is_refused(connect1: Connect1) -> None:
     peer = connect1().open()
     peer.send(c.Begin(4, 0, 1, 1))
     peer.expect_close("amqp:not-allowed", "remote-channel")
 
 
 @pytest.mark.rule("1.0#040")
-def test_a_channel_above_the_limit(connect1: Connect1) -> None:
+def test_a_channel_above_the_limit_is_refused(connect1: Connect1) -> None:
     peer = connect1().open(channel_max=3)
     peer.begin(3)
     peer.send(c.Begin(None, 0, 1, 1), channel=4)
@@ -59,7 +59,9 @@ def test_a_channel_above_the_limit(connect1: Connect1) -> None:
 @pytest.mark.parametrize(
     "value", [c.End(), c.Flow(None, 1, 0, 1), c.Disposition(True, 0), c.Detach(0), c.Transfer(0)]
 )
-def test_a_frame_on_a_channel_without_a_session(connect1: Connect1, value: c.End) -> None:
+def test_a_frame_on_a_channel_without_a_session_is_refused(
+    connect1: Connect1, value: c.End
+) -> None:
     peer = connect1().open()
     peer.send(value, channel=2)
     peer.expect_close("amqp:illegal-state", f"{value.NAME} on channel 2, which has no session")
@@ -180,7 +182,7 @@ def test_a_flow_says_where_the_transfers_of_the_peer_go_on(peer1: Peer1) -> None
 
 
 @pytest.mark.rule("1.0#052")
-def test_a_transfer_beyond_the_window() -> None:
+def test_a_transfer_beyond_the_window_ends_the_session() -> None:
     # The broker widens the window in each turn: only while memory is short it can be used up.
     site = MemorySite(memory_high=1)
     peer = Peer1(site, site.connect()).open()

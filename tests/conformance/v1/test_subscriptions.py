@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from harebell.auth.permissions import Permissions
+from harebell.auth.users import User
 from harebell.model.vhost import VHost
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import encode_sections
@@ -348,17 +349,23 @@ def test_the_address_of_a_queue_is_no_topic(queue: str, peer1: Peer1) -> None:
     peer1.expect_refused(asked, "amqp:illegal-state", "no topic")
 
 
+@pytest.fixture
+def other(memory: MemorySite) -> User:
+    """A user "other" with the password "secret"."""
+    memory.users.add("other", "secret", vhosts=("/",))
+    user = memory.users.get("other")
+    assert user is not None
+    return user
+
+
 @pytest.mark.parametrize(
     ("configure", "write", "read"),
     [("", ".*", ".*"), (".*", "", ".*"), (".*", ".*", "amq.*"), (".*", ".*", "qpidsub.*")],
 )
 def test_a_subscription_needs_rights_to_its_queue_and_its_exchange(
-    memory: MemorySite, memory1: Connect1, vhost: VHost, configure: str, write: str, read: str
+    memory1: Connect1, other: User, vhost: VHost, configure: str, write: str, read: str
 ) -> None:
-    memory.users.add("other", "secret", vhosts=("/",))
-    user = memory.users.get("other")
-    assert user is not None
-    user.permissions["/"] = Permissions(configure, write, read)
+    other.permissions["/"] = Permissions(configure, write, read)
     peer1 = memory1().open(user="other", password="secret").begin()
     before = set(vhost.queues)
     source = topic("news", durable=True)
@@ -370,12 +377,9 @@ def test_a_subscription_needs_rights_to_its_queue_and_its_exchange(
 
 @pytest.mark.parametrize("durable", [True, False])
 def test_the_audit_trail_has_a_durable_subscription_whose_exchange_may_not_be_read(
-    memory: MemorySite, memory1: Connect1, durable: bool
+    memory: MemorySite, memory1: Connect1, other: User, durable: bool
 ) -> None:
-    memory.users.add("other", "secret", vhosts=("/",))
-    user = memory.users.get("other")
-    assert user is not None
-    user.permissions["/"] = Permissions(".*", ".*", "^qpidsub")
+    other.permissions["/"] = Permissions(".*", ".*", "^qpidsub")
     lines: list[tuple[Any, ...]] = []
     memory.broker.events.audit = lambda *line: lines.append(line)
     peer1 = memory1().open(user="other", password="secret", container="c7").begin()
@@ -395,15 +399,12 @@ def test_the_audit_trail_has_a_durable_subscription_whose_exchange_may_not_be_re
 
 
 def test_the_end_of_a_subscription_needs_configure(
-    memory: MemorySite, memory1: Connect1, vhost: VHost
+    memory1: Connect1, other: User, vhost: VHost
 ) -> None:
-    memory.users.add("other", "secret", vhosts=("/",))
-    user = memory.users.get("other")
-    assert user is not None
-    user.permissions["/"] = Permissions(".*", ".*", ".*")
+    other.permissions["/"] = Permissions(".*", ".*", ".*")
     peer1 = memory1().open(user="other", password="secret", container="c6").begin()
     peer1.attach_receiver(None, name="sub", source=topic("news", durable=True))
-    user.permissions["/"] = Permissions("", ".*", ".*")
+    other.permissions["/"] = Permissions("", ".*", ".*")
     for _ in range(2):
         peer1.send(c.Detach(1, True))
         peer1.expect_error(c.End, "amqp:unauthorized-access", "configure access to queue")

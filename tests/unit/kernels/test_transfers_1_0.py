@@ -76,7 +76,7 @@ def received(module: Any, made: Message, **changes: Any) -> tuple[Sections, byte
 
 
 @BOTH
-def test_a_delivery_in_one_frame(module: Any) -> None:
+def test_a_small_delivery_takes_one_frame(module: Any) -> None:
     count, sent = deliver(module, message(), settled=True)
     assert count == 1
     ((channel, transfer, payload),) = sent
