@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from harebell.client.blocking import connect
+from harebell.client.errors import AMQPError
 from harebell.testing.running import DidNotStart, environment
 from harebell.testing.running import RunningBroker as Running
 
@@ -90,6 +92,15 @@ def asked(broker: Running, *words: str) -> subprocess.CompletedProcess[str]:
         timeout=60,
         check=False,
     )
+
+
+def opens(url: str) -> bool:
+    """Whether a client can connect."""
+    try:
+        with connect(url):
+            return True
+    except (AMQPError, OSError):
+        return False
 
 
 def set_watermark(broker: Running, value: object) -> None:

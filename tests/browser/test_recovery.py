@@ -6,7 +6,7 @@ import os
 import signal
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from tests.browser.browsing import Window, window
 from tests.browser.traffic import Site, serving
 from tests.ports import free_port
 from tests.running import running_broker
-from tests.unit.management.backends.authorization_server import authorization_server
+from tests.unit.management.backends.authorization_server import AuthorizationServer
 from tests.unit.management.backends.test_web_service import broker_with
 
 PATIENCE_MS = 60_000
@@ -205,7 +205,7 @@ def _enter_with(page: Page | Locator, token: str) -> None:
 
 
 def test_a_token_that_expires_is_asked_for_over_the_page(browser: Browser, tmp_path: Path) -> None:
-    with authorization_server() as server:
+    with closing(AuthorizationServer()) as server:
         lines = (
             "auth_backends.1 = oauth2",
             "auth_oauth2.resource_server_id = rabbitmq",

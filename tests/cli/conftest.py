@@ -91,6 +91,14 @@ def queue(channel: Channel) -> Iterator[str]:
     channel.delete_queue(name)
 
 
+def bodies(channel: Channel, queue: str) -> list[bytes]:
+    """The bodies of the messages in a queue, taken out of it."""
+    found = []
+    while (message := channel.get(queue, no_ack=True)) is not None:
+        found.append(message.body)
+    return found
+
+
 def error_of(result: Result) -> str:
     """The one sentence that a failed command ends with; fails if there is a traceback."""
     text = result.stderr.decode()

@@ -7,15 +7,7 @@ from pathlib import Path
 import pytest
 
 from harebell.client.blocking import Channel
-from tests.cli.conftest import Harebell, error_of
-
-
-def bodies(channel: Channel, queue: str) -> list[bytes]:
-    """Everything in a queue, taken."""
-    found = []
-    while (message := channel.get(queue, no_ack=True)) is not None:
-        found.append(message.body)
-    return found
+from tests.cli.conftest import Harebell, bodies, error_of
 
 
 def test_publish_sends_its_argument_and_says_so(

@@ -22,7 +22,7 @@ from harebell.pipeline.sql.embedded.engine import Answer, Engine
 from harebell.pipeline.sql.embedded.kinds import NeedsSpark
 from harebell.pipeline.sql.selections import SelectStatement
 from harebell.pipeline.sql.verbs import understand
-from tests.cli.conftest import Result, error_of, run_harebell
+from tests.cli.conftest import Result, bodies, error_of, run_harebell
 from tests.patience import eventually
 from tests.running import command, environment, running_broker
 
@@ -135,14 +135,6 @@ def letters(address: str) -> Iterator[Channel]:
         yield channel
         for queue in ("work", "dead", "later"):
             channel.delete_queue(queue)
-
-
-def bodies(channel: Channel, queue: str) -> list[bytes]:
-    """What is in a queue, taken out of it."""
-    found = []
-    while (message := channel.get(queue, no_ack=True)) is not None:
-        found.append(message.body)
-    return found
 
 
 def test_messages_are_deleted_moved_and_retried_without_java(

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import socket
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from harebell.wire.v09 import methods as m
 from tests.cluster.owners import SECRET, Owner, Owners, running_owners
 from tests.patience import eventually
 from tests.ports import free_port
-from tests.unit.management.backends.web_service import web_service
+from tests.unit.management.backends.web_service import WebService
 from tests.unit.management.http.asking import Api
 from tests.unit.management.http.test_publish_and_get import ask_and_leave
 from tests.unit.server.listening import Talker
@@ -746,7 +747,7 @@ def test_a_user_of_a_web_service_has_the_rights_there_that_the_service_says(
             return False
         return path == "/auth/vhost" or fields.get("name", "").startswith("a-")
 
-    with web_service() as service:
+    with closing(WebService()) as service:
         service.rule = may
         where = f"http://127.0.0.1:{service.port}/auth"
         paths = {
@@ -776,7 +777,7 @@ def test_a_user_of_a_web_service_has_the_rights_there_that_the_service_says(
 def test_the_permissions_of_a_user_whom_a_service_only_authenticates_are_with_the_vhost(
     tmp_path: Path,
 ) -> None:
-    with web_service() as service:
+    with closing(WebService()) as service:
         paths = {"auth_http_user_path": f"http://127.0.0.1:{service.port}/auth/user"}
         backends = ("internal", "http/internal")
         with running_owners(tmp_path, auth_backends=backends, **paths) as owners:

@@ -21,11 +21,11 @@ from harebell.client.errors import AMQPError, ConnectionFailed
 from harebell.cluster import stores
 from harebell.management.control.client import ControlError, ask_overview
 from tests.cluster.certificates import make_certificate
-from tests.cluster.workers import EVERYTHING, Workers, opens, publish, take_all, workers
+from tests.cluster.workers import EVERYTHING, Workers, publish, take_all, workers
 from tests.interop.prometheus import complaints, fetched
 from tests.patience import SECONDS, eventually
 from tests.ports import free_port
-from tests.running import DidNotStart, RunningBroker, asked, command, environment
+from tests.running import DidNotStart, RunningBroker, asked, command, environment, opens
 from tests.unit.management.http.asking import Api
 from tests.unit.management.metrics.parsing import Parsed, parse
 

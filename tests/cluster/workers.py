@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from harebell.client.blocking import connect
-from harebell.client.errors import AMQPError
 from harebell.management.control.client import ControlError, ask_command, ask_overview
 from tests.patience import eventually
 from tests.running import RunningBroker
@@ -72,15 +71,6 @@ def workers(*flags: str, **settings: Any) -> Iterator[Workers]:
         if "far" not in {row["name"] for row in found.ask("vhosts.list")}:
             found.add_vhost("far", 2)
         yield found
-
-
-def opens(url: str) -> bool:
-    """Whether a client can connect."""
-    try:
-        with connect(url):
-            return True
-    except AMQPError:
-        return False
 
 
 def publish(url: str, *bodies: bytes, queue: str = "jobs") -> None:

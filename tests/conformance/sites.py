@@ -165,6 +165,15 @@ class MemorySite:
                 wire: Any = connection.transport
                 wire.flush()
 
+    def run_turns(self) -> int:
+        """Do what is left of long operations; returns in how many turns."""
+        count = 0
+        while self.registry.turns.busy:
+            self.registry.turns.next_turn()
+            self.turn()
+            count += 1
+        return count
+
     def pass_time(self, seconds: float, step: float = 0.5) -> None:
         """Let the clock run, with the broker's tick."""
         until = self.now + seconds

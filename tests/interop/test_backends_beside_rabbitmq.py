@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pika
@@ -12,11 +12,8 @@ import pytest
 
 from tests.interop.rabbitmq import RabbitNode
 from tests.running import running_broker
-from tests.unit.management.backends.authorization_server import (
-    AuthorizationServer,
-    authorization_server,
-)
-from tests.unit.management.backends.web_service import WebService, web_service
+from tests.unit.management.backends.authorization_server import AuthorizationServer
+from tests.unit.management.backends.web_service import WebService
 
 Work = Callable[[pika.BlockingConnection], list[str]]
 
@@ -95,7 +92,7 @@ def asked_once(service: WebService) -> set[tuple[str, str, tuple[tuple[str, str]
 
 @pytest.mark.parametrize("method", ["get", "post"])
 def test_both_ask_a_web_service_the_same(tmp_path: Path, method: str) -> None:
-    with web_service() as service:
+    with closing(WebService()) as service:
         service.rule = refuses_some
         settings = ["auth_backends.1 = http", *service.settings(method=method)]
         found = []
@@ -135,7 +132,7 @@ def sites(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[tuple[list[int], AuthorizationServer]]:
     directory = tmp_path_factory.mktemp("oauth2")
-    with authorization_server() as server:
+    with closing(AuthorizationServer()) as server:
         (directory / "rsa.pem").write_bytes(server.pem("rsa"))
         settings = [
             "auth_backends.1 = rabbit_auth_backend_oauth2",

@@ -17,14 +17,13 @@ import psycopg
 import pytest
 
 from harebell.client.blocking import connect
-from harebell.client.errors import AMQPError
 from harebell.management.control.client import ControlError
 from tests.patience import eventually
 from tests.postgresql.cluster import Member
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
 from tests.running import command as harebell_command
-from tests.running import environment
+from tests.running import environment, opens
 from tests.unit.management.http.asking import Api
 
 EVERYTHING = {"configure": ".*", "write": ".*", "read": ".*"}
@@ -54,7 +53,7 @@ def _add_vhost(machine: Machine, name: str, store: int) -> None:
     """Add a vhost in a store, where the user guest may do everything."""
     machine.ask("vhosts.add", store, name=name, store=store)
     machine.ask("permissions.set", store, user="guest", vhost=name, **EVERYTHING)
-    assert eventually(lambda: _opens(machine.amqp(name)))
+    assert eventually(lambda: opens(machine.amqp(name)))
 
 
 def _wait_for_standby(owner: Machine, store: int) -> None:
@@ -67,14 +66,6 @@ def _wait_for_standby(owner: Machine, store: int) -> None:
         )
 
     assert eventually(known)
-
-
-def _opens(url: str) -> bool:
-    try:
-        with connect(url):
-            return True
-    except AMQPError:
-        return False
 
 
 def _publish(url: str, body: bytes) -> None:
@@ -124,8 +115,8 @@ def test_a_limit_of_a_user_holds_in_all_stores(machine: Machine) -> None:
     _add_vhost(machine, "far", 2)
     machine.ask("limits.set", user="guest", max_connections=1)
     with connect(machine.amqp()):
-        assert eventually(lambda: not _opens(machine.amqp("far")))
-    assert eventually(lambda: _opens(machine.amqp("far")))
+        assert eventually(lambda: not opens(machine.amqp("far")))
+    assert eventually(lambda: opens(machine.amqp("far")))
 
 
 def test_events_of_every_store_are_published_in_the_first_vhost(machine: Machine) -> None:
@@ -216,7 +207,7 @@ def test_a_process_that_hangs_keeps_no_client_from_its_machine(
     try:
         two.wait("running")
         # The other process of the machine passes them on.
-        assert eventually(lambda: _opens(one.amqp())), one.log
+        assert eventually(lambda: opens(one.amqp())), one.log
     finally:
         os.kill(pid, signal.SIGCONT)
     one.wait("standby")
@@ -238,7 +229,7 @@ def test_vhosts_that_are_made_at_the_same_time_are_known_at_once(machine: Machin
 def test_one_process_does_not_close_what_all_have(machine: Machine, command: str) -> None:
     with pytest.raises(ControlError, match="harebell cluster drain"):
         machine.ask(command)
-    assert _opens(machine.amqp())
+    assert opens(machine.amqp())
 
 
 def test_the_health_of_a_machine_is_that_of_all_its_processes(machine: Machine) -> None:
@@ -278,7 +269,7 @@ def test_a_process_that_ends_is_started_again(machine: Machine) -> None:
     first, second = machine.pids()
     os.kill(second, signal.SIGKILL)
     assert eventually(lambda: len(machine.pids()) == 2 and machine.pids()[1] != second)
-    assert eventually(lambda: _opens(machine.amqp("far")))
+    assert eventually(lambda: opens(machine.amqp("far")))
     assert _take(machine.amqp("far")) == b"kept"
     assert machine.pids()[0] == first
     said = "the process of store 2 has ended with code -9, and is started again"
@@ -303,7 +294,7 @@ def test_another_machine_takes_over_all_stores(pair: tuple[Machine, Machine]) ->
     _publish(one.amqp(), b"near")
     _publish(one.amqp("far"), b"far")
     one.crash()
-    assert eventually(lambda: _opens(two.amqp()) and _opens(two.amqp("far")))
+    assert eventually(lambda: opens(two.amqp()) and opens(two.amqp("far")))
     assert [_take(two.amqp()), _take(two.amqp("far"))] == [b"near", b"far"]
 
 
@@ -374,7 +365,7 @@ def test_users_and_vhosts_survive_a_new_owner(pair: tuple[Machine, Machine]) -> 
     one.crash()
     two.wait("running")
     assert {row["name"] for row in two.ask("users.list", 2)} == {"guest", "kept"}
-    assert _opens(two.amqp("far"))
+    assert opens(two.amqp("far"))
 
 
 @pytest.mark.parametrize(

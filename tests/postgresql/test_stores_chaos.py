@@ -22,6 +22,7 @@ from harebell.management.control.client import ControlError
 from tests.patience import eventually
 from tests.postgresql.machine import Machine
 from tests.postgresql.servers import PostgresServer
+from tests.running import opens
 
 CYCLES = int(os.environ.get("HAREBELL_POSTGRESQL_CYCLES", "40"))
 VHOSTS = ("near", "far")
@@ -100,7 +101,7 @@ class Cluster:
             assert eventually(lambda: "" not in each.states(), 60.0), each.log  # noqa: B023
             for vhost in VHOSTS:
                 url = each.amqp(vhost)
-                assert eventually(lambda: _opens(url), 60.0), f"{vhost}: {each.log}"  # noqa: B023
+                assert eventually(lambda: opens(url), 60.0), f"{vhost}: {each.log}"  # noqa: B023
 
     def _kill_process(self, one: Machine, _: Machine) -> None:
         os.kill(self._rng.choice(one.pids()), signal.SIGKILL)
@@ -143,14 +144,6 @@ def cluster(postgresql: PostgresServer, database: str) -> Iterator[Cluster]:
         places = {row["vhost"] for row in one.ask("queues.list", 1)}
         assert places == set(VHOSTS)
         yield Cluster((one, two), Random(18))
-
-
-def _opens(url: str) -> bool:
-    try:
-        with connect(url):
-            return True
-    except (AMQPError, OSError):
-        return False
 
 
 def _taken(url: str) -> list[int]:

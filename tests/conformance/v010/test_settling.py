@@ -31,16 +31,6 @@ def queue(memory: MemorySite) -> Any:
     return memory.broker.vhosts["/"].queues["q"]
 
 
-def turns(memory: MemorySite) -> int:
-    """Do what is left; returns in how many turns."""
-    count = 0
-    while memory.registry.turns.busy:
-        memory.registry.turns.next_turn()
-        memory.turn()
-        count += 1
-    return count
-
-
 def test_an_end_between_two_slices_accepts_nothing_of_a_transaction(
     memory: MemorySite, memory010: Connect010
 ) -> None:
@@ -54,7 +44,7 @@ def test_an_end_between_two_slices_accepts_nothing_of_a_transaction(
     assert memory.registry.turns.busy
     connection: Any = talk.peer.wire
     connection.connection.cut()
-    turns(memory)
+    memory.run_turns()
     assert (queue(memory).ready_count(), queue(memory).unacked) == (COUNT, 0)
 
 
@@ -67,7 +57,7 @@ def test_thousands_of_single_numbers_are_settled_in_slices(
     talk.subscribe("q", credit=COUNT)
     memory.registry.turns.limit(UNITS, lambda: None)
     talk.peer.send(command(tuple((number, number) for number in range(0, COUNT, 2))))
-    assert turns(memory) > 5
+    assert memory.run_turns() > 5
     assert queue(memory).unacked == COUNT // 2
     talk.sent += 1
     talk.sync()

@@ -27,16 +27,6 @@ def fill(peer: Peer) -> None:
     peer.settle()
 
 
-def turns(memory: MemorySite) -> int:
-    """Do what is left; returns in how many turns."""
-    count = 0
-    while memory.registry.turns.busy:
-        memory.registry.turns.next_turn()
-        memory.turn()
-        count += 1
-    return count
-
-
 @pytest.mark.parametrize("in_ranges", [False, True])
 def test_thousands_of_completed_transfers_are_acknowledged_in_slices(
     memory: MemorySite, memory_peer: Peer, in_ranges: bool
@@ -54,7 +44,7 @@ def test_thousands_of_completed_transfers_are_acknowledged_in_slices(
     else:
         peer.complete(last)
     assert in_ranges <= unacked(memory) < COUNT
-    assert turns(memory) > 5
+    assert memory.run_turns() > 5
     assert unacked(memory) == in_ranges
 
 
@@ -75,7 +65,7 @@ def test_an_acknowledgement_of_thousands_is_complete_when_all_are_settled(
     peer.send(m.BasicAck(delivery_tag=0, multiple=True))
     peer.send(s.ExecutionFlush())
     assert 0 < unacked(memory) < COUNT
-    assert turns(memory) > 5
+    assert memory.run_turns() > 5
     assert unacked(memory) == 0
     peer.expect(s.ExecutionComplete, cumulative_execution_mark=peer.sent())
     if mixed:
@@ -104,7 +94,7 @@ def test_an_end_between_two_slices_acknowledges_nothing_of_a_transaction(
     assert memory.registry.turns.busy
     connection: Any = peer.wire
     connection.connection.cut()
-    turns(memory)
+    memory.run_turns()
     queue = memory.broker.vhosts["/"].queues["q"]
     assert (queue.ready_count(), queue.unacked) == (COUNT, 0)
     peer.ended = True
@@ -121,11 +111,11 @@ def test_thousands_of_transfers_are_recovered_in_slices_and_in_order(
         expect_transfer(peer)
     memory.registry.turns.limit(UNITS, lambda: None)
     peer.send(s.MessageRecover(requeue=requeue))
-    assert turns(memory) > 5
+    assert memory.run_turns() > 5
     for number in range(COUNT):
         expect_transfer(peer, b"%d" % number, redelivered=True)
-        turns(memory)
+        memory.run_turns()
     peer.complete(peer.received())
-    turns(memory)
+    memory.run_turns()
     assert unacked(memory) == 0
     assert memory.broker.vhosts["/"].queues["q"].ready_count() == 0

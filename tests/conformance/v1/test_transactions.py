@@ -73,7 +73,7 @@ def _posted(peer: Peer1, txn: bytes, number: int) -> None:
 
 
 @pytest.mark.rule("1.0#160", "1.0#161")
-def test_the_coordinator_declares(controller: Controller) -> None:
+def test_the_coordinator_declares_and_discharges_transactions(controller: Controller) -> None:
     target = controller.answer.target
     assert isinstance(target, c.Coordinator)
     assert "amqp:local-transactions" in target.capabilities
@@ -120,7 +120,7 @@ def test_what_is_posted_is_dropped_by_a_rollback(
 
 
 @pytest.mark.rule("1.0#169")
-def test_a_posting_in_several_transfers(
+def test_a_posting_may_take_several_transfers(
     peer: Peer, queue: str, peer1: Peer1, controller: Controller
 ) -> None:
     txn = controller.declare()
@@ -220,7 +220,9 @@ def test_every_outcome_takes_effect_at_the_commit(
 
 
 @pytest.mark.rule("1.0#166", "1.0#170")
-def test_an_unknown_transaction(queue: str, peer1: Peer1, controller: Controller) -> None:
+def test_an_unknown_transaction_is_refused(
+    queue: str, peer1: Peer1, controller: Controller
+) -> None:
     outcome = controller.discharge(b"none")
     assert isinstance(outcome, c.Rejected)
     assert outcome.error.condition == _UNKNOWN

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -86,13 +84,3 @@ class AuthorizationServer(LocalServer):
         }
         payload = {name: value for name, value in all_claims.items() if value is not None}
         return jwt.encode(payload, private, algorithm, {"kid": key})
-
-
-@contextmanager
-def authorization_server() -> Iterator[AuthorizationServer]:
-    """A server for the length of a block."""
-    server = AuthorizationServer()
-    try:
-        yield server
-    finally:
-        server.close()

@@ -8,6 +8,7 @@ import hmac
 import json
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,7 @@ from proton.utils import BlockingConnection
 from harebell.management.limits import HTTP_HEAD_BYTES, KEYS_SECONDS
 from tests.patience import SECONDS, eventually
 from tests.running import DidNotStart, RunningBroker
-from tests.unit.management.backends.authorization_server import (
-    EVERYTHING,
-    AuthorizationServer,
-    authorization_server,
-)
+from tests.unit.management.backends.authorization_server import EVERYTHING, AuthorizationServer
 from tests.unit.management.backends.test_web_service import broker_with, connected
 from tests.unit.management.http.asking import Api
 
@@ -36,7 +33,7 @@ LOGIN_SECONDS = 15
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[AuthorizationServer]:
-    with authorization_server() as found:
+    with closing(AuthorizationServer()) as found:
         yield found
 
 
@@ -189,7 +186,7 @@ def test_each_wrong_token_is_refused_for_its_reason_and_never_logged(
     tmp_path: Path, server: AuthorizationServer
 ) -> None:
     head, claims, signature = server.token().split(".")
-    with authorization_server() as other:
+    with closing(AuthorizationServer()) as other:
         stranger = other.token(iss=server.issuer)
     many = " ".join(f"rabbitmq.read:*/{number}" for number in range(2_100))
     wrong = [
@@ -321,7 +318,7 @@ def test_keys_of_files_verify_without_a_server(tmp_path: Path, server: Authoriza
 def test_a_new_key_is_read_and_made_up_ones_cause_no_requests(
     tmp_path: Path, server: AuthorizationServer
 ) -> None:
-    with authorization_server() as own:
+    with closing(AuthorizationServer()) as own:
         own.published = ["rsa"]
         with broker_with(tmp_path, *lines(own)) as site:
             begun = time.monotonic()
@@ -352,7 +349,7 @@ def test_a_new_key_is_read_and_made_up_ones_cause_no_requests(
 def test_an_empty_set_of_keys_takes_no_key_away(
     tmp_path: Path, server: AuthorizationServer
 ) -> None:
-    with authorization_server() as own:
+    with closing(AuthorizationServer()) as own:
         own.published = ["rsa"]
         with broker_with(tmp_path, *lines(own)) as site:
             entered(site, own.token()).close()
@@ -371,7 +368,7 @@ def test_an_empty_set_of_keys_takes_no_key_away(
 def test_keys_that_cannot_be_read_are_an_error_in_the_log(
     tmp_path: Path, server: AuthorizationServer
 ) -> None:
-    with authorization_server() as own:
+    with closing(AuthorizationServer()) as own:
         own.status = 503
         with broker_with(tmp_path, *lines(own)) as site:
             with pytest.raises(REFUSED):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pika
@@ -17,7 +17,7 @@ from tests.interop.matrix import SPOKEN
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import DidNotStart, RunningBroker, running_broker
-from tests.unit.management.backends.web_service import WebService, web_service
+from tests.unit.management.backends.web_service import WebService
 from tests.unit.management.http.asking import Api
 
 
@@ -34,7 +34,7 @@ def broker_with(directory: Path, *lines: str) -> Iterator[tuple[RunningBroker, A
 
 @pytest.fixture
 def service() -> Iterator[WebService]:
-    with web_service() as found:
+    with closing(WebService()) as found:
         yield found
 
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qsl, urlsplit
 
@@ -77,13 +76,3 @@ class WebService(LocalServer):
             f"auth_http.http_method = {method}",
             *(f"auth_http.{path}_path = {base}/{path}" for path in paths),
         ]
-
-
-@contextmanager
-def web_service() -> Iterator[WebService]:
-    """A service for the length of a block."""
-    service = WebService()
-    try:
-        yield service
-    finally:
-        service.close()

@@ -10,17 +10,12 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from harebell.base.clock import Clock
-from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
-from harebell.model.broker import Broker
-from harebell.model.queue.contract import Queue
 from harebell.model.settings.policy import Policy
-from harebell.store.log.memory import MemoryStore
-from tests.unit.model.things import Taker
+from tests.unit.model.queue.features.timed_broker import TimedBroker
+from tests.unit.model.things import Taker, rest
 
-MORNING = 1_700_000_000_000
 KINDS: dict[str, dict[str, Any]] = {
     "classic": {},
     "priority": {"x-max-priority": 3},
@@ -28,52 +23,13 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 
 
-class Here:
-    """A broker in memory, its clock, and a queue `dead` for what expires elsewhere."""
-
-    def __init__(self) -> None:
-        self.clock = Clock(MORNING)
-        gauge = Gauge()
-        self.broker = Broker(MemoryStore(gauge), gauge, EDITOR.headers_of, EDITOR, self.clock)
-        self.vhost = self.broker.vhosts["/"]
-        self.dead = self.vhost.declare_queue("dead")
-
-    def queue(self, name: str = "q", **arguments: Any) -> Queue:
-        named = {f"x-{key.replace('_', '-')}": value for key, value in arguments.items()}
-        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        durable = named.get("x-queue-type") == "quorum"
-        return self.vhost.declare_queue(name, arguments={**dead, **named}, durable=durable)
-
-    def publish(self, queue: Queue, body: bytes, ttl: int | None = None, priority: int = -1) -> int:
-        sent = Message("", queue.name, Properties(b"\0\0", 0, priority), body)
-        if ttl is not None:
-            sent.due = self.clock.steady + ttl
-        return queue.publish(sent)
-
-    def pass_ms(self, ms: int) -> None:
-        """Time passes and the shell runs what is due, as soon as it is due."""
-        until = self.clock.steady + ms
-        while self.broker.timers.due <= until:
-            self.clock.advance(max(self.broker.timers.due - self.clock.steady, 0))
-            self.broker.timers.run()
-        self.clock.advance(until - self.clock.steady)
-
-    def bodies(self, queue: Queue) -> list[bytes]:
-        """What `basic.get` finds, until it finds nothing."""
-        found = []
-        while (got := queue.get()) is not None:
-            found.append(got[0].body)
-            queue.settle(got[1])
-        return found
-
-
 @pytest.fixture
-def here() -> Here:
-    return Here()
+def here() -> TimedBroker:
+    return TimedBroker()
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_expires_when_its_queue_says_so(here: Here, kind: str) -> None:
+def test_a_message_expires_when_its_queue_says_so(here: TimedBroker, kind: str) -> None:
     queue = here.vhost.declare_queue(
         "q", arguments={**KINDS[kind], "x-message-ttl": 100}, durable=kind == "quorum"
     )
@@ -89,18 +45,18 @@ def test_a_message_expires_when_its_queue_says_so(here: Here, kind: str) -> None
     assert queue.get() is None
 
 
-def test_the_shorter_of_two_times_holds(here: Here) -> None:
+def test_the_shorter_of_two_times_holds(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=100)
     here.publish(queue, b"own", ttl=50)
     here.publish(queue, b"queue's", ttl=500)
     here.pass_ms(50)
-    assert here.bodies(here.dead) == [b"own"]
+    assert rest(here.dead) == [b"own"]
     here.pass_ms(50)
-    assert here.bodies(here.dead) == [b"queue's"]
+    assert rest(here.dead) == [b"queue's"]
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_message_behind_the_head_expires_when_it_gets_there(here: Here, kind: str) -> None:
+def test_a_message_behind_the_head_expires_when_it_gets_there(here: TimedBroker, kind: str) -> None:
     queue = here.queue(**{"queue_type": kind} if kind == "quorum" else {})
     here.publish(queue, b"long", ttl=1_000)
     here.publish(queue, b"short", ttl=10)
@@ -109,10 +65,10 @@ def test_a_message_behind_the_head_expires_when_it_gets_there(here: Here, kind: 
     got = queue.get()
     assert got is not None
     assert got[0].body == b"long"
-    assert (queue.ready_count(), here.bodies(here.dead)) == (0, [b"short"])
+    assert (queue.ready_count(), rest(here.dead)) == (0, [b"short"])
 
 
-def test_each_level_of_a_priority_queue_has_a_head(here: Here) -> None:
+def test_each_level_of_a_priority_queue_has_a_head(here: TimedBroker) -> None:
     queue = here.queue(max_priority=3)
     here.publish(queue, b"urgent", priority=3)
     here.publish(queue, b"later", ttl=30, priority=1)
@@ -120,34 +76,32 @@ def test_each_level_of_a_priority_queue_has_a_head(here: Here) -> None:
     here.pass_ms(29)
     assert queue.ready_count() == 3
     here.pass_ms(1)
-    assert here.bodies(here.dead) == [b"later", b"behind"]
-    assert here.bodies(queue) == [b"urgent"]
+    assert rest(here.dead) == [b"later", b"behind"]
+    assert rest(queue) == [b"urgent"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_for_no_time_is_delivered_at_once_or_expires(here: Here, kind: str) -> None:
-    queue = here.queue(
-        message_ttl=0, **{k[2:].replace("-", "_"): v for k, v in KINDS[kind].items()}
-    )
+def test_a_message_for_no_time_is_delivered_at_once_or_expires(
+    here: TimedBroker, kind: str
+) -> None:
+    queue = here.queue(message_ttl=0, **KINDS[kind])
     here.publish(queue, b"nobody is there")
     assert queue.ready_count() == 0
-    assert here.bodies(here.dead) == [b"nobody is there"]
+    assert rest(here.dead) == [b"nobody is there"]
     taker = Taker(queue, "c", credit=1)
     queue.add_consumer(taker)
     here.publish(queue, b"taken")
     here.publish(queue, b"no credit")
     assert taker.bodies == [b"taken"]
-    assert here.bodies(here.dead) == [b"no credit"]
+    assert rest(here.dead) == [b"no credit"]
     queue.requeue(taker.got[0][1])
     queue.drain()
-    assert here.bodies(here.dead) == [b"taken"]
+    assert rest(here.dead) == [b"taken"]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_keeps_its_time_when_it_comes_back(here: Here, kind: str) -> None:
-    queue = here.queue(
-        message_ttl=100, **{k[2:].replace("-", "_"): v for k, v in KINDS[kind].items()}
-    )
+def test_a_message_keeps_its_time_when_it_comes_back(here: TimedBroker, kind: str) -> None:
+    queue = here.queue(message_ttl=100, **KINDS[kind])
     here.publish(queue, b"m")
     got = queue.get()
     assert got is not None
@@ -156,10 +110,10 @@ def test_a_message_keeps_its_time_when_it_comes_back(here: Here, kind: str) -> N
     queue.drain()
     assert queue.ready_count() == 1
     here.pass_ms(20)
-    assert here.bodies(here.dead) == [b"m"]
+    assert rest(here.dead) == [b"m"]
 
 
-def test_an_unacknowledged_message_does_not_expire(here: Here) -> None:
+def test_an_unacknowledged_message_does_not_expire(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=100)
     here.publish(queue, b"m")
     got = queue.get()
@@ -167,10 +121,10 @@ def test_an_unacknowledged_message_does_not_expire(here: Here) -> None:
     here.pass_ms(1_000)
     assert (queue.unacked, here.dead.ready_count()) == (1, 0)
     queue.settle(got[1])
-    assert here.bodies(here.dead) == []
+    assert rest(here.dead) == []
 
 
-def test_a_consumer_gets_nothing_that_has_expired(here: Here) -> None:
+def test_a_consumer_gets_nothing_that_has_expired(here: TimedBroker) -> None:
     queue = here.queue()
     here.publish(queue, b"short", ttl=10)
     here.publish(queue, b"long", ttl=1_000)
@@ -179,10 +133,10 @@ def test_a_consumer_gets_nothing_that_has_expired(here: Here) -> None:
     taker = Taker(queue, "c")
     queue.add_consumer(taker)
     assert taker.bodies == [b"long"]
-    assert here.bodies(here.dead) == [b"short"]
+    assert rest(here.dead) == [b"short"]
 
 
-def test_each_queue_lets_its_copy_expire_by_itself(here: Here) -> None:
+def test_each_queue_lets_its_copy_expire_by_itself(here: TimedBroker) -> None:
     short, long, ever = (
         here.queue("short", message_ttl=10),
         here.queue("long", message_ttl=20),
@@ -197,7 +151,7 @@ def test_each_queue_lets_its_copy_expire_by_itself(here: Here) -> None:
     assert [queue.ready_count() for queue in (short, long, ever)] == [0, 0, 1]
 
 
-def test_a_dead_letter_says_that_it_expired_and_does_not_expire_again(here: Here) -> None:
+def test_a_dead_letter_says_that_it_expired_and_does_not_expire_again(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=10)
     here.publish(queue, b"m")
     here.pass_ms(10_000)
@@ -208,7 +162,7 @@ def test_a_dead_letter_says_that_it_expired_and_does_not_expire_again(here: Here
     assert got[0].due == 0
 
 
-def test_queues_that_send_each_other_what_expires_do_not_go_round(here: Here) -> None:
+def test_queues_that_send_each_other_what_expires_do_not_go_round(here: TimedBroker) -> None:
     there = {"x-message-ttl": 0, "x-dead-letter-exchange": "", "x-dead-letter-routing-key": "b"}
     back = {**there, "x-dead-letter-routing-key": "a"}
     a = here.vhost.declare_queue("a", arguments=there)
@@ -217,7 +171,7 @@ def test_queues_that_send_each_other_what_expires_do_not_go_round(here: Here) ->
     assert (a.ready_count(), b.ready_count()) == (0, 0)
 
 
-def test_a_policy_is_for_the_messages_that_come_after_it(here: Here) -> None:
+def test_a_policy_is_for_the_messages_that_come_after_it(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=1_000)
     here.publish(queue, b"before")
     policies = here.vhost.policies
@@ -226,7 +180,7 @@ def test_a_policy_is_for_the_messages_that_come_after_it(here: Here) -> None:
     here.pass_ms(100)
     assert queue.ready_count() == 2
     here.pass_ms(900)
-    assert here.bodies(here.dead) == [b"before", b"with it"]
+    assert rest(here.dead) == [b"before", b"with it"]
     policies.delete("p")
     here.publish(queue, b"after")
     here.pass_ms(999)
@@ -235,7 +189,7 @@ def test_a_policy_is_for_the_messages_that_come_after_it(here: Here) -> None:
     assert queue.ready_count() == 0
 
 
-def test_a_great_many_messages_expire_in_turns(here: Here) -> None:
+def test_a_great_many_messages_expire_in_turns(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=10)
     for number in range(12_000):
         here.publish(queue, b"%d" % number)
@@ -249,10 +203,9 @@ def test_a_great_many_messages_expire_in_turns(here: Here) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_dead_letters_of_what_expires_are_sent_while_the_budget_lasts(
-    here: Here, kind: str
+    here: TimedBroker, kind: str
 ) -> None:
-    given = {k[2:].replace("-", "_"): v for k, v in KINDS[kind].items()}
-    queue = here.queue(message_ttl=10, **given)
+    queue = here.queue(message_ttl=10, **KINDS[kind])
     for number in range(500):
         here.publish(queue, b"%d" % number)
     here.clock.advance(10)
@@ -265,10 +218,10 @@ def test_dead_letters_of_what_expires_are_sent_while_the_budget_lasts(
         sent.append(here.dead.ready_count())
     # Each costs much more than to let a message go.
     assert all(0 < later - before < 25 for before, later in pairwise(sent))
-    assert here.bodies(here.dead) == [b"%d" % number for number in range(500)]
+    assert rest(here.dead) == [b"%d" % number for number in range(500)]
 
 
-def test_a_deleted_or_purged_queue_has_nothing_left_to_expire(here: Here) -> None:
+def test_a_deleted_or_purged_queue_has_nothing_left_to_expire(here: TimedBroker) -> None:
     gone, purged = here.queue("gone", message_ttl=10), here.queue("purged", message_ttl=10)
     here.publish(gone, b"m")
     here.publish(purged, b"m")
@@ -279,7 +232,9 @@ def test_a_deleted_or_purged_queue_has_nothing_left_to_expire(here: Here) -> Non
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_that_was_taken_and_comes_back_expires_at_its_time(here: Here, kind: str) -> None:
+def test_a_message_that_was_taken_and_comes_back_expires_at_its_time(
+    here: TimedBroker, kind: str
+) -> None:
     queue = here.vhost.declare_queue(
         "q", arguments={**KINDS[kind], "x-message-ttl": 100}, durable=kind == "quorum"
     )
@@ -292,7 +247,7 @@ def test_a_message_that_was_taken_and_comes_back_expires_at_its_time(here: Here,
     assert queue.ready_count() == 0
 
 
-def test_a_message_that_a_consumer_returns_expires_at_its_time(here: Here) -> None:
+def test_a_message_that_a_consumer_returns_expires_at_its_time(here: TimedBroker) -> None:
     queue = here.queue(message_ttl=100)
     taker = Taker(queue, credit=1)
     queue.add_consumer(taker)
@@ -304,13 +259,13 @@ def test_a_message_that_a_consumer_returns_expires_at_its_time(here: Here) -> No
     queue.requeue(position)
     queue.drain()
     here.pass_ms(50)
-    assert (queue.ready_count(), here.bodies(here.dead)) == (1, [b"first"])
+    assert (queue.ready_count(), rest(here.dead)) == (1, [b"first"])
     here.pass_ms(50)
-    assert (queue.ready_count(), here.bodies(here.dead)) == (0, [b"second"])
+    assert (queue.ready_count(), rest(here.dead)) == (0, [b"second"])
 
 
 def test_messages_that_expire_behind_a_taken_one_leave_its_position_alone(
-    here: Here,
+    here: TimedBroker,
 ) -> None:
     queue = here.queue()
     here.publish(queue, b"long", ttl=1_000)
@@ -319,7 +274,7 @@ def test_messages_that_expire_behind_a_taken_one_leave_its_position_alone(
     got = queue.get()
     assert got is not None
     queue.settle(got[1])
-    assert (queue.ready_count(), queue.unacked, here.bodies(here.dead)) == (0, 0, [b"short"])
+    assert (queue.ready_count(), queue.unacked, rest(here.dead)) == (0, 0, [b"short"])
 
 
 class ExpiryAgainstList(RuleBasedStateMachine):
@@ -329,7 +284,7 @@ class ExpiryAgainstList(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.here = Here()
+        self.here = TimedBroker()
         self.queue = self.here.queue(**self.ARGUMENTS)
         self.ttl: int | None = self.ARGUMENTS.get("message_ttl")
         self.ready: list[tuple[int, float]] = []

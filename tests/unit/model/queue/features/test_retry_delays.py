@@ -9,17 +9,16 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from harebell.base.clock import Clock
 from harebell.base.errors import Refusal
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message, Properties
 from harebell.front.convert import EDITOR
-from harebell.model.broker import Broker
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.factory import make_queue
 from harebell.model.queue.features.retry_delays import Rules
 from harebell.model.settings.policy import Policy
 from harebell.store.log.memory import MemoryStore
+from tests.unit.model.queue.features.timed_broker import TimedBroker
 from tests.unit.model.queue.logs import PreparedLog
 from tests.unit.model.things import Taker
 
@@ -31,36 +30,9 @@ KINDS: dict[str, dict[str, Any]] = {
 DELAYS = [100, 300]
 
 
-class Here:
-    """A broker in memory, its clock, and a queue `dead` for what has failed too often."""
-
-    def __init__(self) -> None:
-        self.clock = Clock(1_700_000_000_000)
-        gauge = Gauge()
-        self.broker = Broker(MemoryStore(gauge), gauge, EDITOR.headers_of, EDITOR, self.clock)
-        self.vhost = self.broker.vhosts["/"]
-        self.dead = self.vhost.declare_queue("dead")
-
-    def queue(self, **arguments: Any) -> Any:
-        dead = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
-        named = {key if key[0] == "x" else f"x-{key}": value for key, value in arguments.items()}
-        durable = named.get("x-queue-type") == "quorum"
-        return self.vhost.declare_queue("q", arguments={**dead, **named}, durable=durable)
-
-    def publish(self, queue: Queue, body: bytes) -> None:
-        queue.publish(Message("", queue.name, Properties(b"\0\0"), body))
-
-    def pass_ms(self, ms: int) -> None:
-        until = self.clock.steady + ms
-        while self.broker.timers.due <= until:
-            self.clock.advance(max(self.broker.timers.due - self.clock.steady, 0))
-            self.broker.timers.run()
-        self.clock.advance(until - self.clock.steady)
-
-
 @pytest.fixture
-def here() -> Here:
-    return Here()
+def here() -> TimedBroker:
+    return TimedBroker()
 
 
 def got(queue: Queue) -> tuple[bytes, int, bool]:
@@ -71,7 +43,7 @@ def got(queue: Queue) -> tuple[bytes, int, bool]:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_rejected_message_comes_back_after_each_delay_and_then_dies(
-    here: Here, kind: str
+    here: TimedBroker, kind: str
 ) -> None:
     queue = here.queue(**KINDS[kind], **{"retry-delays": DELAYS})
     here.publish(queue, b"m")
@@ -100,7 +72,7 @@ def test_a_rejected_message_comes_back_after_each_delay_and_then_dies(
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_requeued_messages_go_to_a_waiting_consumer_before_the_others(
-    here: Here, kind: str
+    here: TimedBroker, kind: str
 ) -> None:
     queue = here.queue(**KINDS[kind], **{"retry-delays": DELAYS})
     here.publish(queue, b"1")
@@ -117,7 +89,7 @@ def test_requeued_messages_go_to_a_waiting_consumer_before_the_others(
     assert taker.got[3][2]
 
 
-def test_other_messages_do_not_wait_for_the_one_that_does(here: Here) -> None:
+def test_other_messages_do_not_wait_for_the_one_that_does(here: TimedBroker) -> None:
     queue = here.queue(**{"retry-delays": [60_000]})
     here.publish(queue, b"1")
     here.publish(queue, b"2")
@@ -125,7 +97,7 @@ def test_other_messages_do_not_wait_for_the_one_that_does(here: Here) -> None:
     assert got(queue)[0] == b"2"
 
 
-def test_a_requeued_message_does_not_wait(here: Here) -> None:
+def test_a_requeued_message_does_not_wait(here: TimedBroker) -> None:
     queue = here.queue(**{"retry-delays": DELAYS})
     here.publish(queue, b"m")
     queue.requeue(got(queue)[1])
@@ -133,7 +105,7 @@ def test_a_requeued_message_does_not_wait(here: Here) -> None:
     assert (queue.ready_count(), queue.delayed_count()) == (1, 0)
 
 
-def test_a_delay_of_nothing_is_one_turn(here: Here) -> None:
+def test_a_delay_of_nothing_is_one_turn(here: TimedBroker) -> None:
     queue = here.queue(**{"retry-delays": [0]})
     here.publish(queue, b"m")
     queue.reject(got(queue)[1])
@@ -143,7 +115,7 @@ def test_a_delay_of_nothing_is_one_turn(here: Here) -> None:
 
 
 def test_a_delivery_not_acknowledged_in_time_counts_as_rejected_where_it_is_tried_again(
-    here: Here,
+    here: TimedBroker,
 ) -> None:
     queue = here.queue(**{"retry-delays": DELAYS})
     here.publish(queue, b"m")
@@ -155,7 +127,7 @@ def test_a_delivery_not_acknowledged_in_time_counts_as_rejected_where_it_is_trie
     assert (plain.ready_count(), plain.delayed_count()) == (1, 0)
 
 
-def test_purging_drops_what_waits_and_deleting_too(here: Here) -> None:
+def test_purging_drops_what_waits_and_deleting_too(here: TimedBroker) -> None:
     queue = here.queue(**{"retry-delays": DELAYS})
     here.publish(queue, b"1")
     here.publish(queue, b"2")
@@ -170,7 +142,7 @@ def test_purging_drops_what_waits_and_deleting_too(here: Here) -> None:
     assert here.dead.ready_count() == 0
 
 
-def test_waiting_may_be_ended_at_once(here: Here) -> None:
+def test_waiting_may_be_ended_at_once(here: TimedBroker) -> None:
     queue = here.queue(**{"retry-delays": [60_000]})
     for body in (b"1", b"2"):
         here.publish(queue, body)
@@ -181,7 +153,7 @@ def test_waiting_may_be_ended_at_once(here: Here) -> None:
     assert here.vhost.declare_queue("other").delayed_count() == 0
 
 
-def test_a_policy_lets_messages_be_tried_again(here: Here) -> None:
+def test_a_policy_lets_messages_be_tried_again(here: TimedBroker) -> None:
     queue = here.vhost.declare_queue("q")
     here.vhost.policies.put(Policy("p", "", "queues", 0, {"retry": [50]}))
     here.publish(queue, b"m")
@@ -194,13 +166,13 @@ def test_a_policy_lets_messages_be_tried_again(here: Here) -> None:
 
 
 @pytest.mark.parametrize("value", ["0,7", "0, 7 ", [0, 7], (0, 7)])
-def test_delays_may_be_a_text(here: Here, value: Any) -> None:
+def test_delays_may_be_a_text(here: TimedBroker, value: Any) -> None:
     here.queue(**{"retry-delays": value})
     assert Rules({"x-retry-delays": value}, {}).delays == (0, 7)
 
 
 @pytest.mark.parametrize("value", [0, 7, "7", [7]])
-def test_a_delay_may_stand_alone(here: Here, value: Any) -> None:
+def test_a_delay_may_stand_alone(here: TimedBroker, value: Any) -> None:
     wanted = (0,) if value == 0 else (7,)
     here.queue(**{"retry-delays": value})
     here.vhost.policies.put(Policy("p", "by-policy", "queues", 0, {"retry": value}))
@@ -215,14 +187,14 @@ def test_a_delay_may_stand_alone(here: Here, value: Any) -> None:
         *(-1, 1.5, True, None, "", "a", "1,", "1;2", "-1", "1.5", "1," * 64 + "1", "9" * 30, "٣"),
     ],
 )
-def test_delays_that_mean_nothing_are_refused(here: Here, value: Any) -> None:
+def test_delays_that_mean_nothing_are_refused(here: TimedBroker, value: Any) -> None:
     with pytest.raises(Refusal, match="invalid arg 'x-retry-delays' for queue 'q' in vhost '/'"):
         here.queue(**{"retry-delays": value})
     with pytest.raises(Refusal, match="is not a list of delays in milliseconds"):
         here.vhost.policies.put(Policy("p", "", "queues", 0, {"retry": value}))
 
 
-def test_a_redeclaration_has_to_repeat_the_delays(here: Here) -> None:
+def test_a_redeclaration_has_to_repeat_the_delays(here: TimedBroker) -> None:
     first = here.queue(**{"retry-delays": DELAYS})
     assert here.queue(**{"retry-delays": list(DELAYS)}) is first
     with pytest.raises(Refusal, match="inequivalent arg 'x-retry-delays'"):
@@ -232,7 +204,7 @@ def test_a_redeclaration_has_to_repeat_the_delays(here: Here) -> None:
 # --- RabbitMQ 4.3's delayed retry ----------------------------------------------------------------
 
 
-def quorum(here: Here, kind: str, **more: Any) -> Any:
+def quorum(here: TimedBroker, kind: str, **more: Any) -> Any:
     arguments = {"delayed-retry-type": kind, "delayed-retry-min": 100, "delayed-retry-max": 250}
     return here.queue(**{"x-queue-type": "quorum", **arguments, **more})
 
@@ -247,7 +219,7 @@ def quorum(here: Here, kind: str, **more: Any) -> Any:
     ],
 )
 def test_a_message_requeued_in_a_quorum_queue_waits_if_the_queue_says_so(
-    here: Here, kind: str, failed: bool, returned: bool
+    here: TimedBroker, kind: str, failed: bool, returned: bool
 ) -> None:
     queue = quorum(here, kind)
     here.publish(queue, b"m")
@@ -258,7 +230,9 @@ def test_a_message_requeued_in_a_quorum_queue_waits_if_the_queue_says_so(
     assert bool(queue.delayed_count()) is returned
 
 
-def test_the_wait_grows_with_the_failures_up_to_the_most_and_the_limit_ends_it(here: Here) -> None:
+def test_the_wait_grows_with_the_failures_up_to_the_most_and_the_limit_ends_it(
+    here: TimedBroker,
+) -> None:
     queue = quorum(here, "failed", **{"delivery-limit": 3})
     here.publish(queue, b"m")
     for delay in (100, 200, 250):
@@ -271,14 +245,14 @@ def test_the_wait_grows_with_the_failures_up_to_the_most_and_the_limit_ends_it(h
     assert (queue.delayed_count(), here.dead.ready_count()) == (0, 1)
 
 
-def test_without_a_minimum_nothing_waits(here: Here) -> None:
+def test_without_a_minimum_nothing_waits(here: TimedBroker) -> None:
     queue = here.queue(**{"x-queue-type": "quorum", "delayed-retry-type": "all"})
     here.publish(queue, b"m")
     queue.requeue(got(queue)[1])
     assert (queue.ready_count(), queue.delayed_count()) == (1, 0)
 
 
-def test_only_quorum_queues_know_the_arguments_of_rabbitmq(here: Here) -> None:
+def test_only_quorum_queues_know_the_arguments_of_rabbitmq(here: TimedBroker) -> None:
     with pytest.raises(Refusal, match="of queue type rabbit_classic_queue"):
         here.queue(**{"delayed-retry-min": 5})
     with pytest.raises(Refusal, match="invalid_delayed_retry_type"):
@@ -311,7 +285,7 @@ def came_back(queue: Queue, kind: str, position: int) -> None:
     queue.drain()
 
 
-def test_a_message_with_a_key_that_is_requeued_unused_is_not_redelivered(here: Here) -> None:
+def test_a_message_with_a_key_that_is_requeued_unused_is_not_redelivered(here: TimedBroker) -> None:
     queue = here.queue(**{"x-group-key": "routing_key"})
     keyed(queue, "a1")
     for redelivered in (False, True):
@@ -322,7 +296,7 @@ def test_a_message_with_a_key_that_is_requeued_unused_is_not_redelivered(here: H
 
 
 @pytest.mark.parametrize("kind", KEYED)
-def test_a_waiting_message_holds_its_key_and_no_other(here: Here, kind: str) -> None:
+def test_a_waiting_message_holds_its_key_and_no_other(here: TimedBroker, kind: str) -> None:
     queue = here.queue(**KEYED[kind])
     taker = Taker(queue, credit=1)
     queue.add_consumer(taker)
@@ -347,7 +321,7 @@ def test_a_waiting_message_holds_its_key_and_no_other(here: Here, kind: str) -> 
 
 
 @pytest.mark.parametrize("kind", ["classic", "quorum"])
-def test_a_key_goes_on_when_what_waited_is_dead(here: Here, kind: str) -> None:
+def test_a_key_goes_on_when_what_waited_is_dead(here: TimedBroker, kind: str) -> None:
     queue = here.queue(**KEYED[kind])
     keyed(queue, "a1", "a2")
     for delay in (100, 300):
@@ -360,7 +334,7 @@ def test_a_key_goes_on_when_what_waited_is_dead(here: Here, kind: str) -> None:
 
 
 def test_an_outstanding_message_beside_waiting_ones_is_settled_and_does_not_free_the_key(
-    here: Here,
+    here: TimedBroker,
 ) -> None:
     queue = here.queue(**KEYED["classic"])
     first, second = Taker(queue, "1", credit=2), Taker(queue, "2")
@@ -378,7 +352,7 @@ def test_an_outstanding_message_beside_waiting_ones_is_settled_and_does_not_free
     assert sorted(first.bodies + second.bodies) == [b"a1", b"a1", b"a2", b"a3", b"b1"]
 
 
-def test_a_consumer_that_goes_leaves_the_key_to_what_waits(here: Here) -> None:
+def test_a_consumer_that_goes_leaves_the_key_to_what_waits(here: TimedBroker) -> None:
     queue = here.queue(**KEYED["classic"])
     gone, stays = Taker(queue, "1", credit=2), Taker(queue, "2")
     queue.add_consumer(gone)
@@ -393,7 +367,7 @@ def test_a_consumer_that_goes_leaves_the_key_to_what_waits(here: Here) -> None:
     assert stays.bodies == [b"a1", b"a2", b"a3"]
 
 
-def test_a_purge_frees_the_key_of_what_waited(here: Here) -> None:
+def test_a_purge_frees_the_key_of_what_waited(here: TimedBroker) -> None:
     queue = here.queue(**KEYED["classic"])
     keyed(queue, "a1", "a2")
     queue.reject(got(queue)[1])
@@ -402,7 +376,7 @@ def test_a_purge_frees_the_key_of_what_waited(here: Here) -> None:
     assert got(queue)[0] == b"a3"
 
 
-def test_an_operator_who_ends_the_waiting_has_the_key_go_on_in_order(here: Here) -> None:
+def test_an_operator_who_ends_the_waiting_has_the_key_go_on_in_order(here: TimedBroker) -> None:
     queue = here.queue(**KEYED["classic"])
     keyed(queue, "a1", "a2", "b1")
     queue.reject(got(queue)[1])
@@ -429,7 +403,9 @@ class OneLogStore(MemoryStore):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_message_that_had_failed_before_a_restart_waits_once_more(here: Here, kind: str) -> None:
+def test_a_message_that_had_failed_before_a_restart_waits_once_more(
+    here: TimedBroker, kind: str
+) -> None:
     log = PreparedLog()
     for number in range(5):
         log.append(Message("", "q", Properties(b"\0\0"), b"%d" % number))
@@ -465,7 +441,7 @@ def test_a_message_that_had_failed_before_a_restart_waits_once_more(here: Here, 
 
 @pytest.mark.parametrize("kind", ["grouped", "quorum"])
 def test_a_message_that_waits_again_after_a_restart_holds_its_key_again(
-    here: Here, kind: str
+    here: TimedBroker, kind: str
 ) -> None:
     log = PreparedLog()
     for name in ("a1", "b1", "a2", "a3"):
@@ -491,7 +467,7 @@ class RetryAgainstLists(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.here = Here()
+        self.here = TimedBroker()
         self.queue = self.here.queue(**self.ARGUMENTS, **{"retry-delays": DELAYS})
         self.ready: dict[int, int] = {}
         self.out: dict[int, tuple[int, int]] = {}
