@@ -194,7 +194,9 @@ def test_a_handshake_in_single_octets_is_handed_over(two: Cluster) -> None:
         ("ANONYMOUS", b""),
     ],
 )
-def test_mechanisms_with_one_response(two: Cluster, mechanism: str, response: bytes) -> None:
+def test_a_login_with_one_response_is_handed_over(
+    two: Cluster, mechanism: str, response: bytes
+) -> None:
     link = dialled(two)
     talker = Talker(link)
     link.sendall(HEADER)
@@ -211,7 +213,7 @@ def test_mechanisms_with_one_response(two: Cluster, mechanism: str, response: by
 
 
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-1", "SCRAM-SHA-256", "CRAM-MD5"])
-def test_mechanisms_with_a_challenge(two: Cluster, mechanism: str) -> None:
+def test_a_login_with_a_challenge_is_handed_over(two: Cluster, mechanism: str) -> None:
     peer = Peer010(cast(Site, two), SocketWire(two.near.port))
     assert mechanism in peer.greet().mechanisms
     if mechanism == "CRAM-MD5":

@@ -213,7 +213,9 @@ async def test_rpc_pattern_calls_and_raises(broker: RunningBroker, name: Names) 
         await server.close()
 
 
-async def test_rpc_over_a_reply_queue_of_its_own(broker: RunningBroker, name: Names) -> None:
+async def test_rpc_gets_its_answer_over_a_reply_queue_of_its_own(
+    broker: RunningBroker, name: Names
+) -> None:
     """The shape of the tutorial: a reply queue, correlation ids, a server that answers."""
     work = name("fibonacci")
     async with _channel(broker) as serving, _channel(broker) as asking:

@@ -142,7 +142,7 @@ def test_properties_come_back_in_their_types(
     assert (got.first_acquirer, got.delivery_count) == (True, 0)
 
 
-def test_a_large_message_in_small_frames(broker: RunningBroker, queue: str) -> None:
+def test_a_large_message_comes_in_small_frames(broker: RunningBroker, queue: str) -> None:
     body = bytes(range(256)) * 8_192
     with _connected(broker, max_frame_size=1_024) as small:
         small.create_sender(queue).send(Message(body=body, inferred=True))
@@ -255,7 +255,7 @@ def test_a_request_gets_its_reply(broker: RunningBroker, queue: str) -> None:
         assert (got.body, got.correlation_id) == ("told", "7")
 
 
-def test_a_synchronous_request(broker: RunningBroker, queue: str) -> None:
+def test_a_synchronous_request_gets_its_answer(broker: RunningBroker, queue: str) -> None:
     def serve() -> None:
         with _connected(broker) as serving:
             requests = serving.create_receiver(queue)
@@ -341,7 +341,7 @@ def test_anonymous_is_the_user_guest(broker: RunningBroker, queue: str) -> None:
         opened.create_sender(queue, options=AtLeastOnce()).send(Message(body="x"))
 
 
-def test_messages_over_tls(tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_messages_pass_over_tls(tmp_path_factory: pytest.TempPathFactory) -> None:
     from proton import SSLDomain
 
     with tls_broker(tmp_path_factory.mktemp("tls")) as (broker, certificate, port):

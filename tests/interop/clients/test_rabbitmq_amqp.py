@@ -90,7 +90,7 @@ def _publish(connection: Connection, address: str, count: int) -> None:
     publisher.close()
 
 
-def test_messages_through_a_binding(
+def test_messages_come_through_a_binding(
     connection: Connection, management: Management, name: Names
 ) -> None:
     exchange, queue = name("exchange/ä"), name("queue")

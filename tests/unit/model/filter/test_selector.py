@@ -89,7 +89,7 @@ T, F, U = "yes", "no", "missing"
         ("weight % 0 = 0", None), ("list = 1", False), ("list IS NULL", False),
     ],
 )  # fmt: skip
-def test_the_three_truth_values(text: str, value: bool | None) -> None:
+def test_and_or_and_not_know_three_truth_values(text: str, value: bool | None) -> None:
     assert truth(text) is value
 
 
