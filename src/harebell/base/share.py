@@ -74,11 +74,11 @@ class Shares:
         cannot: str = "",
         kind: ErrorKind = ErrorKind.PRECONDITION_FAILED,
     ) -> None:
-        """Refuse a user who has his share, or more than a little while there is no room.
+        """Refuse a user whose share is full, or who has more than `free` while there is no room.
 
         Args:
             user: the name of the user; "" for the control socket.
-            amount: how many he asks for.
+            amount: how many the user asks for.
             cannot: what is refused, before a colon.
             kind: of the refusal.
 
@@ -90,7 +90,7 @@ class Shares:
             raise Refusal(kind, f"{cannot}: {objection}" if cannot else objection)
 
     def add(self, user: str, amount: int = 1) -> None:
-        """Count more of a user; whether he may is checked before, or was before a restart."""
+        """Count more of a user; `check` comes before, or came before a restart."""
         self.used += amount
         left = self._held.get(user, 0) + amount
         if left:

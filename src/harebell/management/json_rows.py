@@ -31,9 +31,9 @@ _encode = msgspec.json.Encoder(enc_hook=_shown).encode
 
 
 def encode(value: Any) -> bytes:
-    """Encode what is sent as JSON, what JSON has no word for as `harebell.wire.json_values` says.
+    """Encode a value as JSON; what JSON does not have is written as in `harebell.wire.json_values`.
 
-    Rows have values of peers, and one of them must not make the others impossible to see.
+    Rows have values that peers have sent: one that JSON does not have must not hide the others.
     """
     if isinstance(value, LazyRow):
         value = value.whole()

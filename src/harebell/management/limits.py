@@ -94,7 +94,7 @@ JSON_SLICE_TOKENS = 64
 JSON_DEPTH = 500
 """Most levels of a long text of JSON."""
 HTTP_UNREAD_BYTES = 134_217_728
-"""Unread answers of one user from which further requests of his wait (128 MiB)."""
+"""Unread answers of one user from which the user's further requests wait (128 MiB)."""
 HTTP_ANSWERS = 16
 """Answers that are made for one user at a time; further requests for some wait."""
 

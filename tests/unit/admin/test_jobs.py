@@ -588,7 +588,7 @@ def test_a_job_is_cancelled_by_its_user_or_an_administrator_and_nobody_else(star
         commands.cancel(world.dispatcher.context.on_behalf_of(reader), job.number)
     assert refused.value.kind is ErrorKind.ACCESS_REFUSED
     assert job.state == RUNNING
-    # A user who may do nothing any more can still stop what he has started.
+    # A user who may do nothing any more can still stop own jobs.
     user.permissions["/"] = Permissions("", "", "")
     ending = user if starter else User("boss", "", tags=("administrator",))
     commands.cancel(world.dispatcher.context.on_behalf_of(ending), job.number)

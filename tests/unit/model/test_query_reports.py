@@ -81,7 +81,7 @@ def test_one_user_cannot_keep_others_from_reporting() -> None:
     reports.add("bob", "ended", {"state": "stopped"})
     for number in range(SHARE):
         reports.add("ann", f"{number:04}", {"state": "failed" if number == 7 else "running"})
-    # She makes room among her own reports, and not among those of others.
+    # The user makes room among the own reports, and not among those of others.
     reports.add("ann", "x", {})
     assert ("ann", "0007") not in names(reports)
     with pytest.raises(

@@ -121,7 +121,7 @@ def _check_writes(context: AdminContext, vhost: str, user: str) -> None:
     """Refuse a user who could not use a publisher; users of other backends are not known here.
 
     Raises:
-        CommandRefused: there is no such user, or he may write to nothing in the vhost.
+        CommandRefused: there is no such user, or the user may write to nothing in the vhost.
     """
     from harebell.auth.permissions import WRITE
 

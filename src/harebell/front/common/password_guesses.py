@@ -1,11 +1,11 @@
 """Count wrong passwords, and let further guesses wait.
 
 Wrong passwords count for every version of AMQP and HTTP together: by address, by user, and by both.
-After as many of them the passwords for a user from an address wait for each other, until they are
-compared or their outcome is told; those for which there is no room are refused for now. So a guess
-takes its time at every door, and a user waits for guesses from the own address alone. Many clients
-may share one: a user who has logged in from it before waits only if there were too many guesses at
-that user from there, and the right password does not wait then.
+After too many of them, passwords for a user from an address wait for each other before their
+outcome is told; when too many wait, further ones are refused for now. So a guess takes its time at
+every door, and a user waits only for guesses from the same address. Many clients may share an
+address: a user who has logged in from it before waits only after too many guesses at this user from
+there, and even then the right password does not wait.
 """
 
 from __future__ import annotations

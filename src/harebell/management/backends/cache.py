@@ -89,7 +89,7 @@ class Cache:
         self._decisions = Remembered(seconds, clock)
 
     async def authenticate(self, claim: Claim) -> Identity:
-        """Ask who it is, unless it is known."""
+        """Return who logs in; the other backend is asked unless its answer is known."""
         key = (claim.name, self._hash(claim.password), claim.address)
         answer = self._logins.get(key)
         if isinstance(answer, Identity):
@@ -111,7 +111,7 @@ class Cache:
         return identity
 
     async def authorize(self, claim: Claim, name: str) -> tuple[str, ...]:
-        """Ask for the tags, unless they are known."""
+        """Return the tags of a user; the other backend is asked unless they are known."""
         key = (name, self._hash(claim.password))
         tags: tuple[str, ...] | None = self._tags.get(key)
         if tags is None:

@@ -1,8 +1,8 @@
 """Answers that are being made, and those that their clients have not read yet.
 
 Answers are kept in memory until they are read, and a list may have many MiB. So a user's requests
-for more wait while he has HTTP_UNREAD_BYTES unread, or HTTP_ANSWERS are being made for him. A
-client that reads nothing is cut off in the end, and then they go on.
+for more wait while the user has HTTP_UNREAD_BYTES unread, or HTTP_ANSWERS are being made for the
+user. A client that reads nothing is cut off in the end, and then the requests go on.
 """
 
 from __future__ import annotations

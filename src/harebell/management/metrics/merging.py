@@ -47,10 +47,10 @@ class OtherDocument(Protocol):
 
 
 class Parts(Protocol):
-    """The documents of this worker: see `harebell.management.metrics.application`."""
+    """The documents of this worker, as `harebell.management.metrics.application` has them."""
 
     def part(self, path: str, query: str) -> Iterator[bytes] | None:
-        """Return a document; None if there is no such one.
+        """Return a document; None if this worker does not have it.
 
         Args:
             path: of the document, such as "/metrics".

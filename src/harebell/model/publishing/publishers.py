@@ -294,7 +294,7 @@ class Publishers:
 
         Raises:
             Refusal: RESOURCE_LOCKED, one is in use; or PRECONDITION_FAILED, the user has one of
-                such a name, or has his share.
+                such a name, or has a full share.
         """
         # All checks come before the first change: later ones cannot fail.
         for entry in entries:
@@ -390,7 +390,7 @@ class Publishers:
             del self._shares[key.vhost]
 
     def _make_room(self, key: Key) -> None:
-        """Forget the user's publisher that was not used for longest, if he has his share.
+        """Forget the user's publisher that was not used for longest, if the share is full.
 
         Raises:
             Refusal: PRECONDITION_FAILED, all of them were used not long ago.

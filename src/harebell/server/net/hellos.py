@@ -28,7 +28,7 @@ class Hellos:
         self._running = False
 
     async def turn(self, sock: socket.socket, address: str) -> None:
-        """Return when the handshake of a socket may begin.
+        """Wait until the handshake of a socket may begin.
 
         Args:
             sock: what was accepted; nothing is read from it.
@@ -62,7 +62,7 @@ class Hellos:
 
 
 async def _first_record(sock: socket.socket) -> None:
-    """Return when a socket has a whole record to read, none of TLS, or its end."""
+    """Wait until a socket can read a whole record of TLS, bytes that are none, or the end."""
     needed = 1
     try:
         while True:
@@ -92,7 +92,7 @@ async def _first_record(sock: socket.socket) -> None:
 
 
 async def _readable(sock: socket.socket) -> None:
-    """Return when a socket has something to read, or has ended."""
+    """Wait until a socket has something to read, or has ended."""
     loop = asyncio.get_running_loop()
     readable = loop.create_future()
 
