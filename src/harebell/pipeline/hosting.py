@@ -80,27 +80,43 @@ def host(
                 for pipeline, state, entry in zip(pipelines, states, entries, strict=True)
             ]
             held.enter_context(view)
-            from harebell.spark.runtime.jvm_end import named_jvm_end
-
-            try:
-                with named_jvm_end(session):
-                    _run(runs, view)
-            # If one does not start, those before it may have finished micro-batches already.
-            except Exception:
-                _settle(pipelines)
-                raise
-            # While the checkpoints are still locked; the claims outlive the query.
-            _settle(pipelines)
+            _run_and_settle(pipelines, runs, session, view)
         except BaseException as error:
             for entry, state in zip(entries, states, strict=True):
-                # The registry must not show a pipeline as running whose driver gives up; one that
-                # ended by itself keeps its own end.
-                if state.state not in ("ended", "failed"):
-                    state.state, state.error = "failed", reason_of(error)
-                    state.unreached = unreached(error)
-                    entry.write(state)
+                _fail(entry, state, error)
             raise
     return states
+
+
+def _run_and_settle(
+    pipelines: Sequence[Description],
+    runs: Sequence[PipelineRun],
+    session: SparkSession,
+    view: View,
+) -> None:
+    from harebell.spark.runtime.jvm_end import named_jvm_end
+
+    try:
+        with named_jvm_end(session):
+            _run(runs, view)
+    # If one does not start, those before it may have finished micro-batches already.
+    except Exception:
+        _settle(pipelines)
+        raise
+    # While the checkpoints are still locked; the claims outlive the query.
+    _settle(pipelines)
+
+
+def _fail(entry: PipelineEntry, state: PipelineState, error: BaseException) -> None:
+    """Note why a pipeline has failed, unless it ended by itself.
+
+    The registry must not show a pipeline as running whose driver gives up.
+    """
+    if state.state in ("ended", "failed"):
+        return
+    state.state, state.error = "failed", reason_of(error)
+    state.unreached = unreached(error)
+    entry.write(state)
 
 
 @contextmanager
