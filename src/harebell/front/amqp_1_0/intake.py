@@ -153,7 +153,6 @@ class Intake(PerformativeSink):
         state: bytes,
         payload: bytes,
     ) -> None:
-        connection = self._connection
         delivery: PartialDelivery | None = link.partial
         if delivery is None:
             _check_first(delivery_id)
@@ -163,9 +162,7 @@ class Intake(PerformativeSink):
                 session, delivery_id, tag or b"", max(message_format, 0), state
             )
             delivery.resumed = flags & _RESUME != 0
-            link.partial = delivery
-            connection.scanner.pending += 1
-            connection.registry.publishers.unfinished[connection] = None
+            self._begin(link, delivery)
         else:
             delivery.check(delivery_id, tag, message_format)
         if flags & _ABORTED:
@@ -178,11 +175,20 @@ class Intake(PerformativeSink):
             raise link.too_large(size)
         delivery.add(payload)
         # An unfinished message takes memory: the publisher may have to be stopped.
-        connection.published = True
-        if flags & _MORE:
-            return
+        self._connection.published = True
+        if not flags & _MORE:
+            self._complete(session, link, delivery, flags)
+
+    def _begin(self, link: Any, delivery: PartialDelivery) -> None:
+        connection = self._connection
+        link.partial = delivery
+        connection.scanner.pending += 1
+        connection.registry.publishers.unfinished[connection] = None
+
+    def _complete(self, session: Session, link: Any, delivery: PartialDelivery, flags: int) -> None:
+        """Take a delivery whose last transfer has these flags."""
         link.partial = None
-        connection.scanner.pending -= 1
+        self._connection.scanner.pending -= 1
         payload, content = delivery.take()
         if delivery.resumed:
             link.take_resumed(delivery.number, delivery.tag, delivery.settled)
