@@ -10,11 +10,15 @@ from __future__ import annotations
 import importlib.util
 import itertools
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.interop.clients.brokers import faults_in
 from tests.running import RunningBroker, running_broker
+
+if TYPE_CHECKING:
+    from pika.adapters.blocking_connection import BlockingChannel
 
 Names = Callable[[str], str]
 
@@ -67,3 +71,14 @@ def broker(shared_broker: RunningBroker) -> Iterator[RunningBroker]:
 def name() -> Names:
     """Makes names for queues and exchanges that no other test uses."""
     return lambda kind: f"{kind}-{next(_numbers)}"
+
+
+@pytest.fixture
+def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
+    """A channel of pika, whose publishes are confirmed."""
+    from tests.interop.clients.pikas import connected
+
+    with connected(broker) as connection:
+        opened = connection.channel()
+        opened.confirm_delivery()
+        yield opened

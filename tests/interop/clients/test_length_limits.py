@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pika
 import pytest
@@ -12,19 +11,10 @@ from pika.exceptions import NackError
 
 from tests.interop.clients.brokers import own_broker
 from tests.interop.clients.pikas import bodies, connected, parameters
-from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 KINDS = [{}, {"x-max-priority": 3}, {"x-queue-type": "quorum"}]
 LASTING = pika.BasicProperties(delivery_mode=2)
-
-
-@pytest.fixture
-def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
-    with connected(broker) as connection:
-        channel = connection.channel()
-        channel.confirm_delivery()
-        yield channel
 
 
 def publish(channel: BlockingChannel, queue: str, *texts: str) -> list[bool]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import aio_pika
@@ -21,14 +20,6 @@ pytestmark = pytest.mark.interop
 
 STREAM = {"x-queue-type": "stream"}
 QUORUM = {"x-queue-type": "quorum"}
-
-
-@pytest.fixture
-def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
-    with connected(broker) as connection:
-        opened = connection.channel()
-        opened.confirm_delivery()
-        yield opened
 
 
 def declare(channel: BlockingChannel, queue: str, **arguments: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import kombu
@@ -13,20 +12,12 @@ from kombu.transport import native_delayed_delivery as native
 from pika.adapters.blocking_connection import BlockingChannel
 
 from tests.interop.clients.conftest import Names
-from tests.interop.clients.pikas import channel_closes, connected, take
+from tests.interop.clients.pikas import channel_closes, take
 from tests.patience import SECONDS, eventually
 from tests.running import RunningBroker
 
 pytestmark = pytest.mark.interop
 QUORUM = {"x-queue-type": "quorum"}
-
-
-@pytest.fixture
-def channel(broker: RunningBroker) -> Iterator[BlockingChannel]:
-    with connected(broker) as connection:
-        channel = connection.channel()
-        channel.confirm_delivery()
-        yield channel
 
 
 def test_retries_by_a_queue_that_lets_messages_expire_go_round_and_count(
