@@ -63,7 +63,7 @@ class NoFindings:
 
 
 def verdict(count: int) -> str:
-    """Say in a sentence how a broker with so many findings is."""
+    """Return the state of a broker with this number of findings, in a sentence."""
     if not count:
         return "Healthy"
     return "1 thing needs you" if count == 1 else f"{count} things need you"

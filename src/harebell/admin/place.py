@@ -52,7 +52,7 @@ CHECK = "check"
 CHECK_OF_ALL = "check of all"
 """A check that also fails when a store has no owner."""
 NEWEST = "newest"
-"""Rows follow each other in the order of the noun, the last ones up to so many."""
+"""Rows of all owners in the order of the noun, and of these the last ones, up to the limit."""
 SECTIONS = "sections"
 """Definitions: the lists of all owners; users and global parameters once."""
 MERGES = (

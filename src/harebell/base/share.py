@@ -15,9 +15,9 @@ from typing import Generic, TypeVar
 from harebell.base.errors import ErrorKind, Refusal
 
 PARTS = 4
-"""A user may have one part in so many of a count."""
+"""A user may have at most a count divided by this number."""
 FREE_PARTS = 64
-"""One part in so many of it, and at least one, is never refused to a user."""
+"""A count divided by this number, and at least one, is never refused to a user."""
 
 
 class Shares:

@@ -135,7 +135,7 @@ LINGER_SECONDS = 3.0
 CHANNELS_PER_TICK = 4_000
 """Connections and channels in one piece of a round over all of them (about 2 ms)."""
 TIMEOUT_MARKS = 32
-"""Marks that a channel sets per ack timeout: its precision is one part in so many."""
+"""Marks that a channel sets per ack timeout: its precision is this part of the timeout."""
 
 # --- HTTP API -------------------------------------------------------------------------------------
 LOGIN_SOURCES = 4_096
@@ -227,8 +227,8 @@ MANAGEMENT_BINDING_UNITS = 1
 MANAGEMENT_SHOWN_UNITS = 12
 """Work units of one in an answer, and of the digest of its arguments."""
 INCOMING_WINDOW = 2_048
-"""Transfers that the peer of a session may send before it hears of another window; so many may
-still arrive after memory has become short."""
+"""Transfers that the peer of a session may send before the broker opens the window again; that many
+may still arrive after memory has become short."""
 IDLE_TIME_OUT_MIN_MS = 1_000
 """Shortest time in which a peer may want to hear something, as in RabbitMQ."""
 FINISH_MS = 10_000

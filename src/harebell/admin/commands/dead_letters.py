@@ -79,7 +79,7 @@ class _Group:
             self.times.add(moment)
 
     def row(self) -> Row:
-        """Return what there is to say about it."""
+        """Return the row of the group."""
         width = self.times.width
         return {
             "queue": self.queue,

@@ -194,7 +194,7 @@ _COLUMNS = (
 
 
 def job_row(job: Job) -> Row:
-    """Return what there is to say about a job."""
+    """Return the row of a job."""
     row = job.row()
     return {
         # What messages are changed to is for those who may read them.

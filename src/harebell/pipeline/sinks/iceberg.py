@@ -104,7 +104,7 @@ class IcebergSink:
         return int(rows.num_rows)
 
     def _created(self, schema: Any) -> Any:
-        """Create the table, and what it is in, if they are missing."""
+        """Create the table, and its namespace if that is missing."""
         import pyarrow as pa
 
         self._catalog.create_namespace_if_not_exists(self._name.rpartition(".")[0])

@@ -72,7 +72,7 @@ class ObjectTarget:
             return file
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a file; what is there is replaced."""
+        """Write a file; an existing one is replaced."""
         full = self._at(path)
         with self._errors():
             if self._store.type_name not in _STORES:

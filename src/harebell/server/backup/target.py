@@ -62,7 +62,7 @@ class Target(Protocol):
         """Open a file for reading."""
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a file; what is there is replaced."""
+        """Write a file; an existing one is replaced."""
 
     def seal(self) -> None:
         """Return when everything that was written is durable."""
@@ -149,7 +149,7 @@ class DirectoryTarget:
         return self._at(path).open("rb", buffering=0)
 
     def write(self, path: str, pieces: Iterable[bytes]) -> None:
-        """Write a file; what is there is replaced."""
+        """Write a file; an existing one is replaced."""
         full = self._at(path)
         if full.parent not in self._made:
             # Not the target itself: one that has vanished, such as a disk, is not made anew.

@@ -214,7 +214,7 @@ def next_rotation(date: str, now: float) -> float | None:
 
 
 class Opened(NamedTuple):
-    """An output with what it is for.
+    """An output, and the lines that it gets.
 
     Args:
         name: "console", "file", "syslog" or "journald": whose level and format it has.
