@@ -37,6 +37,10 @@ PATTERN_CACHE_ENTRIES = 1_024
 keeps its own."""
 PATTERN_NAMES = 4
 """Last names of which a pattern that is simulated as an automaton knows whether it is found."""
+PATTERN_LITERAL_CHARACTERS = 16
+"""Longest text inside a name by which the patterns that need it are found."""
+PATTERN_LITERALS = 16
+"""Most texts of a pattern, and most choices of one, by which it may be found."""
 PATTERN_STEPS = 1_000
 """States of a pattern that is simulated as an automaton; larger ones are refused."""
 PATTERN_LINEAR_STATES = 500

@@ -202,6 +202,15 @@ def found_within(search: Search, name: str, budget: SearchBudget) -> bool:
     return search.within(name, budget) if isinstance(search, _Simulated) else search(name)
 
 
+def tree_of(pattern: str, flags: int = 0) -> Any:
+    """Return the tree of a pattern, as the parser of `re` makes it.
+
+    Raises:
+        PatternRefused: it is invalid, or too costly to compile.
+    """
+    return _parsed(_in_python(pattern), flags)
+
+
 def _finds_nothing(_name: str) -> bool:
     return False
 

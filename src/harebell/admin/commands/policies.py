@@ -61,15 +61,12 @@ def _policy(
     return Policy(name, pattern, apply_to, priority, definition)
 
 
-def _previewed(
-    context: AdminContext, vhost: VHost, policy: Policy, *, operator: bool
-) -> Slices[Row]:
+def _previewed(vhost: VHost, policy: Policy, *, operator: bool) -> Slices[Row]:
     from harebell.model.queue.contract import Queue
 
     changed = 0
     rows: list[Row] = []
     for resource, now, then in vhost.policies.changes(policy, operator=operator):
-        context.broker.work.charge(vhost.policies.units())
         yield
         before, after = (
             {"policy": "" if each is None else each.name, "definition": settings}
@@ -176,7 +173,7 @@ def _describe_setting(noun: Noun, path: str, word: str, tag: str, *, operator: b
         priority: Annotated[int, Argument("The highest one applies.")] = 0,
     ) -> Slices[Row]:
         policy = _policy(word, name, pattern, apply_to, priority, definition)
-        return _previewed(context, context.vhost(vhost), policy, operator=operator)
+        return _previewed(context.vhost(vhost), policy, operator=operator)
 
 
 def _describe_clearing(noun: Noun, path: str, word: str, tag: str, *, operator: bool) -> None:

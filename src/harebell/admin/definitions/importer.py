@@ -40,6 +40,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.slices import Slices, at_once
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
+from harebell.model.settings.policies import Policies
 from harebell.store.log.memory import MemoryStore
 from harebell.wire.v09.fields import encode_table
 
@@ -249,12 +250,7 @@ class _Import:
         else:
             yield from self._check_room()
         broker = target.broker
-        yield from self._each(
-            "parameters", ParameterEntry, lambda each: topology.import_parameter(broker, each)
-        )
-        yield from self._each(
-            "policies", PolicyEntry, lambda each: topology.import_policy(broker, each)
-        )
+        yield from self._rule()
         yield from self._each(
             "queues", QueueEntry, lambda each: topology.import_queue(broker, each)
         )
@@ -265,6 +261,34 @@ class _Import:
         return Imported(
             {section: self._taken[section] for section in _SECTIONS}, self._left_out, self._ignored
         )
+
+    def _rule(self) -> Slices[None]:
+        """Import parameters and policies, which are applied to what is there when all are taken."""
+        broker = self._target.broker
+        held: dict[str, Policies] = {}
+
+        def hold(vhost: str) -> None:
+            if vhost in broker.vhosts and vhost not in held:
+                held[vhost] = broker.vhosts[vhost].policies
+                held[vhost].hold()
+
+        def parameter(entry: ParameterEntry) -> list[str]:
+            hold(entry.vhost)
+            return topology.import_parameter(broker, entry)
+
+        def policy(entry: PolicyEntry) -> list[str]:
+            hold(entry.vhost)
+            return topology.import_policy(broker, entry)
+
+        try:
+            yield from self._each("parameters", ParameterEntry, parameter)
+            yield from self._each("policies", PolicyEntry, policy)
+            while held:
+                held.popitem()[1].release()
+                yield
+        finally:
+            for policies in held.values():
+                policies.release()
 
     def _bind(self, entry: BindingEntry) -> None:
         missing = topology.missing_end(self._target.broker, entry)

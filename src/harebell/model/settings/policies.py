@@ -18,7 +18,7 @@ from harebell.model.exchange import Exchange
 from harebell.model.limits import POLICY_UNITS
 from harebell.model.queue.arguments import queue_type
 from harebell.model.queue.contract import Queue
-from harebell.model.settings.policy import EXCHANGE, Policy, check_policy, matching, merged
+from harebell.model.settings.policy import EXCHANGE, Policy, PolicyIndex, check_policy, merged
 from harebell.model.settings.queue_settings import settings_of
 
 if TYPE_CHECKING:
@@ -55,9 +55,13 @@ class Policies:
         self._context = context
         self.policies: dict[str, Policy] = {}
         self.operator_policies: dict[str, Policy] = {}
-        # Queues and exchanges to configure, the next one last; whether later turns continue.
+        self._index, self._operator_index = PolicyIndex(), PolicyIndex()
+        # Queues and exchanges to configure, the next one last; whether later turns continue, and
+        # whether they begin again at the end.
         self._unruled: list[Queue | Exchange] = []
-        self._applying = False
+        self._applying = self._again = False
+        # How many imports are not done with the policies.
+        self._holds = 0
 
     # --- changes --------------------------------------------------------------------------------
 
@@ -79,22 +83,38 @@ class Policies:
             value = {**fields, "apply-to": policy.apply_to}
             key = (self._vhost, _COMPONENT, policy.name)
             self._recorder.put(_OPERATOR_ROWS, key, {"value": value})
-            self.operator_policies[policy.name] = policy
             self._recorder.events.parameter("set", key, value)
         else:
             fields["apply_to"] = policy.apply_to
             self._recorder.put(_ROWS, (self._vhost, policy.name), fields)
-            self.policies[policy.name] = policy
+        self.take(policy, operator=operator)
         self._recorder.events.policy_set(self._vhost, policy)
         self.apply_all()
 
+    def take(self, policy: Policy, *, operator: bool = False) -> None:
+        """Add or replace a policy, without storing or applying it."""
+        held, index = self._of(operator=operator)
+        if policy.name in held:
+            index.remove(held[policy.name])
+        held[policy.name] = policy
+        # One that was stored, and whose pattern this version does not know, applies to nothing.
+        with suppress(PatternRefused):
+            # Compiled here: else the first declare would compile all of them.
+            policy.search  # noqa: B018
+            index.add(policy)
+
+    def _of(self, *, operator: bool) -> tuple[dict[str, Policy], PolicyIndex]:
+        if operator:
+            return self.operator_policies, self._operator_index
+        return self.policies, self._index
+
     def delete(self, name: str, *, operator: bool = False) -> bool:
         """Delete a policy; False if there is none of that name."""
-        held = self.operator_policies if operator else self.policies
+        held, index = self._of(operator=operator)
         if name not in held:
             return False
         self._unstore(name, operator=operator)
-        del held[name]
+        index.remove(held.pop(name))
         self.apply_all()
         return True
 
@@ -119,9 +139,7 @@ class Policies:
 
     def policy_of(self, resource: Queue | Exchange, *, operator: bool = False) -> Policy | None:
         """Return the policy that applies to a queue or an exchange."""
-        policies = self.operator_policies if operator else self.policies
-        kind = queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE
-        return matching(policies.values(), kind, resource.name)
+        return self._of(operator=operator)[1].first(_kind(resource), resource.name)
 
     def effective(self, resource: Queue | Exchange) -> dict[str, Any]:
         """Return the merged settings of the policies of a queue or an exchange."""
@@ -139,21 +157,21 @@ class Policies:
             operator: whether it is an operator policy.
         """
         check_policy(policy, operator=operator)
-        held = self.operator_policies if operator else self.policies
-        then = {**held, policy.name: policy}
+        index, work = self._of(operator=operator)[1], self._context.timers.work
         router = self._context.router
         resources: list[Queue | Exchange] = [*router.queues.values()]
         resources += router.exchanges.values()
         for resource in resources:
-            kind = queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE
+            spent = self._units()
             beside = self.policy_of(resource, operator=not operator)
             now, new = (
                 (each, merged(beside, each) if operator else merged(each, beside))
                 for each in (
                     self.policy_of(resource, operator=operator),
-                    matching(then.values(), kind, resource.name),
+                    index.first(_kind(resource), resource.name, policy),
                 )
             )
+            work.charge(POLICY_UNITS + self._units() - spent)
             yield resource, now, new
 
     def settings_of(self, queue: Queue) -> dict[str, Any]:
@@ -165,35 +183,58 @@ class Policies:
 
         Objects that are declared meanwhile get the new policies at once.
         """
-        router = self._context.router
-        # A run in progress starts again: it has applied outdated policies.
-        # Taken from the end: exchanges first, each kind in the order of declaration.
-        self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
-        if not self._applying and not self._apply_some():
+        if self._applying or self._holds:
+            # Not from the beginning now: the last objects would wait while policies change.
+            self._again = True
+            return
+        self._begin()
+        if not self._apply_some():
             self._applying = True
             self._context.timers.work.later(self._apply_more)
 
-    def _apply_more(self) -> bool:
-        self._applying = not self._apply_some()
-        return not self._applying
+    def hold(self) -> None:
+        """Apply what changes until `release` once, then."""
+        self._holds += 1
 
-    def units(self) -> int:
-        """Return the work units of one queue or exchange, for which all policies are tried."""
-        return POLICY_UNITS + len(self.policies) + len(self.operator_policies)
+    def release(self) -> None:
+        """End one `hold`."""
+        self._holds -= 1
+        if self._again and not self._applying:
+            self._again = False
+            self.apply_all()
+
+    def _begin(self) -> None:
+        router = self._context.router
+        # Taken from the end: exchanges first, each kind in the order of declaration.
+        self._unruled = [*reversed(router.queues.values()), *reversed(router.exchanges.values())]
+
+    def _apply_more(self) -> bool:
+        if not self._apply_some():
+            return False
+        if self._again and not self._holds:
+            self._again = False
+            self._begin()
+            return False
+        self._applying = False
+        return True
+
+    def _units(self) -> int:
+        """Return the work units of all searches for policies until now."""
+        return self._index.units + self._operator_index.units
 
     def _apply_some(self) -> bool:
         """Apply the policies to some objects; True when all are done."""
         context, remaining = self._context, self._unruled
         work, routes = context.timers.work, False
         while remaining:
-            resource = remaining.pop()
+            resource, spent = remaining.pop(), self._units()
             if isinstance(resource, Queue):
                 if not resource.deleted:
                     self.apply_to_queue(resource)
             else:
                 self.apply_to_exchange(resource)
                 routes = True
-            if work.charge(self.units()) and remaining:
+            if work.charge(POLICY_UNITS + self._units() - spent) and remaining:
                 break
         if routes:
             # Alternate exchanges may have changed.
@@ -232,16 +273,16 @@ def restore_policies(of: Callable[[str], Policies], store: Store) -> None:
         store: the store with the definitions.
     """
     for (vhost, name), fields in store.definitions.load(_ROWS):
-        of(vhost).policies[name] = _restored(name, fields, fields["apply_to"])
+        of(vhost).take(_restored(name, fields, fields["apply_to"]))
     for (vhost, component, name), fields in store.definitions.load(_OPERATOR_ROWS):
         if component == _COMPONENT:
             value = fields["value"]
-            of(vhost).operator_policies[name] = _restored(name, value, value["apply-to"])
+            of(vhost).take(_restored(name, value, value["apply-to"]), operator=True)
 
 
 def _restored(name: str, fields: Mapping[str, Any], apply_to: str) -> Policy:
-    """Make a stored policy, and compile its pattern: the first declare would compile them all."""
-    policy = Policy(name, fields["pattern"], apply_to, fields["priority"], fields["definition"])
-    with suppress(PatternRefused):
-        policy.search  # noqa: B018 - compiles it
-    return policy
+    return Policy(name, fields["pattern"], apply_to, fields["priority"], fields["definition"])
+
+
+def _kind(resource: Queue | Exchange) -> str:
+    return queue_type(resource.arguments) if isinstance(resource, Queue) else EXCHANGE

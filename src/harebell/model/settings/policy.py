@@ -14,8 +14,10 @@ from msgspec import Struct
 
 from harebell.base.durability import parse_durability
 from harebell.base.limits import NAME_BYTES
+from harebell.base.pattern_index import Clause, PatternIndex, Rank, clauses_of, fits
 from harebell.base.patterns import (
     PatternRefused,
+    PatternTooCostly,
     Search,
     SearchBudget,
     found_by,
@@ -212,6 +214,32 @@ class Policy(Struct, frozen=True, dict=True):
         """Searches for the pattern, which is compiled once: there may be any number of policies."""
         return found_by(self.pattern)
 
+    @cached_property
+    def clauses(self) -> tuple[Clause, ...]:
+        """What a name must have so that the pattern is found in it."""
+        try:
+            return clauses_of(self.pattern)
+        except PatternTooCostly:
+            return ()
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of objects to which it applies.
+
+        As in RabbitMQ a policy applies as a whole: not at all to a type that lacks one of its keys.
+        """
+        known = [KEYS[key].kinds for key in self.definition if key in KEYS]
+        return tuple(
+            kind
+            for kind in APPLY_TO[self.apply_to]
+            if kind == EXCHANGE or all(kind in kinds for kinds in known)
+        )
+
+    @property
+    def rank(self) -> Rank:
+        """Its place: the one with the highest priority goes first, of equal ones the first name."""
+        return -self.priority, self.name
+
     def applies(self, kind: str, name: str, budget: SearchBudget) -> bool:
         """True if it applies to an object of that kind and name.
 
@@ -220,14 +248,12 @@ class Policy(Struct, frozen=True, dict=True):
             name: of the object.
             budget: what this and the other policies may take to search the name.
         """
-        if kind not in APPLY_TO[self.apply_to]:
-            return False
-        known = (KEYS[key] for key in self.definition if key in KEYS)
-        # As in RabbitMQ a policy applies as a whole: not at all to a type that lacks one of its
-        # keys.
-        if kind != EXCHANGE and not all(kind in key.kinds for key in known):
-            return False
-        return found_within(self.search, name, budget)
+        # The clauses first: a name that lacks one takes nothing off the budget.
+        return (
+            kind in self.kinds
+            and fits(self.clauses, name)
+            and found_within(self.search, name, budget)
+        )
 
 
 def unknown_settings(policy: Policy, *, operator: bool) -> list[str]:
@@ -279,11 +305,49 @@ def check_policy(policy: Policy, *, operator: bool = False, strict: bool = True)
             raise precondition(f"{term(value)} is not {KEYS[name].what}")
 
 
-def matching(policies: Iterable[Policy], kind: str, name: str) -> Policy | None:
-    """Return the policy that applies; of equal priorities that with the first name."""
-    ranked = sorted(policies, key=lambda policy: (-policy.priority, policy.name))
-    budget = SearchBudget()
-    return next((policy for policy in ranked if policy.applies(kind, name, budget)), None)
+class PolicyIndex:
+    """Finds the policy that applies to an object, by what its name has in common with patterns."""
+
+    def __init__(self, policies: Iterable[Policy] = ()) -> None:
+        self._kinds: dict[str, PatternIndex[Policy]] = {
+            kind: PatternIndex() for kind in APPLY_TO["all"]
+        }
+        for policy in policies:
+            self.add(policy)
+
+    @property
+    def units(self) -> int:
+        """The work units of all searches until now."""
+        return sum(index.units for index in self._kinds.values())
+
+    def add(self, policy: Policy) -> None:
+        """Add a policy, whose name no other in the index has."""
+        for kind in policy.kinds:
+            self._kinds[kind].add(policy.rank, policy.clauses, policy)
+
+    def remove(self, policy: Policy) -> None:
+        """Remove a policy."""
+        for kind in policy.kinds:
+            self._kinds[kind].remove(policy.rank)
+
+    def first(self, kind: str, name: str, instead: Policy | None = None) -> Policy | None:
+        """Return the policy that applies; of equal priorities that with the first name.
+
+        Args:
+            kind: "exchange", or the type of a queue.
+            name: of the object.
+            instead: a policy that is taken for the one of its name.
+        """
+        index = self._kinds.get(kind)
+        if index is None:
+            return None
+        budget = SearchBudget()
+        more = () if instead is None else ((instead.rank, instead),)
+        for _, policy in index.found(name, *more):
+            replaced = instead is not None and policy is not instead and policy.name == instead.name
+            if not replaced and policy.applies(kind, name, budget):
+                return policy
+        return None
 
 
 def merged(policy: Policy | None, operator: Policy | None) -> dict[str, Any]:

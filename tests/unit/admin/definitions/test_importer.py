@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, headers_of
 from harebell.model.broker import Broker
 from harebell.model.settings.ceilings import Ceilings
+from harebell.model.settings.policies import Policies
 from harebell.store.log.memory import MemoryStore
 
 OWN = ("users", "vhosts")
@@ -148,6 +150,39 @@ def test_definitions_of_rabbitmq_are_taken_as_they_are_meant() -> None:
     assert v.parameters.values["shovel", "s"] == {"src-uri": "amqp://"}
     assert there.broker.global_parameters.values == {"g": [["a", 1]]}
     assert [each.routing_key for each in v.bindings()] == ["k", "a.#"]
+
+
+def test_many_policies_are_applied_to_what_is_there_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    there = target()
+    vhost = there.broker.vhosts.get("/") or there.broker.add_vhost("/")
+    names = [f"x{number}" for number in range(20)]
+    told: list[str] = []
+    for name in names:
+        vhost.declare_exchange(name, "fanout")
+    apply = Policies.apply_to_exchange
+    monkeypatch.setattr(
+        Policies,
+        "apply_to_exchange",
+        lambda policies, exchange: told.append(exchange.name) or apply(policies, exchange),
+    )
+    rows = [
+        {
+            "vhost": "/",
+            "name": name,
+            "pattern": f"^{name}$",
+            "apply-to": "exchanges",
+            "definition": {"alternate-exchange": f"for-{name}"},
+        }
+        for name in names
+    ]
+    # The same entries are tried on a copy, too, which has a vhost of its own.
+    import_definitions(there, {"policies": rows})
+    assert [vhost.exchanges[name].alternate for name in names] == [f"for-{n}" for n in names]
+    assert max(Counter(told)[name] for name in names) <= 4
+    with pytest.raises(DefinitionsError):
+        import_definitions(there, {"policies": [rows[0], {**rows[1], "pattern": "("}]})
+    vhost.policies.delete("x0")
+    assert vhost.exchanges["x0"].alternate is None
 
 
 def test_taking_the_same_in_twice_changes_nothing() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from harebell.base.gauge import Gauge
@@ -10,6 +12,7 @@ from harebell.model.limits import WORK_SLICE_UNITS
 from harebell.model.queue.stream import StreamQueue
 from harebell.model.queue.tracking import Tracking
 from harebell.model.settings.policy import Policy
+from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.test_definitions import RestartedStore
 from tests.unit.model.things import Taker, message, vhost
@@ -132,26 +135,79 @@ def test_policies_come_back_after_a_restart_and_apply_to_what_came_back() -> Non
     assert host.policies.policy_of(queue, operator=True) == operator
 
 
-def test_a_turn_applies_policies_to_fewer_objects_the_more_policies_there_are() -> None:
+class Turns:
+    """Turns of a vhost: what is left of a long operation waits for the next one."""
+
+    def __init__(self, host: VHost) -> None:
+        self._rest: list[Step] = []
+        self._work = host.context.timers.work = Work()
+        self._work.later = self._rest.append
+
+    def turn(self, act: Callable[[], object]) -> int:
+        """Do something in a turn; how many units it took."""
+        self._work.begin(WORK_SLICE_UNITS)
+        act()
+        return self._work.end()
+
+    def finish(self) -> int:
+        """Do the rest; how many turns it took."""
+        count = 0
+        while self._rest:
+            self.turn(lambda: self._rest[0]() and self._rest.pop(0))
+            count += 1
+        return count
+
+
+def test_a_turn_applies_policies_to_fewer_objects_the_more_patterns_are_tried_for_each() -> None:
     host = vhost()
     exchanges = [host.declare_exchange(f"q{number}", "fanout") for number in range(200)]
-    rest: list[Step] = []
-    work = host.context.timers.work = Work()
-    work.later = rest.append
+    turns = Turns(host)
 
     def reached(alternate: str) -> int:
         """Set a policy; to how many exchanges the first turn has applied it."""
-        work.begin(WORK_SLICE_UNITS)
-        host.policies.put(policy({"alternate-exchange": alternate}, name="last"))
-        work.end()
+        last = policy({"alternate-exchange": alternate}, name="last")
+        turns.turn(lambda: host.policies.put(last))
         count = sum(each.alternate == alternate for each in exchanges)
-        while rest and not rest[-1]():
-            pass
-        rest.clear()
+        turns.finish()
         assert {each.alternate for each in exchanges} == {alternate}
         return count
 
     few = reached("one")
     for number in range(50):
-        host.policies.put(Policy(f"p{number}", "^other", "all", 0, {"max-length": 1}))
-    assert 0 < reached("two") < few < len(exchanges)
+        host.policies.put(Policy(f"p{number}", f"^other-{number}", "all", 0, {"max-length": 1}))
+    turns.finish()
+    assert 0 < few == reached("two") < len(exchanges)
+    for number in range(50):
+        host.policies.put(Policy(f"p{number}", "[a-z]{3}", "all", 0, {"max-length": 1}))
+    turns.finish()
+    assert 0 < reached("three") < few
+
+
+def test_while_policies_change_all_objects_are_reached_in_their_turn() -> None:
+    host = vhost()
+    exchanges = [host.declare_exchange(f"q{number}", "fanout") for number in range(400)]
+    turns = Turns(host)
+    turns.turn(lambda: host.policies.put(policy({"alternate-exchange": "first"})))
+    count = 0
+    while any(each.alternate is None for each in exchanges):
+        count += 1
+        assert count < 100, "the last ones wait for the end of the changes"
+        turns.turn(partial(host.policies.put, policy({"alternate-exchange": f"a{count}"})))
+        turns.turn(lambda: turns._rest[0]())
+    turns.finish()
+    assert {each.alternate for each in exchanges} == {f"a{count}"}
+
+
+def test_policies_that_are_held_are_applied_once_by_the_last_to_release_them() -> None:
+    host = vhost()
+    exchange = host.declare_exchange("q", "fanout")
+    host.policies.hold()
+    host.policies.hold()
+    host.policies.put(policy({"alternate-exchange": "a"}))
+    later = host.declare_exchange("q-later", "fanout")
+    host.policies.release()
+    assert (exchange.alternate, later.alternate) == (None, "a")
+    host.policies.release()
+    assert exchange.alternate == "a"
+    host.policies.put(policy({"alternate-exchange": "b"}))
+    assert exchange.alternate == "b"

@@ -10,8 +10,8 @@ from harebell.base.errors import Refusal
 from harebell.base.patterns import SearchBudget
 from harebell.model.settings.policy import (
     Policy,
+    PolicyIndex,
     check_policy,
-    matching,
     merged,
     unknown_settings,
 )
@@ -85,8 +85,30 @@ def test_an_operator_policy_has_limits_only() -> None:
 def test_the_policy_of_the_highest_priority_applies_alone() -> None:
     low, high = policy(name="a"), policy({"max-length": 1}, name="b", priority=1)
     other = policy(name="c", pattern="^z", priority=9)
-    assert matching([low, high, other], "classic", "queue") is high
-    assert matching([low, high, other], "classic", "zoo") is other
+    assert PolicyIndex([low, high, other]).first("classic", "queue") is high
+    assert PolicyIndex([low, high, other]).first("classic", "zoo") is other
+
+
+def test_of_many_policies_those_are_tried_whose_text_a_name_has() -> None:
+    many = [policy(name=f"p{number}", pattern=f"^q-{number}-") for number in range(1_000)]
+    index = PolicyIndex([*many, policy(name="rest", priority=-1)])
+    assert index.first("classic", "q-77-x") is many[77]
+    assert index.units <= 4
+
+
+def test_a_policy_is_tried_in_place_of_the_one_of_its_name() -> None:
+    low, high = policy(name="low"), policy(name="high", priority=2)
+    index = PolicyIndex([low, high])
+    for instead, expected in (
+        (policy(name="high", priority=-1), low),
+        (middle := policy(name="high", priority=1), middle),
+        (policy(name="high", priority=2, pattern="^z"), low),
+        (other := policy(name="high", priority=2, pattern="^q"), other),
+        (top := policy(name="new", priority=3), top),
+        (policy(name="new", priority=1), high),
+    ):
+        assert index.first("classic", "queue", instead) is expected
+    assert index.first("classic", "queue") is high
 
 
 def test_a_pattern_matches_anywhere_in_a_name() -> None:
