@@ -147,7 +147,8 @@ QUERY_REPORT_MS = 86_400_000
 WORK_SLICE_UNITS = 1_000
 """Units after which the next connection or operation of the same user is served."""
 POLICY_UNITS = 8
-"""Work units of applying the policies to a queue or an exchange, and one for each policy."""
+"""Work units of applying the policies to a queue or an exchange, and one for each pattern that is
+tried."""
 REMOVED_QUEUE_UNITS = 20
 """Work units of deleting a queue."""
 REMOVED_BINDING_UNITS = 3
