@@ -31,6 +31,7 @@ class Finding(Struct, frozen=True):
         advice: what repairs it.
         command: the command line for that; "" for none.
         more: how many more there are that are not told one by one.
+        generation: of the queue that it is about; "" for anything else.
     """
 
     rule: str
@@ -42,6 +43,7 @@ class Finding(Struct, frozen=True):
     advice: str
     command: str
     more: int = 0
+    generation: str = ""
 
     def row(self, node: str) -> dict[str, Any]:
         """Return it as an answer has it."""

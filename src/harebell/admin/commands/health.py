@@ -91,7 +91,7 @@ def _repair(context: AdminContext, finding: Finding) -> Row | None:
     if vhost is None or finding.more:
         return None
     if finding.rule == "no-consumer" and _may_read(context, finding):
-        return {"act": "queues.purge"}
+        return {"act": "queues.purge", "generation": finding.generation}
     if finding.rule == "all-unacknowledged" and _may_end(context, None):
         return {"act": "connections.close"}
     reports = vhost.query_reports

@@ -200,13 +200,26 @@ def _purged(outcome: Mapping[str, Any]) -> str:
 
 
 @QUEUES.command("DELETE /api/queues/{vhost}/{name}/contents", tag=MANAGEMENT, done=_purged)
-def purge(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
-    """Drop all messages of a queue that are ready, or wait to be tried again."""
+def purge(
+    context: AdminContext,
+    name: str,
+    vhost: InVhost = "/",
+    generation: Annotated[str, Argument("Only the queue that a finding tells of.", "ID")] = "",
+) -> Row:
+    """Drop all messages of a queue that are ready, or wait to be tried again.
+
+    A queue that was deleted and declared again has another generation, and is refused with one.
+    """
     from harebell.front.operations.purge import purge_queue
 
     where = context.vhost(vhost)
     context.check_permission(where, "read", "queue", name)
-    find_queue(context, vhost, name)
+    _, found = find_queue(context, vhost, name)
+    if generation and found.identity != generation:
+        raise CommandRefused(
+            f"queue '{name}' in vhost '{where.name}' was deleted and declared again since: its "
+            f"generation is {found.identity}, and not {generation}"
+        )
     count = purge_queue(_ending(context, where, name), name).count
     context.log("info", f"queue '{name}' in vhost '{where.name}' was purged")
     return {"vhost": where.name, "name": name, "messages": count}

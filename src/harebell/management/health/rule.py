@@ -29,6 +29,7 @@ class Seen(NamedTuple):
         since: when it began, in milliseconds since 1970; 0 for when it was seen first.
         name: what it is about, if that is no queue.
         vhost: where that is; "" for the node.
+        generation: of the queue that it is about; "" for anything else.
     """
 
     why: str
@@ -37,6 +38,7 @@ class Seen(NamedTuple):
     since: int = 0
     name: str = ""
     vhost: str = ""
+    generation: str = ""
 
 
 class QueueRule(NamedTuple):
@@ -83,17 +85,20 @@ def widened(threshold: float, on: bool) -> float:
     return threshold / _EASED if on else threshold
 
 
-def command(*words: str, vhost: str = "/", about: str = "") -> str:
+def command(*words: str, vhost: str = "/", about: str = "", only: str = "") -> str:
     """Return a command line.
 
     Args:
         *words: what follows `harebell`.
         vhost: the vhost that it is for.
         about: the name at its end; "" for none.
+        only: the generation of the queue that it is for; "" for any of that name.
     """
     line = ["harebell", *words]
     if vhost != "/":
         line.append(f"--vhost={vhost}")
+    if only:
+        line.append(f"--generation={only}")
     if about:
         line += ["--", about] if about.startswith("-") else [about]
     return shlex.join(line)

@@ -227,7 +227,10 @@ def _finding(rule: str, kind: str, key: Key, suspicion: _Suspicion) -> Finding:
     vhost, name = key
     seen = suspicion.last
     since = seen.since or suspicion.since
-    return Finding(rule, kind, vhost, name, seen.why, since, seen.advice, seen.command)
+    return Finding(
+        *(rule, kind, vhost, name, seen.why, since, seen.advice, seen.command),
+        generation=seen.generation,
+    )
 
 
 def _rest(rule: str, kind: str, vhost: str, count: int, now: int) -> Finding:

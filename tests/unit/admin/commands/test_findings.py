@@ -16,6 +16,7 @@ from harebell.base.errors import HarebellError
 from harebell.wire.v09 import methods as m
 from tests.unit.admin.commands.site import Site
 from tests.unit.management.http.test_rights import MAY, TAGS
+from tests.unit.model.things import message
 
 ELSEWHERE = {
     ALARM: "health.in-effect",
@@ -83,6 +84,7 @@ def test_the_operator_sees_every_finding_with_its_members() -> None:
         "advice": "advice",
         "command": "command",
         "more": 0,
+        "generation": "",
         "repair": None,
     }
 
@@ -97,9 +99,10 @@ def test_a_finding_has_the_act_that_repairs_it_for_those_who_may_do_it(
     reports = site.world.broker.vhosts["/"].query_reports
     reports.add("somebody", "q", {"state": "failed"})
     reports.add("somebody", "runs", {})
+    generation = site.world.broker.vhosts["/"].queues["q"].identity
     found: Any = SimpleNamespace(
         found=[
-            Finding(rule, kind, "/", about, "why", 5, "advice", "command")
+            Finding(rule, kind, "/", about, "why", 5, "advice", "command", generation=generation)
             for rule, kind, about in (
                 ("no-consumer", QUEUE, "q"),
                 ("all-unacknowledged", QUEUE, "q"),
@@ -115,13 +118,13 @@ def test_a_finding_has_the_act_that_repairs_it_for_those_who_may_do_it(
     site.context = site.context.on_behalf_of(user)
     rows = site.run("health.findings")
     arguments: dict[str, dict[str, Any]] = {
-        "queues.purge": {"name": "q"},
+        "queues.purge": {"name": "q", "generation": generation},
         "connections.close": {"name": ""},
         "queries.delete": {"name": "q", "user": "somebody"},
     }
     may_end = tag == "administrator"
     assert [row["repair"] for row in rows] == [
-        {"act": "queues.purge"} if read else None,
+        {"act": "queues.purge", "generation": generation} if read else None,
         {"act": "connections.close"} if may_end else None,
         {"act": "queries.delete", "user": "somebody"} if may_end or name == "somebody" else None,
         None,
@@ -135,6 +138,19 @@ def test_a_finding_has_the_act_that_repairs_it_for_those_who_may_do_it(
             else:
                 with pytest.raises(HarebellError, match=r"refused|may delete it"):
                     site.run(act, **arguments[act])
+
+
+def test_a_queue_that_is_declared_again_is_not_purged_for_a_finding_about_the_one_before() -> None:
+    site = _site()
+    vhost = site.world.broker.vhosts["/"]
+    before = vhost.queues["q"].identity
+    assert site.run("queues.purge", name="q", generation=before)["messages"] == 0
+    site.run("queues.delete", name="q")
+    vhost.declare_queue("q").publish(message(b"new", "q"))
+    with pytest.raises(CommandRefused, match=r"^queue 'q' .*declared again since.*not [0-9a-f]+$"):
+        site.run("queues.purge", name="q", generation=before)
+    assert vhost.queues["q"].ready_count() == 1
+    assert site.run("queues.purge", name="q")["messages"] == 1
 
 
 def test_findings_are_refused_where_nothing_that_is_counted_is_shown() -> None:

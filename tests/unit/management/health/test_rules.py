@@ -54,6 +54,9 @@ def test_messages_without_a_consumer_are_found_after_some_minutes_and_since_when
     assert site.only.kind == QUEUE
     assert site.only.vhost == "/"
     assert site.only.why == "no consumer for 5 minutes; messages that wait: 3"
+    identity = site.world.broker.vhosts["/"].queues["q"].identity
+    assert site.only.generation == identity
+    assert site.only.command == f"harebell queues purge --generation={identity} q"
     assert begun <= site.only.since <= begun + LOOK_SECONDS * 1_000
     site.consumer("q", prefetch=3)
     site.look(2)
@@ -467,7 +470,8 @@ def test_a_name_is_one_word_of_a_command_line() -> None:
     site.declare(name)
     site.publish(name)
     site.look_for(120)
-    assert words(site.only) == ["queues", "purge", "--", name]
+    only = f"--generation={site.only.generation}"
+    assert words(site.only) == ["queues", "purge", only, "--", name]
 
 
 def test_every_command_is_one_of_the_command_line() -> None:

@@ -19,8 +19,9 @@ def _look(trail: QueueTrail, config: Config, _on: bool) -> Seen | None:
     return Seen(
         f"no consumer for {span(seconds)}; messages that wait: {count:,}",
         "Start its consumers. If the messages are of no use, purge it.",
-        command("queues", "purge", vhost=queue.vhost, about=queue.name),
+        command("queues", "purge", vhost=queue.vhost, about=queue.name, only=queue.identity),
         trail.alone_since,
+        generation=queue.identity,
     )
 
 

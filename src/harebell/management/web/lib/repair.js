@@ -7,9 +7,11 @@ import { Choice } from "./forms.js";
 import { html } from "./html.js";
 import { Problem } from "./pieces.js";
 
-function Purge({ of: { vhost, name }, after }) {
+function Purge({ of: { vhost, name, repair }, after }) {
+  // Not one that was declared anew under its name.
+  const where = `queues/${path(vhost, name)}/contents?generation=${repair.generation}`;
   return html`<${Confirm} button="Purge" title=${`Purge queue '${name}'?`}
-    text="Its ready messages will be gone." where=${`queues/${path(vhost, name)}/contents`}
+    text="Its ready messages will be gone." where=${where}
     after=${() => after("The queue was purged.")} />`;
 }
 
