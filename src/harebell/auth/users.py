@@ -9,6 +9,7 @@ from concurrent.futures import Executor
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.cram import context_of
 from harebell.auth.password_hashes import (
     SCRYPT,
@@ -110,6 +111,10 @@ class User:
         held = self.permissions.get(vhost)
         return held is not None and held.allow_some(action)
 
+    def knows(self, mechanism: str) -> bool:
+        """True if a login with CRAM-MD5, or a mechanism of SCRAM, can be compared."""
+        return bool(self.cram) if mechanism == CRAM_MD5 else mechanism in self.verifiers
+
     def topics(self, vhost: str, exchange: str) -> TopicRule | None:
         """Return the topic permissions for an exchange; None if all keys are allowed."""
         held = self.topic_permissions.get(vhost)
@@ -180,6 +185,8 @@ class Users:
         self.secret = rng(_SECRET_BYTES)
         self._loopback_names: frozenset[str] | None = None
         self._users: dict[str, User] = {}
+        # By mechanism a user who knows it; None if none does.
+        self._examples: dict[str, User | None] = {}
         # Whether a hash that is slow to compare was seen, and who stands for unknown users.
         self._slow = is_slow(algorithm)
         self._quick_stand_in = User("", unmatched(SHA256, rng), algorithm=SHA256)
@@ -214,7 +221,7 @@ class Users:
         """Add a user whose password is hashed already."""
         if self._loopback_names is not None:
             user.loopback_only = user.name in self._loopback_names
-        self._slow = self._slow or is_slow(user.algorithm)
+        self._note(user)
         self._users[user.name] = user
 
     def random(self, count: int) -> bytes:
@@ -258,7 +265,24 @@ class Users:
     def give(self, user: User, secrets: Secrets) -> None:
         """Set the stored forms of a user's password."""
         user.password_hash, user.algorithm, user.verifiers, user.cram = secrets
+        self._note(user)
+
+    def _note(self, user: User) -> None:
+        """Look at the secrets of a user, which may be new."""
         self._slow = self._slow or is_slow(user.algorithm)
+        for mechanism, example in self._examples.items():
+            if example is None and user.knows(mechanism):
+                self._examples[mechanism] = user
+
+    def some_know(self, mechanism: str) -> bool:
+        """True if a user knows a mechanism: each login asks, and there may be many users."""
+        example = self._examples.get(mechanism)
+        if example is None and mechanism in self._examples:
+            return False
+        if example is None or not (self.get(example.name) is example and example.knows(mechanism)):
+            example = next((each for each in self.all() if each.knows(mechanism)), None)
+            self._examples[mechanism] = example
+        return example is not None
 
     def derived(self, password: str, algorithm: str = "") -> Secrets:
         """Derive the stored forms of a new password at once; "" is the algorithm of new ones."""

@@ -104,7 +104,7 @@ async def _read(url: str, number: int) -> dict[str, Any]:
         client.close()
     if status != _OK:
         raise WebError(f"it answered {status} for schema {number}")
-    if len(body) > SCHEMA_BYTES:
+    if len(body.encode()) > SCHEMA_BYTES:
         raise WebError(f"schema {number} has more than {SCHEMA_BYTES} bytes")
     try:
         found = msgspec.json.decode(body, type=_Answer)

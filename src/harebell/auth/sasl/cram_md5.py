@@ -29,7 +29,7 @@ class CramMd5(Exchange):
     @classmethod
     def possible(cls, context: Context) -> bool:
         """True if a password was set with the mechanism enabled."""
-        return any(user.cram for user in context.users.all())
+        return context.users.some_know(cls.NAME)
 
     def step(self, response: bytes) -> bytes | None:
         """Send the challenge, then check the response."""

@@ -42,7 +42,7 @@ class Scram(Exchange):
     @classmethod
     def possible(cls, context: Context) -> bool:
         """True if a user has a verifier."""
-        return any(cls.NAME in user.verifiers for user in context.users.all())
+        return context.users.some_know(cls.NAME)
 
     def step(self, response: bytes) -> bytes | None:
         """Process the next message of the client."""

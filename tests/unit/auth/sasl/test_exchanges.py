@@ -29,6 +29,48 @@ def test_plain_is_offered_to_everybody() -> None:
     assert "PLAIN" in offers(context())
 
 
+def test_scram_is_offered_while_a_user_has_a_verifier() -> None:
+    asked = context()
+    users, scram = asked.users, ["SCRAM-SHA-256", "SCRAM-SHA-1"]
+
+    def offered() -> list[str]:
+        return [name for name in offers(asked) if name.startswith("SCRAM")]
+
+    assert offered() == scram
+    users.remove("ann")
+    assert offered() == scram
+    with_hash_only = users.get("local")
+    assert with_hash_only is not None
+    with_hash_only.verifiers = {}
+    assert offered() == []
+    users.put(User("imported", "hash"))
+    assert offered() == []
+    users.give(with_hash_only, users.derived("new"))
+    assert offered() == scram
+    users.remove("local")
+    assert offered() == []
+    users.add("local", "secret")
+    assert offered() == scram
+
+
+def test_whether_scram_is_offered_is_known_without_a_look_at_each_user(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    users = Users(bytes)
+    for number in range(3):
+        users.put(User(f"imported-{number}", "hash"))
+    asked = Context(users, "127.0.0.1", bytes)
+    offers(asked)
+    looks: list[None] = []
+    every = users.all
+    monkeypatch.setattr(users, "all", lambda: looks.append(None) or every())
+    users.put(User("one-more", "hash"))
+    assert "SCRAM-SHA-256" not in offers(asked)
+    users.add("ann", "secret")
+    assert "SCRAM-SHA-256" in offers(asked)
+    assert looks == []
+
+
 def test_an_unknown_mechanism_has_no_exchange() -> None:
     assert begin_exchange("GSSAPI", context()) is None
 

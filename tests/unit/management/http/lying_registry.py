@@ -28,6 +28,10 @@ LIES: dict[int, tuple[int, bytes, str]] = {
     18: (200, gzip.compress(b'{"schema": "int"}' * 1_000), "none of a schema registry"),
     19: (200, b'{"schema": "int", "more": ' + b"[" * 100_000, "none of a schema registry"),
     20: (200, b'{"schema": "\xff\xfe', "none of a schema registry"),
+    21: (
+        *(200, b'{"schema": "' + "\u00e9".encode() * (SCHEMA_BYTES // 2) + b'"}'),
+        f"more than {SCHEMA_BYTES} bytes",
+    ),
 }
 """What the registry answers for some ids, and what is said about it."""
 SLOW, SILENT = 30, 31
