@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import re
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -330,6 +332,38 @@ def test_a_file_of_lines_does_not_grow_for_ever(
     lines = history.file.read_text().splitlines()
     assert (len(lines), lines[-1]) == (1_000, "queues show q4999")
     assert history.file.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_line_that_another_shell_adds_while_the_file_is_shortened_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    history = History("shell_history")
+    history.file.parent.mkdir()
+    history.file.write_text("".join(f"queues show q{number}\n" for number in range(5_000)))
+    replace, flock = History._replace, fcntl.flock
+    waits = threading.Event()
+    other = threading.Thread(target=History("shell_history").add, args=("users list",))
+
+    def locking(number: int, how: int) -> None:
+        if threading.current_thread() is other:
+            waits.set()
+        flock(number, how)
+
+    def replacing(shortened: History, lines: list[str]) -> None:
+        """The other shell has opened the file, and waits for it."""
+        other.start()
+        assert waits.wait(30)
+        with history.file.open() as file, pytest.raises(BlockingIOError):
+            flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        replace(shortened, lines)
+
+    monkeypatch.setattr(fcntl, "flock", locking)
+    monkeypatch.setattr(History, "_replace", replacing)
+    history.begin()
+    other.join(30)
+    lines = history.file.read_text().splitlines()
+    assert (len(lines), lines[-2:]) == (1_001, ["queues show q4999", "users list"])
 
 
 def test_ctrl_c_ends_a_statement_and_the_shell_goes_on(own: RunningBroker, tmp_path: Path) -> None:

@@ -1,13 +1,16 @@
 """The lines that were typed into a shell, for the next one: in a file that only the user reads.
 
-A line that may have a password is offered again in the same shell, and never written.
+A line that may have a password is offered again in the same shell, and never written. Several
+shells write to the file, which is locked while it is shortened or a line is added.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import ModuleType
 
@@ -39,11 +42,13 @@ class History:
             return
         READLINE.set_auto_history(False)
         with suppress(OSError):
-            lines = self.file.read_text(encoding="utf-8", errors="replace").splitlines()
+            lines = self._lines()
             for line in lines[-HISTORY_LINES:]:
                 READLINE.add_history(line)
             if len(lines) > 2 * HISTORY_LINES:
-                self._replace(lines[-HISTORY_LINES:])
+                with self._locked():
+                    # Again: what other shells have added since stays, too.
+                    self._replace(self._lines()[-HISTORY_LINES:])
 
     def add(self, line: str, *, secret: bool = False) -> None:
         """Remember a line.
@@ -59,16 +64,32 @@ class History:
             return
         with suppress(OSError):
             self.file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._write(self.file, f"{line}\n", os.O_APPEND)
+            with self._locked() as number:
+                os.write(number, f"{line}\n".encode())
+
+    def _lines(self) -> list[str]:
+        return self.file.read_text(encoding="utf-8", errors="replace").splitlines()
 
     def _replace(self, lines: list[str]) -> None:
         made = self.file.with_name(f"{self.file.name}.{os.getpid()}")
-        self._write(made, "".join(f"{line}\n" for line in lines), os.O_TRUNC)
+        number = os.open(made, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(number, "w", encoding="utf-8") as out:
+            out.write("".join(f"{line}\n" for line in lines))
         made.replace(self.file)
 
-    @staticmethod
-    def _write(file: Path, text: str, how: int) -> None:
-        number = os.open(file, os.O_WRONLY | os.O_CREAT | how, 0o600)
-        with os.fdopen(number, "w", encoding="utf-8") as out:
-            os.fchmod(number, 0o600)  # an older file may be readable for others
-            out.write(text)
+    @contextmanager
+    def _locked(self) -> Iterator[int]:
+        """Open the file for lines at its end, and lock it."""
+        while True:
+            number = os.open(self.file, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            try:
+                os.fchmod(number, 0o600)  # an older file may be readable for others
+                # Without locks, as on some network file systems, it is written nevertheless.
+                with suppress(OSError):
+                    fcntl.flock(number, fcntl.LOCK_EX)
+                # Another shell may have replaced it before.
+                if os.path.samestat(os.fstat(number), self.file.stat()):
+                    yield number
+                    return
+            finally:
+                os.close(number)
