@@ -343,7 +343,8 @@ def test_a_line_that_another_shell_adds_while_the_file_is_shortened_stays(
     history.file.write_text("".join(f"queues show q{number}\n" for number in range(5_000)))
     replace, flock = History._replace, fcntl.flock
     waits = threading.Event()
-    other = threading.Thread(target=History("shell_history").add, args=("users list",))
+    add = History("shell_history").add
+    other = threading.Thread(target=add, args=("users list",), daemon=True)
 
     def locking(number: int, how: int) -> None:
         if threading.current_thread() is other:
