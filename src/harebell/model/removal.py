@@ -3,6 +3,7 @@
     unbind_some(resource)   before a queue or an exchange is deleted: remove most of its bindings
     drop(resource)          delete an unused one at once, or after its bindings
     drop_all(queues)        delete the exclusive queues of a closed connection; the names are free
+    emptied(...)            delete what is in a vhost, before the vhost is deleted
 
 A queue of a closed connection is no longer found, so its name can be declared again at once. While
 it is still bound it takes messages, which are deleted with it. All other objects can be found and
@@ -14,8 +15,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from itertools import islice
 
+from harebell.base.slices import Slices, steps
 from harebell.base.work import Work
 from harebell.model.binding import Binding
 from harebell.model.events import Events
@@ -82,6 +85,20 @@ class Removal:
                 self._delete(queue)
         else:
             self._later(queues)
+
+    def emptied(self, resources: list[Queue | Exchange], exchanges: list[Exchange]) -> Slices[None]:
+        """Delete what is in a vhost, unless it is little.
+
+        Args:
+            resources: what is deleted, queues behind exchanges: so no exchange takes what they had.
+            exchanges: all of the vhost; those that are not deleted only lose bindings.
+        """
+        if len(resources) + sum(len(each.bindings) for each in exchanges) <= REMOVED_AT_ONCE:
+            return
+        yield from steps(partial(self._some_of, deque(resources)))
+        for exchange in exchanges:
+            if exchange.bindings:
+                yield from steps(partial(self.unbind_some, exchange))
 
     def _later(self, resources: Iterable[Queue | Exchange]) -> None:
         waiting = deque(resources)

@@ -210,14 +210,19 @@ def delete(context: AdminContext, name: str) -> Slices[Row]:
             f"the vhost '{DEFAULT_VHOST}' is there from the start and cannot be deleted: close it "
             "with `harebell permissions clear`"
         )
-    closed = yield from context.disconnect(
-        f"vhost '{vhost.name}' is deleted", lambda connection: connection.vhost is vhost
-    )
-    if context.vhost(name) is not vhost:
-        raise CommandRefused(f"vhost '{name}' was deleted and made again meanwhile")
-    with context.definitions.whole():
-        _unstore_permissions(context, vhost.name)
-        context.broker.delete_vhost(vhost, lambda: _forget_permissions(context, vhost.name))
+    reason = f"vhost '{vhost.name}' is deleted"
+    closed = yield from context.disconnect(reason, lambda each: each.vhost is vhost)
+    vhost.ending = True
+    try:
+        yield from vhost.emptied()
+        if context.vhost(name) is not vhost:
+            raise CommandRefused(f"vhost '{name}' was deleted and made again meanwhile")
+        with context.definitions.whole():
+            _unstore_permissions(context, vhost.name)
+            context.broker.delete_vhost(vhost, lambda: _forget_permissions(context, vhost.name))
+    finally:
+        # For clients of a vhost that could not be deleted.
+        vhost.ending = False
     context.log("info", f"Deleting vhost '{vhost.name}'")
     return {"name": vhost.name, "connections_closed": closed}
 

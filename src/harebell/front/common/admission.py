@@ -60,6 +60,9 @@ def _check_limits(connection: BaseConnection, vhost: VHost) -> None:
     if maximum and _counted(connection) + settings.open_elsewhere()[0] >= maximum:
         text = f"connection refused: node connection limit ({maximum}) is reached"
         raise hard(530, text, *_CONNECTION_OPEN)
+    if vhost.ending:
+        text = f"access to vhost '{vhost.name}' refused for user '{user.name}': it is being deleted"
+        raise hard(530, text, *_CONNECTION_OPEN)
     if vhost.limits:
         count = sum(each.vhost is vhost for each in _opened(connection))
         limit = over(vhost.limits, MAX_CONNECTIONS, count)
