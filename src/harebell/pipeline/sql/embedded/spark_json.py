@@ -25,7 +25,7 @@ _STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'((?:[^\'\\]|\\.)*)\'', re.S)
 _BARE_QUOTE = re.compile(r'(\\.)|"', re.S)
 _STEP = re.compile(r'\[(\d+)\]|\."([^"]*)"')
 _NOT_ASCII_TWICE = re.compile("[\U00010000-\U0010ffff\ud800-\udfff]")
-_PLAIN_LEAST, _PLAIN_END = 1e-3, 1e7
+_PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 """Java writes the numbers between them without an exponent."""
 
 
@@ -60,7 +60,7 @@ def java_double(value: float) -> str:
     """Return a number as Java writes it."""
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    if value == 0 or _PLAIN_LEAST <= abs(value) < _PLAIN_END:
+    if value == 0 or _PLAIN_FROM <= abs(value) < _PLAIN_BELOW:
         return repr(value)
     sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
     assert isinstance(exponent, int)
