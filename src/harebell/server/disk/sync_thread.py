@@ -14,7 +14,7 @@ import os
 import queue
 import threading
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 
 from harebell.server.limits import PERFORM_MAX
 
@@ -59,6 +59,7 @@ class SyncThread:
         unsynced: bool = False,
         paths: dict[int, str] | None = None,
         last: Collection[int] = (),
+        repeated: Mapping[int, int] | None = None,
     ) -> None:
         """Start the writes, and the syncs (fdatasync) after them.
 
@@ -70,12 +71,17 @@ class SyncThread:
             paths: of files to open for writing, and to create if they are missing, by the index of
                 the write; its descriptor is ignored.
             last: indices of writes with nothing behind them: the disk is to end with their files.
+            repeated: how many bytes to write, by the index of the write: its bytes again and again.
 
         Raises:
             ValueError: there are more; nothing was started.
         """
         if len(writes) > PERFORM_MAX or len(syncs) > PERFORM_MAX:
             raise ValueError(f"more than {PERFORM_MAX} writes or syncs at once")
+        for place, size in (repeated or {}).items():
+            file, data, start = writes[place]
+            whole = (data * (size // len(data) + 1))[:size]
+            writes = [*writes[:place], (file, whole, start), *writes[place + 1 :]]
         self._inbox.put((writes, syncs, paths or {}))
 
     def end(self) -> tuple[int, int, bool] | None:

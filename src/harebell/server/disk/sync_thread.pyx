@@ -4,6 +4,7 @@ The thread never waits for the interpreter's lock, and never holds it.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from libc.errno cimport EINTR, errno
 
 import os
 
@@ -32,7 +33,8 @@ cdef extern from *:
         struct {
             int file, last;
             const char *path, *data;
-            size_t size;
+            /* Bytes that there are, and that are written: the same again and again. */
+            size_t piece, size;
             off_t start;
         } write[HAREBELL_JOBS];
         int sync[HAREBELL_JOBS];
@@ -70,7 +72,8 @@ cdef extern from *:
         self->error = self->place = self->syncing = 0;
         for (int i = 0; i < self->writes; i++) {
             const char *data = self->write[i].data;
-            size_t left = self->write[i].size;
+            const size_t piece = self->write[i].piece;
+            size_t left = self->write[i].size, from = 0;
             off_t at = self->write[i].start;
             if (self->write[i].path != NULL) {
                 do {
@@ -84,14 +87,16 @@ cdef extern from *:
                 }
             }
             while (left > 0) {
-                ssize_t done = pwrite(self->write[i].file, data, left, at);
+                const size_t most = left < piece - from ? left : piece - from;
+                ssize_t done = pwrite(self->write[i].file, data + from, most, at);
                 if (done <= 0) {
                     if (done < 0 && errno == EINTR) continue;
                     self->error = done < 0 ? errno : ENOSPC;
                     self->place = i;
                     return;
                 }
-                data += done; at += done; left -= (size_t)done;
+                from = (from + (size_t)done) % piece;
+                at += done; left -= (size_t)done;
             }
         }
         self->syncing = 1;
@@ -150,7 +155,7 @@ cdef extern from *:
         int file, last
         const char *path
         const char *data
-        size_t size
+        size_t piece, size
         off_t start
     ctypedef struct harebell_performer:
         int over, writes, syncs, unsynced
@@ -165,6 +170,7 @@ cdef extern from *:
 
 cdef extern from "unistd.h":
     int close(int file) nogil
+    ssize_t read(int file, void *data, size_t size)
 
 
 cdef class SyncThread:
@@ -182,7 +188,6 @@ cdef class SyncThread:
             os.close(self._event)
             raise OSError(error, os.strerror(error))
         self._alive = True
-        self._paths = {}
         self.opened = {}
 
     def fileno(self):
@@ -192,24 +197,36 @@ cdef class SyncThread:
     def sync_seconds(self):
         return self._work.sync_seconds
 
-    def begin(self, list writes, list syncs, *, bint unsynced=False, paths=None, last=()):
-        cdef int at = 0
+    def begin(
+        self, list writes, list syncs, *, bint unsynced=False, dict paths=None, last=(),
+        dict repeated=None,
+    ):
+        cdef int at = 0, file
+        cdef off_t start
         cdef bytes data
+        cdef tuple write
         if len(writes) > HAREBELL_JOBS or len(syncs) > HAREBELL_JOBS:
             raise ValueError(f"more than {HAREBELL_JOBS} writes or syncs at once")
-        for file, data, start in writes:
+        for write in writes:
+            file, data, start = write
             self._work.write[at].file = file
             self._work.write[at].path = NULL
             self._work.write[at].last = 0
             self._work.write[at].data = PyBytes_AS_STRING(data)
-            self._work.write[at].size = <size_t>PyBytes_GET_SIZE(data)
+            self._work.write[at].piece = <size_t>PyBytes_GET_SIZE(data)
+            self._work.write[at].size = self._work.write[at].piece
             self._work.write[at].start = start
             at += 1
         self._work.writes = at
-        self._paths = {place: os.fsencode(path) for place, path in (paths or {}).items()}
-        for place, data in self._paths.items():
-            self._work.write[<int>place].path = PyBytes_AS_STRING(data)
-            self._work.write[<int>place].file = -1
+        if repeated:
+            for place, size in repeated.items():
+                self._work.write[<int>place].size = size
+        self._paths = None
+        if paths:
+            self._paths = {place: os.fsencode(path) for place, path in paths.items()}
+            for place, data in self._paths.items():
+                self._work.write[<int>place].path = PyBytes_AS_STRING(data)
+                self._work.write[<int>place].file = -1
         for place in last:
             self._work.write[<int>place].last = 1
         at = 0
@@ -223,10 +240,15 @@ cdef class SyncThread:
         harebell_performer_begin(&self._work)
 
     def end(self):
-        os.eventfd_read(self._event)
+        cdef long long count
+        while read(self._event, &count, sizeof(count)) < 0:
+            if errno != EINTR:
+                raise OSError(errno, os.strerror(errno))
         self._kept = None
-        self.opened = {place: self._work.write[<int>place].file for place in self._paths}
-        self._paths = {}
+        self.opened = {}
+        if self._paths is not None:
+            self.opened = {place: self._work.write[<int>place].file for place in self._paths}
+            self._paths = None
         if self._work.error == 0:
             return None
         for file in self.opened.values():

@@ -101,6 +101,25 @@ def test_a_sync_that_fails_is_told_as_one(sync_thread: SyncThread, file: int) ->
     assert os.pread(file, 10, 0) == b"ab"
 
 
+def test_a_write_repeats_its_bytes_up_to_its_size(sync_thread: SyncThread, file: int) -> None:
+    writes = [(file, b"abc", 0), (file, b"not used", 3), (file, b"end", 103)]
+    sync_thread.begin(writes, [file], repeated={1: 100})
+    assert ended(sync_thread) is None
+    assert os.pread(file, 200, 0) == b"abc" + (b"not used" * 13)[:100] + b"end"
+    sync_thread.begin([(file, b"once", 0), (file, b"more", 4)], [file])
+    assert ended(sync_thread) is None
+    assert os.pread(file, 16, 0) == b"oncemoresednot u", "the next work repeats nothing"
+
+
+def test_a_full_disk_is_told_of_a_write_that_repeats_its_bytes(sync_thread: SyncThread) -> None:
+    full = os.open("/dev/full", os.O_RDWR)
+    try:
+        sync_thread.begin([(full, b"a", 0)], [], repeated={0: 1 << 20})
+        assert ended(sync_thread) == (errno.ENOSPC, 0, False)
+    finally:
+        os.close(full)
+
+
 def test_records_that_are_synced_later_are_written(sync_thread: SyncThread, file: int) -> None:
     size = 3 << 20
     for number in range(4):
