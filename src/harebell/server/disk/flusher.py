@@ -116,6 +116,7 @@ class Flusher:
         self._spare = spare
         self._due = False
         self._late: asyncio.TimerHandle | None = None
+        self._late_at: float = 0.0
         self._patience: asyncio.TimerHandle | None = None
         self._expected: i64 = 0
         self._worth_seconds: float = GATHER_SECONDS
@@ -154,8 +155,10 @@ class Flusher:
                 self._loop.call_soon(self._hand_over)
             elif self._patience is None:
                 self._patience = self._loop.call_later(self._worth_seconds, self._hand_over)
-        elif self._late is None and (self._commit.waiting or self._definitions.gathered):
-            self._late = self._loop.call_later(FLUSH_SECONDS, self._hand_over)
+        elif not self._late_at and (self._commit.waiting or self._definitions.gathered):
+            self._late_at = self._loop.time() + FLUSH_SECONDS
+            if self._late is None:
+                self._late = self._loop.call_at(self._late_at, self._hand_over_late)
 
     def tick(self) -> None:
         """Report a commit that takes long: nothing is confirmed until it ends.
@@ -219,12 +222,23 @@ class Flusher:
             if self._sync_thread is not None:
                 self._sync_thread.stop()
 
+    def _hand_over_late(self) -> None:
+        """Hand over what no client waits for, in time.
+
+        The timer is not cancelled with each batch, since most batches come long before it.
+        """
+        self._late = None
+        if self._late_at > self._loop.time():
+            self._late = self._loop.call_at(self._late_at, self._hand_over_late)
+        elif self._late_at:
+            self._hand_over()
+
     def _hand_over(self) -> Cpdef[None]:
         self._due = False
-        for timer in (self._late, self._patience):
-            if timer is not None:
-                timer.cancel()
-        self._late = self._patience = None
+        self._late_at = 0.0
+        if self._patience is not None:
+            self._patience.cancel()
+            self._patience = None
         if self._flying is not None or self._over:
             return
         self._flying = self._commit.gather()

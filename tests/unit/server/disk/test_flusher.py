@@ -21,7 +21,7 @@ from harebell.base.osfs import OsFiles
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.server.disk import flusher
 from harebell.server.disk.flusher import Flusher
-from harebell.server.limits import GATHER_BYTES
+from harebell.server.limits import FLUSH_SECONDS, GATHER_BYTES
 from harebell.store.disk import DiskStore
 from harebell.store.log.log_index import is_index
 from tests.patience import SECONDS, eventually, reached
@@ -231,6 +231,23 @@ async def test_a_batch_that_no_client_waits_for_follows_within_a_moment() -> Non
     await reached(lambda: s.commit.done == 2)
     assert time.monotonic() - begun > 0.02
     assert s.gathered == 2
+    await s.flusher.stop()
+
+
+@run
+async def test_a_batch_in_between_does_not_keep_the_next_one_that_no_client_waits_for() -> None:
+    s = Setting()
+    await s.commits(b"first")
+    s.log.settle(0)
+    s.flusher.look()
+    await s.commits(b"second")
+    assert (s.commit.done, s.gathered) == (2, 2), "it has what no client waited for, too"
+    begun = time.monotonic()
+    s.log.settle(1)
+    s.flusher.look()
+    await reached(lambda: s.commit.done == 3)
+    assert time.monotonic() - begun > FLUSH_SECONDS / 2, "its time begins with itself"
+    assert s.gathered == 3
     await s.flusher.stop()
 
 
