@@ -22,8 +22,9 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
-from harebell.base.c_types import C
+from harebell.base.c_types import C, Done, Py, i32, i64
 from harebell.base.ports import Commit, Definitions, File, Files
+from harebell.store.limits import AHEAD_PIECE_BYTES
 from harebell.store.log.segment import Segment, unused
 from harebell.store.removal import Removal
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 _NO_HANDLES = (errno.EMFILE, errno.ENFILE)
 _FULL = (errno.ENOSPC, errno.EDQUOT, *_NO_HANDLES)
 _NO_DESCRIPTOR = -1
+_PIECE: i64 = AHEAD_PIECE_BYTES
 
 
 class Write:
@@ -51,14 +53,12 @@ class Write:
         cuts: whether the file ends with the bytes, and space behind them goes.
     """
 
-    __slots__ = ("ahead", "cuts", "data", "goes_on", "segment", "start")
-
-    def __init__(self, segment: Segment, start: int, data: bytes, goes_on: bool) -> None:
+    def __init__(self, segment: Segment, start: i64, data: bytes, goes_on: bool) -> None:
         self.segment = segment
         self.start = start
         self.data = data
         self.goes_on = goes_on
-        self.ahead = 0
+        self.ahead: i64 = 0
         self.cuts = False
 
 
@@ -95,7 +95,7 @@ class Part:
     def __init__(self, log: CommittedLog, directory: str) -> None:
         self.log = log
         self.directory = directory
-        self.writes: list[Write] = []
+        self.writes: C[list[Write]] = []
         self.large: list[Segment] = []
         self.early: list[Segment] = []
         self.started: list[Segment] = []
@@ -115,19 +115,34 @@ class Direct:
         creates: paths of files to create, by the index of the first write of each, which has no
             descriptor. Only if they are not synced.
         last: the indices of the last writes of their files, if they are not synced.
+        repeated: how many bytes a write has, by its index, if its bytes are repeated.
+        byte_count: the bytes of all writes.
     """
-
-    __slots__ = ("_files", "_segments", "creates", "last", "paths", "syncs", "unsynced", "writes")
 
     def __init__(self, files: Files) -> None:
         self.unsynced = False
-        self.writes: list[tuple[int, bytes, int]] = []
+        self.writes: C[list[tuple[int, bytes, int]]] = []
         self.syncs: list[int] = []
         self.paths: list[str] = []
         self.creates: dict[int, str] = {}
         self.last: list[int] = []
+        self.repeated: dict[int, int] = {}
+        self.byte_count: i64 = 0
         self._files = files
-        self._segments: dict[int, Segment] = {}
+        self._segments: Py[dict[int, Segment]] = {}
+
+    def add(self, descriptor: i32, write: Write) -> Done:
+        """Add a write to an open file, and the space ahead of it."""
+        end: i64 = write.start + len(write.data)
+        self.writes.append((descriptor, write.data, write.start))
+        self.byte_count += len(write.data) + write.ahead
+        if write.ahead:
+            # If the disk is full, this write fails, and `perform` repeats the batch: it goes on
+            # without space ahead.
+            if write.ahead > _PIECE:
+                self.repeated[len(self.writes)] = write.ahead
+            self.writes.append((descriptor, unused(end, min(write.ahead, _PIECE)), end))
+        return 0
 
     def add_unsynced(self, write: Write) -> bool:
         """Add a write that is not synced; False if only `perform` can do it."""
@@ -145,6 +160,7 @@ class Direct:
             path = self.creates[place] = new_path
             self._segments[place] = segment
         self.writes.append((descriptor, write.data, write.start))
+        self.byte_count += len(write.data)
         self.paths.append(path)
         if not write.goes_on:
             self.last.append(place)
@@ -253,25 +269,7 @@ class Batch:
         if self.unsynced:
             return self._direct_unsynced()
         files = self._only_written()
-        if files is None:
-            return None
-        descriptors = self._files.descriptors([*files])
-        if not descriptors:
-            return None
-        work = Direct(self._files)
-        work.syncs = [descriptor for descriptor, _ in descriptors]
-        work.paths = [path for _, path in descriptors]
-        into = dict(zip(files, work.syncs, strict=True))
-        for part in self.parts:
-            for write in part.writes:
-                assert write.segment.writer is not None
-                place, end = into[write.segment.writer], write.start + len(write.data)
-                work.writes.append((place, write.data, write.start))
-                if write.ahead:
-                    # If the disk is full, this write fails, and `perform` repeats the batch: it
-                    # goes on without space ahead.
-                    work.writes.append((place, unused(end, write.ahead), end))
-        return work
+        return None if files is None else _direct(self._files, self.parts, files)
 
     def _direct_unsynced(self) -> Direct | None:
         """Return writes of rows, which a later batch syncs; None if there is more to do."""
@@ -300,16 +298,7 @@ class Batch:
         # has to be emptied: only `perform` does either.
         if self._changes or self._joint or self._written or (self._redo.holds and self._redo.large):
             return None
-        files: dict[File, None] = {}
-        for part in self.parts:
-            if part.removals or part.gone or part.early:
-                return None
-            for write in part.writes:
-                file = write.segment.writer
-                if file is None or write.cuts:
-                    return None
-                files[file] = None
-        return files
+        return _open_files(self.parts)
 
     @contextmanager
     def _certainly(self) -> Iterator[None]:
@@ -475,6 +464,38 @@ class Batch:
                 raise
 
 
+def _open_files(parts: list[Part]) -> C[dict[File, None] | None]:
+    """Return the files of all writes; None if there is more to do than to write to open files."""
+    files: dict[File, None] = {}
+    part: Part
+    write: Write
+    for part in parts:
+        if part.removals or part.gone or part.early:
+            return None
+        for write in part.writes:
+            if write.segment.writer is None or write.cuts:
+                return None
+            files[write.segment.writer] = None
+    return files
+
+
+def _direct(files: Files, parts: list[Part], opened: dict[File, None]) -> C[Direct | None]:
+    """Return writes to these files, and their syncs; None if some are not synced alone."""
+    part: Part
+    write: Write
+    descriptors = files.descriptors(list(opened))
+    if not descriptors:
+        return None
+    work = Direct(files)
+    work.syncs = [descriptor for descriptor, _ in descriptors]
+    work.paths = [path for _, path in descriptors]
+    into: dict[Any, int] = dict(zip(opened, work.syncs, strict=True))
+    for part in parts:
+        for write in part.writes:
+            work.add(into[write.segment.writer], write)
+    return work
+
+
 def _make_room(write: Write) -> None:
     """Write space ahead behind a write, or truncate space that is not needed any more.
 
@@ -576,7 +597,7 @@ class GroupCommit(Commit):
         for call in self.closing:
             call()
 
-    def gather(self) -> Batch | None:
+    def gather(self) -> C[Batch | None]:
         """Return a batch of all changes; None if there are none, or while it has to wait.
 
         With waiting replies there is a batch even if nothing has changed: its end releases them.
@@ -589,11 +610,18 @@ class GroupCommit(Commit):
         if not (changes or self.dirty or self.urgent):
             self.waiting = False
             return None
-        dirty, self.dirty = self.dirty, []
+        dirty: list[CommittedLog] = self.dirty
+        self.dirty = []
         if self.cut is not None:
             # Before the logs hand over their writes: a backup has their lengths before this batch.
             self.cut.note(dirty)
-        parts = [part for part in (log.collect() for log in dirty) if part is not None]
+        parts: list[Part] = []
+        only_rows: bool = True
+        for log in dirty:
+            part: Part | None = log.collect()
+            if part is not None:
+                parts.append(part)
+                only_rows = only_rows and part.rows_only
         self.flying = Batch(
             self.ticket,
             self._files,
@@ -604,9 +632,8 @@ class GroupCommit(Commit):
             self._handles,
             self.joint,
         )
-        only_rows = bool(parts) and all(part.rows_only for part in parts)
         # A joint batch has a redo file, whose replay needs every earlier row on disk.
-        self.flying.unsynced = only_rows and not self.joint
+        self.flying.unsynced = bool(parts) and only_rows and not self.joint
         self.joint = False
         self.unsynced = False
         self.flying.records = self.records

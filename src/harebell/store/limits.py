@@ -47,6 +47,8 @@ AHEAD_FROM_BYTES = 65_536
 """Size of a segment from which space is written ahead of its records."""
 AHEAD_MAX_BYTES = 1_048_576
 """Most space written ahead at a time: as much as the segment has, up to this (1 MiB)."""
+AHEAD_PIECE_BYTES = 65_536
+"""Bytes of it that are made in memory and written again and again."""
 AHEAD_WRITE_BYTES = 262_144
 """Size of a commit for one log above which no space is written ahead: its sync is rare."""
 REDO_KEEP_BYTES = 1_048_576

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
-class Direct(Protocol):
+class DirectWork(Protocol):
     """A batch that only writes and syncs; see `harebell.store.commit`."""
 
     writes: list[tuple[int, bytes, int]]
@@ -14,6 +14,8 @@ class Direct(Protocol):
     paths: list[str]
     creates: dict[int, str]
     last: list[int]
+    repeated: dict[int, int]
+    byte_count: int
 
     def adopt(self, opened: dict[int, int]) -> None:
         """Take the descriptors of the created files, by the indices of their writes."""
@@ -41,7 +43,7 @@ class Batch(Protocol):
     def byte_count(self) -> int:
         """How many bytes it writes."""
 
-    def direct(self) -> Direct | None:
+    def direct(self) -> DirectWork | None:
         """The batch as writes and syncs; None if it is more than that."""
 
     def is_small(self, byte_count: int) -> bool:

@@ -30,7 +30,7 @@ from harebell.base.ports import Commit, Definitions
 from harebell.front.common.blocked_publishers import DISK, FILES
 from harebell.front.common.connection_registry import ConnectionRegistry
 from harebell.server.disk.batch_thread import BatchThread
-from harebell.server.disk.batches import Batch, Direct, Nothing
+from harebell.server.disk.batches import Batch, DirectWork, Nothing
 from harebell.server.disk.loop_commits import LoopCommits, Remote, Upkeep
 from harebell.server.disk.sync_thread import SyncThread
 from harebell.server.limits import (
@@ -135,7 +135,7 @@ class Flusher:
         if remote is not None:
             self._remote = LoopCommits(loop, remote, self._committed, self._give)
         self._sync_thread: SyncThread | None = None
-        self._direct: Direct | None = None
+        self._direct: Annotated[DirectWork, "harebell.store.commit.Direct"] | None = None
         self.syncs = Histogram(SYNC_SECONDS)
         self.writes: i64 = 0
         self.written: i64 = 0
@@ -263,7 +263,12 @@ class Flusher:
             return False
         self._direct = work
         self._sync_thread.begin(
-            work.writes, work.syncs, unsynced=work.unsynced, paths=work.creates, last=work.last
+            work.writes,
+            work.syncs,
+            unsynced=work.unsynced,
+            paths=work.creates,
+            last=work.last,
+            repeated=work.repeated,
         )
         return True
 
@@ -281,11 +286,12 @@ class Flusher:
                 self._thread.give(batch)
                 return
             batch.failed = OSError(error, os.strerror(error), work.paths[place])
-        work.adopt(self._sync_thread.opened)
+        if work.creates:
+            work.adopt(self._sync_thread.opened)
         if work.syncs:
             self.syncs.observe(self._sync_thread.sync_seconds)
         self.writes += len(work.writes)
-        self.written += sum([len(data) for _, data, _ in work.writes])
+        self.written += work.byte_count
         self._performed(batch)
 
     def _go_remotely(self, batch: Batch) -> C[bool]:

@@ -344,8 +344,9 @@ class DurableLog(SegmentedLog):
         files = [(segment.path, segment.on_disk()) for segment in [*self.segments, *self._leaving]]
         return [(path, size) for path, size in files if size]
 
-    def collect(self) -> Part | None:
+    def collect(self) -> C[Part | None]:
         """Return the changes for the next batch; called when a commit is gathered."""
+        write: Write
         self.dirty = False
         part = Part(self, self.directory)
         handles = self._store.handles
@@ -361,15 +362,17 @@ class DurableLog(SegmentedLog):
         if tail is not None:
             # Before the buffers are taken: these calls append records to the newest segment.
             self._write_settlements(tail)
-            self._carry_over(tail)
+            if self._leaving:
+                self._carry_over(tail)
             if self._closing:
                 # Behind all other records: the next start takes others behind it for a later life.
                 self._closing = False
                 self._settlements.write_end(tail.buffer, self._end, self._clock.ms)
-        part.removals = sorted(self._leaving, key=lambda segment: segment.first)
-        self._leaving = []
-        for segment in part.removals:
-            handles.close_reader(segment)
+        if self._leaving:
+            part.removals = _in_order(self._leaving)
+            self._leaving = []
+            for segment in part.removals:
+                handles.close_reader(segment)
         for segment in self._sealed:
             # A sealed segment may be settled completely before its last records are written.
             if segment in self.segments:
@@ -390,9 +393,11 @@ class DurableLog(SegmentedLog):
             tail.made = True
         if tail is not None:
             part.rows_only = not marks and _only_rows(part.writes, row_bytes)
-            self._sync_later(part)
-        part.early = [segment for segment in self._early if segment in self.segments]
-        self._early = []
+            if part.rows_only or self._unsynced:
+                self._sync_later(part)
+        if self._early:
+            part.early = [segment for segment in self._early if segment in self.segments]
+            self._early = []
         return part if part.writes or part.early or part.removals else None
 
     def _collect_large(self, segment: Segment, part: Part) -> None:
@@ -403,8 +408,9 @@ class DurableLog(SegmentedLog):
             part.large.append(segment)
             segment.made = True
 
-    def committed(self, part: Part) -> int:
+    def committed(self, part: Part) -> Done:
         """Note that the commit is on disk."""
+        write: Write
         handles = self._store.handles
         for write in part.writes:
             segment = write.segment
@@ -540,30 +546,38 @@ class DurableLog(SegmentedLog):
                 self._touch()
         return 0
 
-    def _write_settlements(self, tail: Segment) -> None:
+    def _write_settlements(self, tail: Segment) -> C[None]:
         """Write the settlements and counts since the last commit."""
         for first, end in self._settlements.write(tail.buffer, self._end, self._clock.ms):
             if first < tail.first:
                 for segment in self.segments[self._index(first) : self._index(end - 1) + 1]:
                     tail.refer(segment.first)
 
-    def _carry_over(self, tail: Segment) -> int:
+    def _carry_over(self, tail: Segment) -> None:
         """Repeat records of removed segments about remaining ones (FORMAT.md, invariant 2)."""
         referred: set[int] = set()
         for leaving in self._leaving:
             referred.update(leaving.targets or ())
         if not referred:
-            return 0
+            return
         for segment in self.segments:
             if segment.first not in referred or segment is tail:
                 continue
             write_all_of(tail.buffer, segment, self._counted or {}, self._end, self._clock.ms)
             tail.refer(segment.first)
-        return 0
 
 
-def _only_rows(writes: list[Write], row_bytes: int) -> bool:
+def _in_order(segments: list[Segment]) -> list[Segment]:
+    """Return segments, the oldest first."""
+    return sorted(segments, key=lambda segment: segment.first)
+
+
+def _only_rows(writes: list[Write], row_bytes: i64) -> C[bool]:
     """True if there are writes, of these bytes only, and space behind them stays as it is."""
-    byte_count = sum([len(write.data) for write in writes])
-    other = [write for write in writes if write.ahead or write.cuts]
-    return 0 < byte_count == row_bytes and not other
+    write: Write
+    byte_count: i64 = 0
+    for write in writes:
+        if write.ahead or write.cuts:
+            return False
+        byte_count += len(write.data)
+    return 0 < byte_count == row_bytes

@@ -18,6 +18,8 @@ from harebell.base.osfs import OsFiles
 from harebell.server.disk.sync_thread import SyncThread
 from harebell.server.limits import PERFORM_MAX
 from harebell.store.disk import DiskStore
+from harebell.store.limits import AHEAD_PIECE_BYTES
+from harebell.store.log.segment import unused
 from tests.patience import SECONDS
 from tests.sim.definitions import SimDefinitions
 from tests.sim.disk import Random, SimDisk
@@ -118,6 +120,47 @@ def test_a_full_disk_is_told_of_a_write_that_repeats_its_bytes(sync_thread: Sync
         assert ended(sync_thread) == (errno.ENOSPC, 0, False)
     finally:
         os.close(full)
+
+
+def test_space_ahead_of_records_is_written_in_pieces_and_is_as_if_written_at_once(
+    sync_thread: SyncThread, tmp_path: Path
+) -> None:
+    files = OsFiles(str(tmp_path))
+    store = DiskStore(
+        *(files, SimDefinitions(SimDisk()), Gauge(), Clock(NOW), Random(7).randbytes),
+        report=lambda *_: None,
+        segment_bytes=1 << 20,
+    )
+    log = store.open_log(IDENTITY, durable=True)
+    # The first batch creates the file. The others have an end at any remainder of eight.
+    sizes = (10, 3 * AHEAD_PIECE_BYTES + 3, 1000, 2001)
+    counted = 0
+    for size in sizes:
+        log.append(message(bytes(size)))
+        batch = store.commit.gather()
+        assert batch is not None
+        if size == sizes[0]:
+            batch.perform()
+        else:
+            work = batch.direct()
+            assert work is not None
+            assert bool(work.repeated) == (size == sizes[1])
+            written = [len(data) for _, data, _ in work.writes]
+            for place, whole in work.repeated.items():
+                assert written[place] == AHEAD_PIECE_BYTES < whole
+                written[place] = whole
+            assert work.byte_count == sum(written)
+            counted += len(work.repeated)
+            sync_thread.begin(work.writes, work.syncs, repeated=work.repeated)
+            assert ended(sync_thread) is None
+        store.commit.finish(batch)
+    assert counted == 1
+    (segment,) = log.segments
+    content = (tmp_path / segment.path).read_bytes()
+    end = segment.end()
+    assert len(content) == segment.ahead > end + AHEAD_PIECE_BYTES
+    assert content[end:] == unused(end, len(content) - end)
+    assert [log.read(place).body for place in range(len(sizes))] == [*map(bytes, sizes)]
 
 
 def test_records_that_are_synced_later_are_written(sync_thread: SyncThread, file: int) -> None:
