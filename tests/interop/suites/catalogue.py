@@ -21,12 +21,13 @@ class Suite:
         version: the release that is tested, with its own tests.
         registry: "pypi", "npm" or "debian".
         sha256: of the archive.
-        runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test), or
-            "qpid" (Qpid's, see `tests.interop.qpid`).
+        runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test),
+            "go", or "qpid" (Qpid's, see `tests.interop.qpid`).
         tests: what the runner is given: files or patterns, below the archive's directory; modules
-            for Qpid's.
+            for Qpid's; directories of packages for Go's.
         amqp: the version of AMQP, for a client that runs its tests in several; "" for others.
-        needs: packages beside the client, with versions; "--no-deps" is not assumed.
+        needs: packages beside the client, with versions; "--no-deps" is not assumed, except for
+            Debian's, which are unpacked over it.
         variables: environment variables.
         cleaned: whether it deletes queues over HTTP; see cleaner.py.
         files: files to be written before the run, by name.
@@ -70,6 +71,7 @@ _QPID_TESTS = tuple(
     f"0_8.{name}" for name in ("basic", "broker", "example", "exchange", "queue", "testlib", "tx")
 )
 _PROTON = "usr/share/proton/examples/python"
+_GO = "usr/share/gocode/src/github.com/rabbitmq/amqp091-go"
 _QPID_TESTS_0_9 = tuple(f"0_9.{name}" for name in ("query", "queue", "messageheader", "echo"))
 
 SUITES = (
@@ -145,6 +147,13 @@ SUITES = (
         "fbd6d08d08e35fe85a19b8c76ae7d62e78bd2af7c268dff22dfb2e7557ca84b3",
         "vows", ("test/*-test.js",),
         needs=("vows@0.8.3",),
+    ),
+    Suite(
+        "golang-github-rabbitmq-amqp091-go-dev", "1.5.0-2", "debian",
+        "5383a2e81c2830565dc530777c87f4275a4d98c7201f8391f29c581cbdedc47e",
+        "go", (_GO,),
+        needs=("golang-uber-goleak-dev=1.2.0-1",),
+        variables={"AMQP_URL": f"amqp://guest:guest@127.0.0.1:{PORT}/"},
     ),
     Suite(
         "amqplib", "1.0.2", "pypi",

@@ -46,6 +46,8 @@ def fetch(suite: Suite) -> None:
 
 
 def _make(suite: Suite, home: Path) -> None:
+    if suite.runner == "go" and shutil.which("go") is None:
+        raise CannotFetchError(f"{suite.label} needs go: apt-get install -y golang-go")
     stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs, suite.specs])
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -87,6 +89,10 @@ def _download(suite: Suite, home: Path) -> Path:
 
 def _install(suite: Suite) -> None:
     if suite.registry == "debian":
+        for package in suite.needs:
+            _run(["apt-get", "download", package], directory(suite))
+            (archive,) = directory(suite).glob(f"{package.partition('=')[0]}_*.deb")
+            _run(["dpkg-deb", "-x", str(archive), str(source(suite))], directory(suite))
         return
     if suite.old_python:
         # Its tests run on the source itself, which no package index can install any more.

@@ -87,6 +87,7 @@ def run(suite: Suite) -> outcomes.Outcomes:
         "node": _node,
         "vows": _vows,
         "scripts": _scripts,
+        "go": _go,
         "qpid": _qpid,
     }
     with cleaner() if suite.cleaned else nullcontext():
@@ -159,6 +160,19 @@ def _scripts(suite: Suite) -> outcomes.Outcomes:
             with (directory(suite) / "output").open("ab") as output:
                 output.write(f"== {file.name}: {found[file.name]}\n".encode() + said)
     return found
+
+
+def _go(suite: Suite) -> outcomes.Outcomes:
+    """Run the tests of packages that lie in a directory as Debian's have it, without modules."""
+    root = source(suite) / "usr" / "share" / "gocode"
+    own = {"GO111MODULE": "off", "GOPATH": str(root), "GOCACHE": str(directory(suite) / "cache")}
+    flags = ["-json", "-count=1", "-tags=integration", f"-timeout={int(_SUITE_SECONDS)}s"]
+    packages = [
+        str(path.relative_to(root / "src"))
+        for each in suite.tests
+        for path in _matching(suite, each)
+    ]
+    return outcomes.from_go(_start(suite, ["go", "test", *flags, *packages], own))
 
 
 def _qpid(suite: Suite) -> outcomes.Outcomes:

@@ -48,6 +48,18 @@ def from_vows(text: str) -> Outcomes:
     return found
 
 
+def from_go(text: str) -> Outcomes:
+    """Read the lines of `go test -json`: events; those without a test are of a whole package."""
+    found: Outcomes = {}
+    for line in text.splitlines():
+        if not line.startswith("{"):
+            continue
+        event = json.loads(line)
+        if event["Action"] in ("pass", "fail") and "Test" in event:
+            found[event["Test"]] = event["Action"] == "pass"
+    return found
+
+
 def from_qpid(text: str) -> Outcomes:
     """Read the last line of `tests/interop/qpid/inside.py`: by test, what became of it."""
     lines = [line for line in text.splitlines() if line.startswith("{")]

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.docs.markdown import rows
 from tests.interop.suites.__main__ import PAGE, verdict
 from tests.interop.suites.catalogue import SUITES
+from tests.interop.suites.outcomes import from_go
 from tests.interop.suites.page import Comparison
 
 
@@ -23,6 +26,19 @@ def test_a_test_that_passes_on_rabbitmq_alone_needs_a_reason(
     assert (worse.worse, worse.better, worse.neither, worse.tests) == (
         ["nobody knows why"], [], [], 2,
     )  # fmt: skip
+
+
+def test_of_gos_events_those_with_a_test_that_ended_count() -> None:
+    events = (
+        {"Action": "run", "Test": "TestA"},
+        {"Action": "output", "Test": "TestA", "Output": "a"},
+        {"Action": "pass", "Test": "TestA"},
+        {"Action": "fail", "Test": "TestB"},
+        {"Action": "skip", "Test": "TestC"},
+        {"Action": "fail", "Package": "github.com/rabbitmq/amqp091-go"},
+    )
+    said = "".join(json.dumps(event) + "\n" for event in events)
+    assert from_go(f"# a warning of the compiler\n{said}") == {"TestA": True, "TestB": False}
 
 
 def test_the_page_in_the_documentation_tells_of_every_suite_and_no_difference_lacks_a_reason() -> (
