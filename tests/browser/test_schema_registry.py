@@ -17,6 +17,9 @@ from tests.unit.management.http.lying_registry import REGISTRY, registry
 _BODIES = {
     1: (b"\x0e", '"id": 7', "schema 1 of a registry"),
     2: (b"\0\x08\x07", '"id": 7', None),
+    3: (b"\x0e\x0c", '"zip": 6', "schema 3 of a registry"),
+    4: (b"\0\x08\x07\x12\x02\x08\x01", '"ROME"', None),
+    7: (b"\x0e", "0e", "it answered 404 for 'shop.Missing'"),
     5: (b'{"id":7}', '"id": 7', None),
     6: (b"\x0e", "0e", "the schema is not JSON"),
     10: (b"\x0e", "0e", "the schema registry: it answered 404 for schema 10."),

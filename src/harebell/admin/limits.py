@@ -88,7 +88,11 @@ SCHEMA_REQUESTS = 16
 SCHEMA_USER_REQUESTS = 4
 """Those of one user."""
 SCHEMA_BYTES = 262_144
-"""Longest schema that is taken (256 KiB)."""
+"""Longest schema that is taken, with the schemas that it refers to (256 KiB)."""
+SCHEMA_REFERENCES = 32
+"""Most schemas that one refers to, those of its references included."""
+SCHEMA_REFERENCE_DEPTH = 8
+"""Most references one behind the other."""
 SCHEMAS_KEPT = 32
 """Schemas that are kept: 8 MiB at most."""
 SQL_STATEMENT_BYTES = 20_000

@@ -1,7 +1,8 @@
 """Schemas of a registry that has the API of Confluent's, for messages that name them by an id.
 
-The broker asks the registry of `management_schema_registry` for `schemas/ids/{id}`. A user chooses
-the id, which is a number, and nothing else of the request. What the registry answers is believed as
+The broker asks the registry of `management_schema_registry` for `schemas/ids/{id}`, and for
+`subjects/{subject}/versions/{version}` of each schema that this one refers to. A user chooses the
+id, which is a number, and nothing else of the requests. What the registry answers is believed as
 little as what a client sends: its size, its time and its form are checked.
 """
 
@@ -13,13 +14,15 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import msgspec
 
 from harebell.admin.context import CommandRefused
 from harebell.admin.limits import (
     SCHEMA_BYTES,
+    SCHEMA_REFERENCE_DEPTH,
+    SCHEMA_REFERENCES,
     SCHEMA_REQUESTS,
     SCHEMA_USER_REQUESTS,
     SCHEMAS_KEPT,
@@ -28,12 +31,26 @@ from harebell.management.backends.web_client import WebClient, WebError
 from harebell.management.limits import SCHEMA_SECONDS
 
 _OK = 200
+_SHOWN = 200
 _TYPES = ("AVRO", "PROTOBUF", "JSON")
+_NO_SUBJECTS = ("", ".", "..")
+"""Names that would be another path."""
+
+
+class _Reference(msgspec.Struct, frozen=True):
+    name: str
+    subject: str
+    version: int
+
+    def __str__(self) -> str:
+        name, subject = self.name[:_SHOWN], self.subject[:_SHOWN]
+        return f"'{name}' (version {self.version} of subject '{subject}')"
 
 
 class _Answer(msgspec.Struct, rename="camel"):
     schema: str
     schema_type: str = "AVRO"
+    references: list[_Reference] | None = None
 
 
 class SchemaRegistry:
@@ -96,23 +113,73 @@ class SchemaRegistry:
 async def _read(url: str, number: int) -> dict[str, Any]:
     # In a thread, because it reads the certificates of the system.
     client = await asyncio.to_thread(WebClient, SCHEMA_SECONDS, SCHEMA_SECONDS)
+    reading = _Reading(client, url)
     try:
-        where = f"{url.rstrip('/')}/schemas/ids/{number}"
-        status, body = await client.get(where, _login(url))
+        # As long as one request may take.
+        async with asyncio.timeout(3 * SCHEMA_SECONDS):
+            found = await reading.get(f"schemas/ids/{number}", f"schema {number}")
+            if found.schema_type not in _TYPES:
+                raise WebError(f"schema {number} is of a type that is not {', '.join(_TYPES)}")
+            await reading.resolve(found, f"schema {number}", SCHEMA_REFERENCE_DEPTH)
+    except TimeoutError:
+        raise WebError("timeout") from None
     finally:
         # Its thread may still wait for a registry that is slow.
         client.close()
-    if status != _OK:
-        raise WebError(f"it answered {status} for schema {number}")
-    if len(body.encode()) > SCHEMA_BYTES:
-        raise WebError(f"schema {number} has more than {SCHEMA_BYTES} bytes")
-    try:
-        found = msgspec.json.decode(body, type=_Answer)
-    except (ValueError, RecursionError):
-        raise WebError(f"its answer for schema {number} is none of a schema registry") from None
-    if found.schema_type not in _TYPES:
-        raise WebError(f"schema {number} is of a type that is not {', '.join(_TYPES)}")
-    return _row(number, type=found.schema_type, schema=found.schema)
+    return _row(number, type=found.schema_type, schema=found.schema, references=reading.references)
+
+
+class _Reading:
+    """Reads a schema, and those that it refers to.
+
+    Args:
+        client: sends the requests.
+        url: the address of the registry.
+
+    Attributes:
+        references: what was referred to, by the names that stand for it.
+    """
+
+    def __init__(self, client: WebClient, url: str) -> None:
+        self._client = client
+        self._url = url
+        self._known: set[tuple[str, int]] = set()
+        self._left = SCHEMA_BYTES
+        self.references: list[dict[str, str]] = []
+
+    async def get(self, path: str, what: str) -> _Answer:
+        """Read one schema."""
+        where = f"{self._url.rstrip('/')}/{path}"
+        status, body = await self._client.get(where, _login(self._url))
+        if status != _OK:
+            raise WebError(f"it answered {status} for {what}")
+        self._left -= len(body.encode())
+        if self._left < 0:
+            with_others = ", with those before it," if self._known else ""
+            raise WebError(f"{what}{with_others} has more than {SCHEMA_BYTES} bytes")
+        try:
+            return msgspec.json.decode(body, type=_Answer)
+        except (ValueError, RecursionError):
+            raise WebError(f"its answer for {what} is none of a schema registry") from None
+
+    async def resolve(self, found: _Answer, what: str, levels: int) -> None:
+        """Read what a schema refers to, and what that refers to."""
+        for each in found.references or ():
+            key = (each.subject, each.version)
+            if key in self._known:
+                continue
+            needed = f"{each}, which {what} refers to"
+            if not levels:
+                raise WebError(f"{needed} is behind {SCHEMA_REFERENCE_DEPTH} other references")
+            if len(self._known) >= SCHEMA_REFERENCES:
+                raise WebError(f"{needed} is beyond {SCHEMA_REFERENCES} references")
+            if each.subject in _NO_SUBJECTS:
+                raise WebError(f"its answer for {what} is none of a schema registry")
+            self._known.add(key)
+            path = f"subjects/{quote(each.subject, safe='')}/versions/{each.version}"
+            referred = await self.get(path, needed)
+            self.references.append({"name": each.name, "schema": referred.schema})
+            await self.resolve(referred, str(each), levels - 1)
 
 
 def _login(url: str) -> dict[str, str]:
@@ -124,5 +191,6 @@ def _login(url: str) -> dict[str, str]:
     return {"authorization": f"Basic {b64encode(pair.encode()).decode()}"}
 
 
-def _row(number: int, **more: str) -> dict[str, Any]:
-    return {"id": number, "type": None, "schema": None, "problem": None, **more}
+def _row(number: int, **more: Any) -> dict[str, Any]:
+    empty: dict[str, Any] = {"type": None, "schema": None, "references": [], "problem": None}
+    return {"id": number, **empty, **more}

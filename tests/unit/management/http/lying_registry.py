@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -37,6 +38,58 @@ LIES: dict[int, tuple[int, bytes, str]] = {
 SLOW, SILENT = 30, 31
 
 
+def _referring(schema: str, *names: str, kind: str = "AVRO") -> dict[str, Any]:
+    """An answer with a schema that refers to others, each below a subject of its name."""
+    references = [{"name": name, "subject": f"a {name}/é", "version": 2} for name in names]
+    return {"schema": schema, "schemaType": kind, "references": references}
+
+
+def _record(name: str, **fields: str) -> str:
+    members = [{"name": each, "type": kind} for each, kind in fields.items()]
+    return json.dumps({"type": "record", "name": name, "fields": members})
+
+
+GOOD: dict[int, dict[str, Any]] = {
+    1: {"schema": AVRO},
+    2: {"schema": PROTO, "schemaType": "PROTOBUF", "references": []},
+    3: _referring(_record("Sale", id="long", by="shop.Person"), "shop.Person"),
+    4: _referring(
+        'import "person.proto"; message Sale { int64 id = 1; shop.Person by = 2; }',
+        "person.proto",
+        kind="PROTOBUF",
+    ),
+    5: {"schema": "{}", "schemaType": "JSON"},
+    6: {"schema": "<script>executed = 1</script>"},
+    7: _referring(_record("Sale", by="shop.Missing"), "shop.Person", "shop.Missing"),
+    8: _referring('"int"', "deep-0"),
+    9: _referring('"int"', *(f"wide-{number}" for number in range(100))),
+    22: _referring('"int"', *(f"large-{number}" for number in range(5))),
+    23: {"schema": '"int"', "references": [{"name": "n", "subject": "..", "version": 1}]},
+    24: {"schema": '"int"', "references": [{"name": "n", "subject": "s", "version": "x"}]},
+}
+"""What the registry answers for some ids."""
+_DEEP, _WIDE, _LARGE = "deep-", "wide-", "large-"
+
+
+def _referred(name: str) -> dict[str, Any] | None:
+    """What the registry answers for a schema that another refers to."""
+    if name.startswith(_DEEP):
+        return _referring('"int"', f"{_DEEP}{int(name.removeprefix(_DEEP)) + 1}")
+    if name.startswith(_WIDE):
+        return {"schema": '"int"'}
+    if name.startswith(_LARGE):
+        return {"schema": '"int"' + " " * (SCHEMA_BYTES // 4)}
+    return {
+        # A circle ends: each is read once.
+        "shop.Person": _referring(_record("shop.Person", at="shop.City"), "shop.City"),
+        "shop.City": _referring(_record("shop.City", zip="int"), "shop.Person"),
+        "person.proto": _referring(
+            'package shop; import "city.proto"; message Person { City at = 1; }', "city.proto"
+        ),
+        "city.proto": {"schema": "package shop; enum City { NONE = 0; ROME = 1; }"},
+    }.get(name)
+
+
 class Registry(ThreadingHTTPServer):
     """A registry, good for ids below 10 only.
 
@@ -67,18 +120,15 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.server.asked.append(self.path)
         self.server.logins.append(self.headers["authorization"])
+        if "/subjects/" in self.path:
+            self._send_referred()
+            return
         number = int(self.path.rpartition("/")[2])
         if number == SILENT:
             self.server.go.wait(60)
             return
-        good: dict[int, Any] = {
-            1: {"schema": AVRO},
-            5: {"schema": "{}", "schemaType": "JSON"},
-            6: {"schema": "<script>executed = 1</script>"},
-            2: {"schema": PROTO, "schemaType": "PROTOBUF", "references": []},
-        }
         status, body, _ = LIES.get(
-            number, (200, json.dumps(good.get(number, good[1])).encode(), "")
+            number, (200, json.dumps(GOOD.get(number, GOOD[1])).encode(), "")
         )
         self.send_response(status)
         self.send_header("content-length", str(len(body)))
@@ -98,6 +148,15 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
         except OSError:
             return
+
+    def _send_referred(self) -> None:
+        found = re.fullmatch(r"/api/subjects/a%20(.+)%2F%C3%A9/versions/2", self.path)
+        answer = None if found is None else _referred(found[1])
+        body = json.dumps(answer).encode()
+        self.send_response(404 if answer is None else 200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
         """Say nothing."""

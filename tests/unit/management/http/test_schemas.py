@@ -11,7 +11,12 @@ from typing import NamedTuple
 
 import pytest
 
-from harebell.admin.limits import SCHEMA_USER_REQUESTS
+from harebell.admin.limits import (
+    SCHEMA_BYTES,
+    SCHEMA_REFERENCE_DEPTH,
+    SCHEMA_REFERENCES,
+    SCHEMA_USER_REQUESTS,
+)
 from tests.patience import eventually
 from tests.ports import free_port
 from tests.running import asked, running_broker
@@ -52,10 +57,46 @@ def test_a_schema_is_read_once_and_has_its_type(site: Site) -> None:
             "id": 1,
             "type": "AVRO",
             "schema": AVRO,
+            "references": [],
             "problem": None,
         }
     assert site.api.get("/api/schemas/2")["type"] == "PROTOBUF"
     assert site.registry.asked == ["/api/schemas/ids/1", "/api/schemas/ids/2"]
+
+
+def test_schemas_that_a_schema_refers_to_are_read_once_each(site: Site) -> None:
+    site.registry.asked.clear()
+    for _ in range(2):
+        found = site.api.get("/api/schemas/3")
+        assert found["problem"] is None
+        assert [each["name"] for each in found["references"]] == ["shop.Person", "shop.City"]
+        assert json.loads(found["references"][1]["schema"])["name"] == "shop.City"
+    assert len(site.registry.asked) == 3
+
+
+@pytest.mark.parametrize(
+    ("number", "sentence"),
+    [
+        (
+            7,
+            "it answered 404 for 'shop.Missing' (version 2 of subject 'a shop.Missing/é'), which "
+            "schema 7 refers to",
+        ),
+        (8, f"'deep-{SCHEMA_REFERENCE_DEPTH}' (version 2 of subject 'a deep-8/é'), which 'deep-7'"),
+        (8, f"is behind {SCHEMA_REFERENCE_DEPTH} other references"),
+        (9, f"'wide-{SCHEMA_REFERENCES}'"),
+        (9, f"is beyond {SCHEMA_REFERENCES} references"),
+        (22, f"with those before it, has more than {SCHEMA_BYTES} bytes"),
+        (23, "none of a schema registry"),
+        (24, "none of a schema registry"),
+    ],
+)
+def test_a_reference_that_cannot_be_had_is_named(site: Site, number: int, sentence: str) -> None:
+    site.registry.asked.clear()
+    found = site.api.get(f"/api/schemas/{number}")
+    assert (found["type"], found["schema"], found["references"]) == (None, None, [])
+    assert sentence in found["problem"]
+    assert len(site.registry.asked) <= 1 + SCHEMA_REFERENCES
 
 
 @pytest.mark.parametrize("number", LIES)
@@ -104,9 +145,9 @@ def test_a_user_has_few_schemas_read_at_a_time_and_others_are_answered(site: Sit
     for each in threads:
         each.start()
     assert eventually(lambda: len(site.registry.asked) == before + SCHEMA_USER_REQUESTS)
-    refused = api.ask("GET", "/api/schemas/3")
+    refused = api.ask("GET", "/api/schemas/98")
     assert (refused.status, "as one user may have" in refused.json["reason"]) == (400, True)
-    assert json.loads(api.ask("GET", "/api/schemas/4", user=other).body)["schema"] == AVRO
+    assert json.loads(api.ask("GET", "/api/schemas/99", user=other).body)["schema"] == AVRO
     site.registry.go.set()
     for each in threads:
         each.join()
@@ -119,7 +160,7 @@ def test_without_a_registry_there_is_no_schema_and_a_reload_brings_one(tmp_path:
     flags = ("--config", str(file), "--management-port", str(port))
     with registry() as server, running_broker(*flags) as broker:
         api = Api(port)
-        nothing = {"id": 1, "type": None, "schema": None, "problem": None}
+        nothing = {"id": 1, "type": None, "schema": None, "references": [], "problem": None}
         assert api.get("/api/schemas/1") == nothing
         assert server.asked == []
         file.write_text(f'management_schema_registry = "{server.url}"\n')

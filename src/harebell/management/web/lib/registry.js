@@ -23,7 +23,7 @@ async function read(id) {
   }
 }
 
-// {type, schema, problem}: the schema that a body names; null if there is none, or no registry.
+// {type, schema, references, problem}: the schema that a body names; null if there is none, or no registry.
 export async function registered(data) {
   const id = idOf(data);
   if (id === null || !isThere) return null;

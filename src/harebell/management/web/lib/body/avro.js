@@ -165,16 +165,21 @@ function logical(schema, read) {
   };
 }
 
-function avroSchema(text) {
-  let schema;
+function parsed(text) {
   try {
-    schema = JSON.parse(text);
+    return JSON.parse(text);
   } catch (error) {
     // A type that stands alone is often written without quotes.
-    if (Object.hasOwn(SIMPLE, text.trim())) return SIMPLE[text.trim()];
+    if (Object.hasOwn(SIMPLE, text.trim())) return text.trim();
     throw new Error(`the schema is not JSON: ${error.message}`);
   }
-  return compile(schema, new Map(), "");
+}
+
+// `references`: [{schema}], whose types the schema uses by their names.
+function avroSchema(text, references = []) {
+  const names = new Map();
+  for (const { schema } of references) compile(parsed(schema), names, "");
+  return compile(parsed(text), names, "");
 }
 
 // Where the data begins: behind the mark of a registry (Confluent's), or of a single object.
@@ -195,8 +200,8 @@ export function isAvroFile(data) {
 }
 
 // What a body has by a schema. It has to be read to its end: a wrong schema seldom is.
-export function avro(data, schema) {
-  const read = avroSchema(schema);
+export function avro(data, schema, references) {
+  const read = avroSchema(schema, references);
   const { start } = framing(data);
   const starts = start ? [start, 0] : [0];
   let problem = null;

@@ -77,7 +77,6 @@ class Parser {
       else if (this.next === ";") this.take();
       else this.pass();
     }
-    if (!this.messages.size) throw new Error("the schema has no message");
     return this;
   }
 
@@ -161,9 +160,16 @@ class Parser {
   }
 }
 
-// The messages of a .proto file.
-function protoFile(text) {
-  return new Parser(text).file();
+// The messages of a .proto file, and of those that it imports: `references`, as [{schema}].
+function protoFile(text, references = []) {
+  const file = new Parser(text).file();
+  if (!file.messages.size) throw new Error("the schema has no message");
+  for (const { schema } of references) {
+    const { messages, enums } = new Parser(schema).file();
+    file.messages = new Map([...messages, ...file.messages]);
+    file.enums = new Map([...enums, ...file.enums]);
+  }
+  return file;
 }
 
 // --- bodies --------------------------------------------------------------------------------------
@@ -330,10 +336,10 @@ function byName(schema, name) {
 }
 
 // What a body has; `type` names its message, else the body does, or it is the first of the schema.
-export function protobuf(data, text, type) {
+export function protobuf(data, text, type, references) {
   const { start, path } = prefixOf(data);
   const reader = new Reader(data.subarray(start));
   if (!text) return byNumbers(reader);
-  const schema = protoFile(text);
+  const schema = protoFile(text, references);
   return byMessage(reader, schema, type ? byName(schema, type) : byPath(schema, path ?? [0]));
 }

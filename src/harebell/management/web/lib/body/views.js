@@ -112,12 +112,12 @@ async function asAvro(data, schema) {
   if (!schema.avro) {
     return { text: hex(data), note, problem: "Avro needs the schema: give it below." };
   }
-  return { text: written(avro(data, schema.avro)), note };
+  return { text: written(avro(data, schema.avro, schema.references)), note };
 }
 
-function asProtobuf(data, { proto, type }) {
+function asProtobuf(data, { proto, type, references }) {
   const note = proto ? null : "Without a schema, fields have numbers. Give it below.";
-  return { text: written(protobuf(data, proto, type)), note };
+  return { text: written(protobuf(data, proto, type, references)), note };
 }
 
 function shown(view, data, { charset, schema }) {
@@ -152,8 +152,9 @@ export async function look(message, asked = {}) {
   }
   // A schema that was given by hand stands before that of the registry.
   const own = schema.avro || schema.proto ? null : await registered(data);
-  if (own?.type === "AVRO") schema = { ...schema, avro: own.schema };
-  if (own?.type === "PROTOBUF") schema = { ...schema, proto: own.schema };
+  const references = own?.references;
+  if (own?.type === "AVRO") schema = { ...schema, avro: own.schema, references };
+  if (own?.type === "PROTOBUF") schema = { ...schema, proto: own.schema, references };
   if (own?.type === "JSON") data = data.subarray(PREFIX);
   const charset = asked.charset || charsetOf(contentType) || "utf-8";
   const view = asked.view || REGISTERED[own?.type] || viewOf(data, contentType, schema);
