@@ -32,12 +32,18 @@ def place_of(name: str, root: Path) -> tuple[Path, bool]:
     """Return where a table is, and whether it is one of Delta; for the arguments see `lake_of`.
 
     Raises:
-        PipelineError: it does not exist.
+        PipelineError: it does not exist, or its directory cannot be read.
     """
-    path = (root / name).expanduser()
-    if (path / "_delta_log").is_dir():
-        return path, True
-    if not any(path.rglob("*.parquet")):
+    path = root / name
+    try:
+        path = path.expanduser()
+        if (path / "_delta_log").is_dir():
+            return path, True
+        found = any(path.rglob("*.parquet"))
+    # RuntimeError: `~ann`, and there is no such user.
+    except (OSError, RuntimeError) as error:
+        raise PipelineError(f"there is no table at {path} that can be read: {error}") from None
+    if not found:
         raise PipelineError(f"there is no table at {path}: neither a Delta log nor Parquet files")
     return path, False
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from harebell.pipeline.errors import PipelineError
 from harebell.pipeline.sql.embedded.given_table import GivenTable
 from harebell.pipeline.sql.embedded.kinds import (
     BOOL,
@@ -39,9 +40,7 @@ def open_lake(name: str, root: Path) -> GivenTable:
         PipelineError: it does not exist, or cannot be read.
         NeedsSpark: only Spark reads it.
     """
-    import pyarrow as pa
     import pyarrow.dataset as ds
-    import pyarrow.parquet as pq
 
     path, is_delta = place_of(name, root)
     if is_delta:
@@ -52,17 +51,27 @@ def open_lake(name: str, root: Path) -> GivenTable:
             continue
         if each.is_dir() or each.suffix != ".parquet":
             raise NeedsSpark(f"what else is in the directory of lake(): {each.name!r}")
+        if not each.is_file():
+            # Opening a pipe would wait for its other end.
+            raise PipelineError(f"{each} is no file, so lake() cannot read it")
         files.append(str(each))
-    try:
-        schemas = [pq.read_schema(each) for each in files]
-    except (OSError, pa.ArrowException):
-        raise NeedsSpark("a file of lake()") from None
+    schemas = [_schema_of(each) for each in files]
     if any(not each.equals(schemas[0]) for each in schemas):
         raise NeedsSpark("the files of lake(), which have different columns")
     columns = tuple((field.name, _kind_of(field.type)) for field in schemas[0])
     if len({column.lower() for column, _ in columns}) != len(columns):
         raise NeedsSpark("two columns of one name in lake()")
     return GivenTable(columns, ds.dataset(files, schemas[0], format="parquet"))
+
+
+def _schema_of(file: str) -> pa.Schema:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(file)
+    except (OSError, pa.ArrowException):
+        raise NeedsSpark(f"a file of lake(): {Path(file).name!r}") from None
 
 
 def _kind_of(kind: pa.DataType) -> Kind:
