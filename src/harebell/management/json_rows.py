@@ -134,3 +134,11 @@ def encoded_rows(rows: Iterable[Row]) -> Slices[EncodedRows]:
             pieces.add(encode(row))
             yield
     return EncodedRows(pieces.end(b"]"))
+
+
+def encoded_members(answer: Mapping[str, Any]) -> Slices[list[bytes]]:
+    """Encode an object in pieces, the items of its lists one by one."""
+    pieces = JsonPieces(b"{")
+    for name, value in answer.items():
+        yield from pieces.add_member(name, value)
+    return pieces.end(b"}")

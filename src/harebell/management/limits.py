@@ -21,6 +21,8 @@ BACKEND_CACHE_ENTRIES = 65_536
 # --- commands, metrics, control socket ------------------------------------------------------------
 COMMAND_ENTRY_UNITS = 4
 """Work units of an entry that a command examines, such as one queue of a list."""
+LIST_AT_ONCE = 100
+"""Items of a list in an answer of the control socket that are encoded at once; more in slices."""
 METRICS_SAMPLES_PER_SLICE = 500
 """Samples of metrics that are gathered in one slice of a scrape; about 0.3 ms."""
 METRICS_LINES_PER_SLICE = 4_000

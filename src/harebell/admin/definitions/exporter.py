@@ -69,10 +69,14 @@ def export_in_slices(target: ImportTarget, vhost: VHost | None = None) -> Slices
     users = target.users.by_name()
     return {
         **about,
-        "users": [_user(user) for user in users],
-        "vhosts": [_vhost(each) for each in vhosts],
-        "permissions": [entry for user in users for entry in _permissions(user)],
-        "topic_permissions": [entry for user in users for entry in _topics(user)],
+        "users": (yield from gathered(_user(user) for user in users)),
+        "vhosts": (yield from gathered(_vhost(each) for each in vhosts)),
+        "permissions": (
+            yield from gathered(entry for user in users for entry in _permissions(user))
+        ),
+        "topic_permissions": (
+            yield from gathered(entry for user in users for entry in _topics(user))
+        ),
         "global_parameters": [
             {"name": name, "value": value}
             for name, value in sorted(broker.global_parameters.values.items())

@@ -17,8 +17,14 @@ from harebell.base.slices import Slices, ended
 from harebell.front.common.turns import Account
 from harebell.management.control.client import AWAY, WRONG
 from harebell.management.control.row_reader import RowReader, Rows
-from harebell.management.json_rows import encoded_rows, held_of, rows_of
-from harebell.management.limits import COMMAND_ENTRY_UNITS
+from harebell.management.json_rows import (
+    EncodedRows,
+    encoded_members,
+    encoded_rows,
+    held_of,
+    rows_of,
+)
+from harebell.management.limits import COMMAND_ENTRY_UNITS, LIST_AT_ONCE
 from harebell.model.events import TOOL_USER
 
 if TYPE_CHECKING:
@@ -140,6 +146,16 @@ def encoded_answer(answer: Any) -> Slices[Any]:
     return answer
 
 
+def _encoded_object(answer: Any) -> Slices[Any]:
+    """Encode an answer that is an object with long lists, such as definitions, in slices."""
+    answer = yield from encoded_answer(answer)
+    if isinstance(answer, dict) and any(
+        isinstance(each, list) and len(each) > LIST_AT_ONCE for each in answer.values()
+    ):
+        return EncodedRows((yield from encoded_members(answer)))
+    return answer
+
+
 class Elsewhere(Protocol):
     """The part of `harebell.cluster.commands` that the dispatcher uses.
 
@@ -196,9 +212,9 @@ class Dispatcher:
             peer: who asks for it.
 
         Returns:
-            The answer, with `EncodedRows` for a list; `Rows` in the field "rows" if the command
-            has a stream of rows. The caller has to close them. The field "away" has the stores of
-            a cluster that are missing in the answer.
+            The answer, with `EncodedRows` for a list, and for an object with a long one; `Rows` in
+            the field "rows" if the command has a stream of rows. The caller has to close them. The
+            field "away" has the stores of a cluster that are missing in the answer.
         """
         command = _find(name)
         assert command is not None, "`knows` was asked before"
@@ -207,7 +223,7 @@ class Dispatcher:
             arguments = command.arguments_of(fields)
             context = self.context.on_behalf_of(None, peer=peer)
             answer = await self.run(
-                lambda: encoded_answer(self.answer(command, context, arguments, away)),
+                lambda: _encoded_object(self.answer(command, context, arguments, away)),
                 reads=command.reads,
             )
         except msgspec.ValidationError as error:

@@ -19,7 +19,7 @@ from harebell.base.limits import PATTERN_TESTS
 from harebell.base.patterns import PatternRefused, PatternTooSlow, linear_search_for
 from harebell.base.slices import Slices, consumed, emptied, gathered
 from harebell.management.http.errors import HttpError, bad_request
-from harebell.management.json_rows import JsonPieces, Row, encode
+from harebell.management.json_rows import JsonPieces, Row, encode, encoded_members
 from harebell.management.limits import (
     HTTP_PAGE_MAX_ROWS,
     HTTP_PAGE_ROWS,
@@ -287,7 +287,5 @@ def encoded_object(answer: Any, query: RowQuery) -> Slices[list[bytes]]:
         answer = answer.whole()
     if not isinstance(answer, dict):
         return [encode(answer)]
-    pieces = JsonPieces(b"{")
-    for name, value in (chosen(answer, query.columns) if query.columns else answer).items():
-        yield from pieces.add_member(name, value)
-    return pieces.end(b"}")
+    members = chosen(answer, query.columns) if query.columns else answer
+    return (yield from encoded_members(members))

@@ -12,7 +12,7 @@ import pytest
 
 from harebell.admin.context import AdminContext
 from harebell.auth.password_hashes import SHA256
-from harebell.auth.users import Users
+from harebell.auth.users import User, Users
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.ports import Store
@@ -104,6 +104,18 @@ async def test_a_long_list_takes_several_turns_and_has_everything() -> None:
     asked = world.ask("queues.list")
     assert await world.turns(asked) >= 3
     assert [row["name"] for row in asked.result()["answer"]] == names
+
+
+@pytest.mark.asyncio
+async def test_an_export_is_made_and_encoded_in_several_turns_each_and_has_everything() -> None:
+    world = World()
+    names = [f"u{number:05}" for number in range(MANY)]
+    for name in names:
+        world.users.put(User(name, ""))
+    asked = world.ask("definitions.export")
+    # Users, and their encoded lines: `MANY` fills three turns.
+    assert await world.turns(asked) >= 6
+    assert [user["name"] for user in asked.result()["answer"]["users"]] == names
 
 
 @pytest.mark.asyncio
