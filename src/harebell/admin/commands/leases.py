@@ -89,13 +89,15 @@ def _group(context: AdminContext, vhost: VHost, queue: str, name: str) -> Group:
     """
     claimed = vhost.queues.get(queue)
     if claimed is None:
-        raise CommandRefused(
+        raise missing(
             f"no queue '{queue}' in vhost '{vhost.name}': `harebell queues list` shows all"
         )
     try:
         return context.broker.leases.find(vhost, claimed, name)
     except Refusal as refusal:
-        raise CommandRefused(f"{refusal.text}: `harebell leases list` shows all") from None
+        raise CommandRefused(
+            f"{refusal.text}: `harebell leases list` shows all", refusal.kind
+        ) from None
 
 
 def _released(outcome: Mapping[str, Any]) -> str:

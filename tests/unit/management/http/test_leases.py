@@ -56,6 +56,9 @@ def test_leases_are_listed_by_vhost_and_queue_and_released() -> None:
         assert api.get("/api/leases/%2F?queue=missing") == []
         assert api.get("/api/leases", user=stranger) == []
         assert api.ask("GET", "/api/leases/%2F", user=stranger).status == 401
+        for path in ("leased/none", "missing/a%2Fb"):
+            assert api.ask("GET", f"/api/leases/%2F/{path}").status == 404
+            assert api.ask("DELETE", f"/api/leases/%2F/{path}").status == 404
         assert api.ask("DELETE", "/api/leases/%2F/leased/a%2Fb", user=clerk).status == 401
         api.done("DELETE", "/api/leases/%2F/leased/a%2Fb")
         assert api.get("/api/queues/%2F/leased")["messages_ready"] == 2
