@@ -132,77 +132,80 @@ class Container:
         }
 
 
-def _handler(engine: Engine) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        """Answers the requests of one connection."""
+class _Handler(BaseHTTPRequestHandler):
+    """Answers the requests of one connection.
 
-        protocol_version = "HTTP/1.1"
+    Attributes:
+        engine: what the requests are for.
+    """
 
-        def log_message(self, *_: object) -> None:
-            """Print nothing."""
+    engine: Engine
 
-        def _answer(self, status: int, body: object = None, *, raw: bytes | None = None) -> None:
-            data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
-            kind = "application/json" if raw is None else "application/octet-stream"
-            self.send_response(status)
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    protocol_version = "HTTP/1.1"
 
-        def _asked(self) -> tuple[list[str], dict[str, Any]]:
-            body = self.rfile.read(int(self.headers.get("content-length") or 0))
-            where = re.sub(r"^/v[\d.]+/", "/", urlsplit(self.path).path)
-            return where.strip("/").split("/"), json.loads(body) if body else {}
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
 
-        def do_GET(self) -> None:
-            """Describe the engine, an image, a container or a command, or send a log."""
-            match self._asked()[0]:
-                case ["version"]:
-                    self._answer(200, {"ApiVersion": "1.44", "Version": "27.0.0", "Os": "linux"})
-                case ["images", *_, "json"]:
-                    self._answer(200, {"Id": "sha256:1", "RepoTags": ["harebell:latest"]})
-                case ["containers", "json"]:
-                    created = engine.created.items()
-                    self._answer(200, [each.described(name) for name, each in created])
-                case ["containers", name, "json"]:
-                    self._answer(200, engine.created[name].described(name))
-                case ["containers", name, "logs"]:
-                    wanted = "stdout=1" in self.path or "stdout=True" in self.path
-                    log = engine.created[name].log.read_bytes() if wanted else b""
-                    self._answer(200, raw=framed(log))
-                case ["exec", name, "json"]:
-                    self._answer(200, {"ExitCode": engine.exit_codes.get(name)})
-                case _:
-                    self._answer(404, {"message": f"no such path: {self.path}"})
+    def _answer(self, status: int, body: object = None, *, raw: bytes | None = None) -> None:
+        data = raw if raw is not None else b"" if body is None else json.dumps(body).encode()
+        kind = "application/json" if raw is None else "application/octet-stream"
+        self.send_response(status)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
 
-        def do_POST(self) -> None:
-            """Create or start a container, or run a command in it."""
-            where, body = self._asked()
-            match where:
-                case ["containers", "create"]:
-                    self._answer(201, {"Id": engine.create(body), "Warnings": []})
-                case ["containers", name, "start"]:
-                    engine.created[name].start()
-                    self._answer(204)
-                case ["containers", name, "exec"]:
-                    self._answer(201, {"Id": engine.prepare(name, body)})
-                case ["exec", name, "start"]:
-                    # The output follows the headers, as it comes, and ends with the connection.
-                    self.close_connection = True
-                    self.send_response(200)
-                    self.end_headers()
-                    self.wfile.write(framed(engine.execute(name)))
-                case _:
-                    self._answer(404, {"message": f"no such path: {self.path}"})
+    def _asked(self) -> tuple[list[str], dict[str, Any]]:
+        body = self.rfile.read(int(self.headers.get("content-length") or 0))
+        where = re.sub(r"^/v[\d.]+/", "/", urlsplit(self.path).path)
+        return where.strip("/").split("/"), json.loads(body) if body else {}
 
-        def do_DELETE(self) -> None:
-            """Remove a container."""
-            where, _ = self._asked()
-            engine.created[where[1]].remove()
-            self._answer(204)
+    def do_GET(self) -> None:
+        """Describe the engine, an image, a container or a command, or send a log."""
+        match self._asked()[0]:
+            case ["version"]:
+                self._answer(200, {"ApiVersion": "1.44", "Version": "27.0.0", "Os": "linux"})
+            case ["images", *_, "json"]:
+                self._answer(200, {"Id": "sha256:1", "RepoTags": ["harebell:latest"]})
+            case ["containers", "json"]:
+                created = self.engine.created.items()
+                self._answer(200, [each.described(name) for name, each in created])
+            case ["containers", name, "json"]:
+                self._answer(200, self.engine.created[name].described(name))
+            case ["containers", name, "logs"]:
+                wanted = "stdout=1" in self.path or "stdout=True" in self.path
+                log = self.engine.created[name].log.read_bytes() if wanted else b""
+                self._answer(200, raw=framed(log))
+            case ["exec", name, "json"]:
+                self._answer(200, {"ExitCode": self.engine.exit_codes.get(name)})
+            case _:
+                self._answer(404, {"message": f"no such path: {self.path}"})
 
-    return Handler
+    def do_POST(self) -> None:
+        """Create or start a container, or run a command in it."""
+        where, body = self._asked()
+        match where:
+            case ["containers", "create"]:
+                self._answer(201, {"Id": self.engine.create(body), "Warnings": []})
+            case ["containers", name, "start"]:
+                self.engine.created[name].start()
+                self._answer(204)
+            case ["containers", name, "exec"]:
+                self._answer(201, {"Id": self.engine.prepare(name, body)})
+            case ["exec", name, "start"]:
+                # The output follows the headers, as it comes, and ends with the connection.
+                self.close_connection = True
+                self.send_response(200)
+                self.end_headers()
+                self.wfile.write(framed(self.engine.execute(name)))
+            case _:
+                self._answer(404, {"message": f"no such path: {self.path}"})
+
+    def do_DELETE(self) -> None:
+        """Remove a container."""
+        where, _ = self._asked()
+        self.engine.created[where[1]].remove()
+        self._answer(204)
 
 
 def framed(output: bytes) -> bytes:
@@ -213,7 +216,8 @@ def framed(output: bytes) -> bytes:
 @contextmanager
 def engine_at(engine: Engine) -> Iterator[str]:
     """Serve an engine; yields its address for `DOCKER_HOST`."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(engine))
+    handler = type("_EngineHandler", (_Handler,), {"engine": engine})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
     try:
