@@ -128,6 +128,20 @@ def test_a_tiny_watermark_blocks_publishers_at_once_and_nobody_else(value: str) 
         assert eventually(lambda: lines(broker, "memory is no longer short"))
 
 
+def test_a_connection_for_each_message_gets_none_past_an_alarm() -> None:
+    """As in RabbitMQ, the first publish of a connection waits, also if its client has gone."""
+    with running_broker() as broker, RawClient(broker) as other:
+        other.ask(m.QueueDeclare("q"), m.QueueDeclareOk)
+        set_watermark(broker, "0")
+        for number in range(10):
+            with RawClient(broker) as publisher:
+                publisher.send(publish(1, "", "q", b"%d" % number))
+                publisher.until(m.ConnectionBlocked)
+        assert ask_overview(broker.data_dir)["messages_ready"] == 0
+        set_watermark(broker, "0.9")
+        assert eventually(lambda: ask_overview(broker.data_dir)["messages_ready"] == 10)
+
+
 def test_memory_that_holds_nothing_blocks_nobody() -> None:
     """What the allocator keeps of messages that were taken goes to the system first."""
     with running_broker() as broker, RawClient(broker) as client:

@@ -102,6 +102,7 @@ class Intake(SegmentSink):
         if not whole:
             # An unfinished body takes memory: the publisher may have to be blocked.
             connection.published = True
+            connection.begins_publish()
             # The body of a file goes to the staging area and not into memory: find out in time.
             if kind == HEADER and flags & LAST_FRAME and channel in self._sessions:
                 begin_body(self._sessions[channel], assembly)

@@ -163,6 +163,7 @@ def publish(channel: Channel, method: methods.BasicPublish) -> None:
     """basic.publish whose header and body arrive as single frames."""
     channel.content = Content(method, channel.connection.registry.gauge)
     channel.connection.scanner.pending += 1
+    channel.connection.begins_publish()
 
 
 def ack(channel: Channel, method: methods.BasicAck) -> None:

@@ -267,12 +267,18 @@ class BaseConnection(FrameSink):
         work: Work = self.registry.turns.work
         work.ahead = None
         self.broker.events.source = self
+        publishers = self.registry.publishers
+        if not self.blocked and (self.registry.gauge.over or publishers.short):
+            # Frame by frame, so that a message that begins is not taken: see `begins_publish`.
+            self.scanner.fast = False
         try:
             self.scanner.feed(data)
         except Exception as error:
             # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
+        if not self.scanner.fast and self.state is _OPEN and not self.closing:
+            self.scanner.fast = True
         self.outruns = False
         if work.ahead is not None:
             self._outruns(work.ahead)
@@ -283,6 +289,12 @@ class BaseConnection(FrameSink):
             self.scanner.cut = False
             self._put_off()
         return 0
+
+    def begins_publish(self) -> None:
+        """Read no further behind the method of a publish while memory or disk is short."""
+        if not self.blocked and self.registry.publishers.short_of():
+            # The end of the turn blocks the connection; as in RabbitMQ its message waits for that.
+            self.published = self.scanner.hold = True
 
     def _outruns(self, queue: Queue) -> None:
         """Note that more was published to a queue than its consumers took."""
@@ -381,6 +393,7 @@ class BaseConnection(FrameSink):
             self.scanner.hold
             and not self.deferred
             and not self.congested
+            and not self.paused
             and not self.closing
             and self.out.size <= _OUTPUT_STOP
             and self.origin not in self.registry.pending_logins.verifying

@@ -110,8 +110,11 @@ def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> N
     world = World(watermark=10_000)
     first, second = world.peer(), world.peer()
     pieces = _pieces(b"x" * 16_000, 4)
+    # Both begin while there is room: a message that begins without waits.
     for peer in (first, second):
-        peer.give(pieces[0] + pieces[1] + pieces[2])
+        peer.give(pieces[0])
+    for peer in (first, second):
+        peer.give(pieces[1] + pieces[2])
     world.registry.publishers.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.connection.eof()
@@ -122,11 +125,12 @@ def test_a_publisher_that_goes_before_it_finishes_makes_room_for_the_next() -> N
 
 def test_a_publisher_is_told_of_everything_that_is_short() -> None:
     world = World(watermark=10_000)
-    publisher = world.peer()
+    publisher, other = world.peer(), world.peer()
     publisher.ask(m.QueueDeclare("q"))
+    other.give(publish(b"x" * 12_000))
     assert world.registry.publishers.set_short(DISK, True)
     assert not world.registry.publishers.set_short(DISK, True)
-    publisher.give(publish(b"x" * 12_000))
+    publisher.give(publish(b"x"))
     assert publisher.methods() == [m.ConnectionBlocked("low on memory & disk")]
     world.broker.vhosts["/"].queues["q"].purge()
     world.registry.publishers.relieve()
@@ -193,7 +197,7 @@ def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
     consumer = world.peer()
     consumer.ask(m.QueueDeclare("q"))
     first, second = _transactional(world), _transactional(world)
-    first.give(publish(b"1" * 6_000))
+    first.give(publish(b"1" * 9_500))
     second.give(publish(b"2" * 6_000))
     assert (first.connection.paused, second.connection.paused) == (False, True)
     first.give(publish(b"3" * 6_000))
@@ -212,6 +216,7 @@ def test_transactions_that_take_all_memory_finish_one_after_the_other() -> None:
         assert consumer.bodies() == [body * 6_000]
     world.registry.publishers.relieve()
     assert (first.connection.paused, second.connection.paused) == (False, True)
+    first.connection.resume(world.now)
     first.send(m.TxRollback())
     world.registry.publishers.relieve()
     assert not first.connection.paused
@@ -292,3 +297,20 @@ def test_the_blocked_time_of_a_connection_that_ends_stays_in_the_total() -> None
     world.clock.advance(700)
     publisher.connection.eof()
     assert world.registry.publishers.blocked_ms == 700
+
+
+def test_a_message_that_begins_while_something_is_short_waits_for_the_end_of_that() -> None:
+    world = World()
+    peer = world.peer()
+    peer.ask(m.QueueDeclare("q"))
+    queue = world.broker.vhosts["/"].queues["q"]
+    world.registry.publishers.set_short(DISK, True)
+    peer.give(publish(b"one") + publish(b"two"))
+    assert peer.methods() == [m.ConnectionBlocked("low on disk")]
+    peer.connection.resume(world.now)
+    assert queue.ready_count() == 0
+    world.registry.publishers.set_short(DISK, False)
+    world.registry.publishers.relieve()
+    peer.connection.resume(world.now)
+    assert peer.methods() == [m.ConnectionUnblocked()]
+    assert queue.ready_count() == 2
