@@ -132,10 +132,11 @@ def test_capabilities_mean_nothing_in_0_8(memory: MemorySite) -> None:
     memory.registry.publishers.set_short("disk", True)
     peer.queue("q")
     peer.consume("q")
-    peer.publish("", "q", b"blocked, and not told: there is no method for it")
-    peer.expect_delivery()
+    peer.publish("", "q", b"waits, and is not told: there is no method for it")
     memory.registry.publishers.set_short("disk", False)
     memory.turn()
+    # Neither blocked nor unblocked comes before it.
+    peer.expect_delivery()
     peer.ask(m.QueueDelete("q"))
 
 

@@ -267,18 +267,21 @@ class BaseConnection(FrameSink):
         work: Work = self.registry.turns.work
         work.ahead = None
         self.broker.events.source = self
-        publishers = self.registry.publishers
-        if not self.blocked and (self.registry.gauge.over or publishers.short):
+        scanner, registry = self.scanner, self.registry
+        slow = (
+            scanner.fast and not self.blocked and (registry.gauge.over or registry.publishers.short)
+        )
+        if slow:
             # Frame by frame, so that a message that begins is not taken: see `begins_publish`.
-            self.scanner.fast = False
+            scanner.fast = False
         try:
             self.scanner.feed(data)
         except Exception as error:
             # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
-        if not self.scanner.fast and self.state is _OPEN and not self.closing:
-            self.scanner.fast = True
+        if slow and self.state is _OPEN and not self.closing:
+            scanner.fast = True
         self.outruns = False
         if work.ahead is not None:
             self._outruns(work.ahead)

@@ -23,7 +23,8 @@ async function read(id) {
   }
 }
 
-// {type, schema, references, problem}: the schema that a body names; null if there is none, or no registry.
+// {type, schema, references, problem}: the schema that a body names;
+// null if there is none, or no registry.
 export async function registered(data) {
   const id = idOf(data);
   if (id === null || !isThere) return null;
