@@ -23,9 +23,9 @@ from harebell.pipeline.spec import statements
 from harebell.pipeline.spec.relations import Relation, type_named
 from harebell.pipeline.spec.resolving import Resolver, unknown_functions
 from harebell.pipeline.sql.embedded.given_table import GivenTable
-from harebell.pipeline.sql.embedded.kinds import DECIMAL, MESSAGE, Kind, NeedsSpark
+from harebell.pipeline.sql.embedded.kinds import DECIMAL, ELSEWHERE, MESSAGE, Kind, NeedsSpark
 from harebell.pipeline.sql.embedded.lake_table import open_lake
-from harebell.pipeline.sql.embedded.macros import ELSEWHERE, FUNCTIONS, INVALID, MACROS
+from harebell.pipeline.sql.embedded.macros import FUNCTIONS, INVALID, MACROS
 from harebell.pipeline.sql.embedded.queue_stream import QueueStream
 from harebell.pipeline.sql.embedded.shown_values import rows_of
 from harebell.pipeline.sql.embedded.translation import Columns, Translated, Translation

@@ -10,6 +10,9 @@ from harebell.wire.arrow import types as arrow
 from harebell.wire.arrow.columns import COLUMNS
 from harebell.wire.arrow.types import ArrowType
 
+ELSEWHERE = "harebell-elsewhere: "
+"""What begins the error text of a value that only Spark converts."""
+
 
 class NeedsSpark(PipelineError):
     """The statement has something that only Spark does.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from harebell.pipeline.sql.embedded.kinds import ELSEWHERE
 from harebell.pipeline.sql.embedded.spark_json import OTHERWISE, spark_json
 
-ELSEWHERE = "harebell-elsewhere: "
-"""What begins the error text of a value that only Spark converts."""
 INVALID = "harebell-invalid: "
 """What begins the error text of a value that cannot be converted."""
 

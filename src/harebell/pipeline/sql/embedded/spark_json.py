@@ -13,6 +13,8 @@ import re
 from decimal import Decimal
 from typing import Any
 
+from harebell.pipeline.sql.embedded.kinds import ELSEWHERE
+
 OTHERWISE = (
     # NaN, a comma before a bracket, a number that Java writes with an exponent, a surrogate pair.
     r"(?i)[:,\[\s-](nan|inf)|,\s*[}\]]|[:,\[\s]-?([0-9]+(\.[0-9]+)?e|[0-9]{8,}\.|0\.000)"
@@ -21,7 +23,8 @@ OTHERWISE = (
 """What a text has in which DuckDB finds another value than Spark, though it is JSON for DuckDB."""
 
 _SPACE = " \t\r\n"
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"|\'((?:[^\'\\]|\\.)*)\'', re.S)
+# A string that does not end is taken to the end of the text: others would be looked for in it.
+_STRING = re.compile(r'"(?:[^"\\]|\\.?)*+(?:"|\Z)|\'((?:[^\'\\]|\\.?)*+)(?:\'|\Z)', re.S)
 _BARE_QUOTE = re.compile(r'(\\.)|"', re.S)
 _STEP = re.compile(r'\[(\d+)\]|\."([^"]*)"')
 _NOT_ASCII_TWICE = re.compile("[\U00010000-\U0010ffff\ud800-\udfff]")
@@ -39,15 +42,25 @@ def spark_json(text: str, path: str) -> str | None:
     Args:
         text: what should be JSON.
         path: steps such as `$."name"[0]`.
+
+    Raises:
+        ValueError: it is nested too deeply for this, and not for Spark.
     """
     try:
+        return _spark_json(text, path)
+    except RecursionError:
+        raise ValueError(f"{ELSEWHERE}JSON that is nested as deeply") from None
+
+
+def _spark_json(text: str, path: str) -> str | None:
+    try:
         root, _ = _DECODER.raw_decode(text.lstrip(_SPACE))
-    except (ValueError, RecursionError):
+    except ValueError:
         if "'" not in text:
             return None
         try:
             root, _ = _DECODER.raw_decode(_STRING.sub(_double_quoted, text).lstrip(_SPACE))
-        except (ValueError, RecursionError):
+        except ValueError:
             return None
     steps = [int(at) if at else name for at, name in _STEP.findall(path)]
     found = _found(root, steps)

@@ -62,3 +62,15 @@ def test_a_path_goes_through_names_and_places() -> None:
     assert spark_json(text, '$[0]."a b"[1][0]') == "2"
     for path in ('$[1]."a b"', '$[0]."a b"[7]', '$."a b"', "$[0][0]"):
         assert spark_json(text, path) is None
+
+
+@pytest.mark.parametrize("end", ["", "\\"])
+def test_a_string_that_does_not_end_is_read_once(end: str) -> None:
+    # Looked for from each quote on, it would take hours.
+    assert spark_json("{'" + '\\"' * 1_000_000 + end, '$."a"') is None
+
+
+@pytest.mark.parametrize("text", ["{'a': " + "[" * 900 + "]" * 900 + "}", "[" * 100_000])
+def test_what_is_nested_too_deeply_is_left_to_spark(text: str) -> None:
+    with pytest.raises(ValueError, match="nested as deeply"):
+        spark_json(text, '$."a"')
