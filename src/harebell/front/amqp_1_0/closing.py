@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def close_session(session: Session) -> None:
     """End a session, which gets no more deliveries."""
     session.outcomes.close()
-    session.backlog.clear()
+    session.backlog = None
     # They refer to the session: memory would be released by a collection only.
     session.renewing.clear()
     session.connection.registry.totals.channel_closed(session)

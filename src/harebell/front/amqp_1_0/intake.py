@@ -58,11 +58,14 @@ class Intake(PerformativeSink):
     def __init__(self, connection: Connection, sessions: dict[int, Any]) -> None:
         self._connection: Py[Connection] = connection
         self._sessions = sessions
+        # That of the last transfer, which mostly has the next one too.
+        self._session: Session | None = None
 
     def break_cycle(self) -> None:
         """Break the reference cycle with the connection."""
         self._connection = None  # type: ignore[assignment]
         self._sessions = {}
+        self._session = None
 
     def frame(self, channel: i32, kind: i32, body: bytes) -> Done:
         """Take a frame that is not passed on by field."""
@@ -86,7 +89,9 @@ class Intake(PerformativeSink):
         body: bytes,
     ) -> Done:
         """Take a transfer with a whole message."""
-        session: Session | None = self._sessions.get(channel)
+        session: Session | None = self._session
+        if session is None or session.number != channel or session.ended:
+            session = self._session = self._sessions.get(channel)
         if session is None:
             self._no_session(channel, "transfer")
             return 0
@@ -108,7 +113,7 @@ class Intake(PerformativeSink):
                 raise _not_second()
             if message_format > 0:
                 _check_format(message_format)
-            link.take(delivery_id, settled, tag or b"", properties, body)
+            link.take(delivery_id, settled, b"" if tag is None else tag, properties, body)
         except Undecided as undecided:
             self._decide(undecided, session, link, delivery_id, flags, tag, properties, body)
         except Exception as error:

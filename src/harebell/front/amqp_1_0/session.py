@@ -80,7 +80,8 @@ class Session:
         remote_window: transfers that it still takes.
         incoming_id: the id of the peer's next transfer.
         outgoing_id: the id of the next transfer to it.
-        backlog: the rests of deliveries for which the window or the output has no room yet.
+        backlog: the rests of deliveries for which the window or the output has no room yet; None
+            without any.
         renewing: links that may be due for credit.
         kept: detached links that expire with the session.
         unfinished: octets of messages that have come in part, and of answers without credit.
@@ -110,7 +111,7 @@ class Session:
         self.remote_window = remote_window
         self.incoming_id = incoming_id
         self.outgoing_id: i64 = 0
-        self.backlog: deque[Any] = deque()
+        self.backlog: Py[deque[Any] | None] = None
         self.renewing: list[Any] = []
         self.kept: Py[dict[Any, None]] = {}
         self.unfinished: i64 = 0
@@ -245,7 +246,7 @@ class Session:
             flags: DRAIN, ECHO.
         """
         link: Any = None
-        shut: bool = self.remote_window <= 0 or bool(self.backlog)
+        shut: bool = self.remote_window <= 0 or self.backlog is not None
         try:
             first: i64 = 0 if next_incoming_id < 0 else near(next_incoming_id, self.outgoing_id)
             if first > self.outgoing_id:
@@ -263,7 +264,7 @@ class Session:
         except Exception as error:
             self.caught(error, link)
             return 0
-        if shut and self.remote_window > 0 and not self.backlog:
+        if shut and self.remote_window > 0 and self.backlog is None:
             self.serve()
         return 0
 
@@ -271,7 +272,7 @@ class Session:
 
     def can_send(self) -> C[bool]:
         """True if the peer has a window, and the connection's output has space."""
-        if self.ended or self.remote_window <= 0 or self.backlog:
+        if self.ended or self.remote_window <= 0 or self.backlog is not None:
             # A flow of the peer goes on with it.
             return False
         connection = self.connection
@@ -305,6 +306,8 @@ class Session:
 
     def send_parts(self, parts: Any) -> None:
         """Write the transfers of a delivery (`Parts`), those without room in later turns."""
+        if self.backlog is None:
+            self.backlog = deque()
         self.backlog.append(parts)
         self.send_backlog()
 
@@ -322,18 +325,20 @@ class Session:
 
     def send_backlog(self) -> None:
         """Write waiting transfers as far as the window of the peer and the output reach."""
-        connection = self.connection
-        while self.backlog and self.remote_window > 0:
+        connection, backlog = self.connection, self.backlog
+        while backlog and self.remote_window > 0:
             if connection.congested or connection.out.size >= _OUTPUT_HIGH:
                 connection.starved = True
                 return
             self.remote_window -= 1
             self.outgoing_id += 1
-            parts = self.backlog[0]
+            parts = backlog[0]
             connection.out.raw(parts.next_frame())
             connection.touch()
             if parts.done:
-                self.backlog.popleft()
+                backlog.popleft()
+        if not backlog:
+            self.backlog = None
 
     def serve(self) -> Done:
         """Serve the consumers; one that gets a message goes last the next time."""
@@ -409,8 +414,9 @@ class Session:
 
     def drop_backlog(self, handle: int) -> None:
         """Drop the waiting transfers of a link."""
-        if self.backlog:
-            self.backlog = deque([each for each in self.backlog if each.handle != handle])
+        if self.backlog is not None:
+            left = [each for each in self.backlog if each.handle != handle]
+            self.backlog = deque(left) if left else None
 
     def overdue(self, entry: Unacked, text: str) -> None:
         """Take back a delivery that is not settled for too long; the peer is told."""

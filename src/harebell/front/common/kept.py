@@ -78,7 +78,7 @@ def _others_of(connection: Any) -> int:
         kept_bytes += LINK_BYTES * len(getattr(channel, "links", ()))
         kept_bytes += getattr(channel, "unfinished", 0)
         # Deliveries of 1.0 that wait for the window of their peer.
-        kept_bytes += sum([each.left for each in getattr(channel, "backlog", ())])
+        kept_bytes += sum([each.left for each in getattr(channel, "backlog", None) or ()])
     assemblies = getattr(getattr(connection, "intake", None), "assemblies", {})
     kept_bytes += sum([each.counted for each in assemblies.values()])
     return kept_bytes

@@ -261,8 +261,7 @@ class AnsweringLink:
     @property
     def untaken(self) -> int:
         """Return the bytes that wait for credit, or for the window of the session."""
-        backlog = self.session.backlog
-        untaken: int = sum([each.left for each in backlog])
+        untaken: int = sum([each.left for each in self.session.backlog or ()])
         return untaken + sum([len(each) for each in self.waiting])
 
     def send(self, message_id: Any, answer: Answer) -> None:

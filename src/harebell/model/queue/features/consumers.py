@@ -81,6 +81,8 @@ class Consumers:
         self._preempts = preempts
         self._active: Consumer | None = None
         self._ranks: list[Rank] = []
+        # The consumer if there is one alone, as most queues have: it needs no round robin.
+        self._sole: Consumer | None = None
         # How many messages of its run the next consumer has got.
         self._of_run: i32 = 0
 
@@ -123,6 +125,7 @@ class Consumers:
             self._ranks.insert(index, rank)
         rank.add(consumer)
         self.count += 1
+        self._sole = consumer if self.count == 1 else None
         # The first one stays active; only quorum queues change to a higher priority (`active`).
         if self._single and self._active is None:
             self._active = consumer
@@ -146,6 +149,7 @@ class Consumers:
         self.count -= 1
         if rank.count == 0:
             self._ranks.remove(rank)
+        self._sole = self.first() if self.count == 1 else None
         if consumer is self._active:
             # RabbitMQ, too, takes the next one by priority, then by the order of registration. Its
             # unsettled deliveries do not delay the hand-over: they are requeued or settled later.
@@ -163,6 +167,7 @@ class Consumers:
             # The ring is a cycle of references, which only the garbage collector would free.
             consumer.before = consumer.after = None
         self._ranks = []
+        self._sole = None
         self._active = None
         self.count = 0
         return consumers
@@ -194,6 +199,9 @@ class Consumers:
         """
         if self._single:
             return self.active()
+        sole: Consumer | None = self._sole
+        if sole is not None:
+            return sole if (sole.group is None or not sole.group.ended) and sole.ready() else None
         rank: Rank
         for rank in self._ranks:
             consumer: Consumer | None = rank.head
@@ -238,7 +246,9 @@ class Consumers:
         return None
 
     def may_begin_with(self, consumer: Consumer) -> C[bool]:
-        """True if a consumer may be served out of its turn, up to its prefetch."""
+        """True if a consumer may be served out of its turn: up to its prefetch, or it is alone."""
+        if self._sole is not None:
+            return self._sole is consumer and not self._single
         return (
             not self._single
             and consumer.prefetch > 0
