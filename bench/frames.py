@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Callable
 from itertools import cycle, islice
 from random import Random
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from bench.peer import FRAME_MAX
 from bench.scenarios import STAMP_BYTES
@@ -102,7 +105,19 @@ class Frames:
             count: how many, at most `batch`.
         """
         encoded, at = next(self._batches), self._stamp_at
-        for offset in range(count):
-            struct.pack_into(">QQ", encoded, at, number + offset, stamp)
-            at += self._step
+        self.put(encoded, at, ">u8", number + np.arange(count, dtype="u8"))
+        self.put(encoded, at + 8, ">u8", np.full(count, stamp))
         return memoryview(encoded)[: count * self._step]
+
+    def put(
+        self, encoded: bytearray | memoryview, at: int, kind: str, numbers: NDArray[Any]
+    ) -> None:
+        """Write a number into each publish.
+
+        Args:
+            encoded: the publishes.
+            at: the place of the number in the first of them.
+            kind: its size and byte order, as numpy has them.
+            numbers: as many as there are publishes.
+        """
+        np.ndarray(numbers.shape, kind, encoded, at, (self._step,))[:] = numbers

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any
+
+import numpy as np
 
 from bench.frames import Frames
 from bench.load import BATCH, Consumer, Job, Producer, shared
@@ -48,8 +49,7 @@ class Frames1(Frames):
         """As `numbered`, with delivery-ids from `first` on."""
         encoded = self.numbered(number, stamp, count)
         for start in self._ids_at:
-            for offset in range(count):
-                struct.pack_into(">I", encoded, start + offset * self._step, first + offset)
+            self.put(encoded, start, ">u4", first + np.arange(count, dtype="u4"))
         return encoded
 
 
@@ -70,26 +70,13 @@ class Consumer1(Consumer):
         self._of_first = name
         settled = not self.scenario.prefetch
         self.peer.attach(receives=True, address=f"/queues/{name}", settled=settled)
-        self._credit = self.scenario.prefetch or _CREDIT
-        self._got = self._given = 0
-        self._renew()
-
-    def delivered(self, consumer: str, tag: int, body: bytes) -> None:
-        """Check one delivery, and renew the credit when half of it is used."""
-        super().delivered(consumer, tag, body)
-        self._got += 1
-        if not self.scenario.prefetch and self._given - self._got <= self._credit // 2:
-            self._renew()
-
-    def _renew(self) -> None:
-        self._given = self._got + self._credit
-        self.peer.give_credit(self._got, self._credit)
+        self.peer.keep_credit(self.scenario.prefetch or _CREDIT, by_itself=settled)
 
     def acknowledge(self) -> None:
         """Accept all that came since the last time."""
-        self.peer.accept(self._got - self._unacked, self._latest)
+        self.peer.accept(self.peer.received - self._unacked, self._latest)
         self._unacked = 0
-        self._renew()
+        self.peer.renew_credit()
 
     def clean_up(self) -> None:
         """Delete the queue, in which nothing may be left."""

@@ -7,13 +7,15 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from bench.peer import READ_BYTES, SECONDS, BenchError
+from bench.peer import SECONDS, BenchError
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import AMQP, SASL, PerformativeScanner, PerformativeSink, encode_frame
 from harebell.wire.v1.performatives import decode_performative, encode_composite
 from harebell.wire.v1.sections import split
 
 FRAME_MAX = 131_072
+READ_BYTES = 65_536
+"""Less than half of the credit in small messages: it is renewed between two reads."""
 _SASL_HEADER = b"AMQP\3\1\0\0"
 _AMQP_HEADER = b"AMQP\0\1\0\0"
 _WINDOW = 2**31 - 1
@@ -32,6 +34,7 @@ class Peer1(PerformativeSink):
     Attributes:
         limit: the delivery-count up to which the broker has given credit.
         settled: how many deliveries that were sent are settled, all of them accepted.
+        received: how many deliveries have come.
     """
 
     def __init__(
@@ -43,6 +46,9 @@ class Peer1(PerformativeSink):
     ) -> None:
         self.limit = 0
         self.settled = 0
+        self.received = 0
+        self._credit = self._given = 0
+        self._renews = False
         self._name = name
         self._on_delivery = on_delivery
         self._performatives: list[Any] = []
@@ -89,17 +95,29 @@ class Peer1(PerformativeSink):
         )
         self._await(c.Attach)
 
-    def give_credit(self, count: int, credit: int) -> None:
-        """Give credit beyond the deliveries that have come."""
+    def keep_credit(self, credit: int, *, by_itself: bool) -> None:
+        """Give credit.
+
+        Args:
+            credit: how much.
+            by_itself: whether it is renewed when half of it is used.
+        """
+        self._credit = credit
+        self._renews = by_itself
+        self.renew_credit()
+
+    def renew_credit(self) -> None:
+        """Give all of the credit beyond the deliveries that have come."""
+        self._given = self.received + self._credit
         self.send(
             c.Flow(
-                next_incoming_id=count,
+                next_incoming_id=self.received,
                 incoming_window=_WINDOW,
                 next_outgoing_id=0,
                 outgoing_window=_WINDOW,
                 handle=0,
-                delivery_count=count,
-                link_credit=credit,
+                delivery_count=self.received,
+                link_credit=self._credit,
             )
         )
 
@@ -128,6 +146,8 @@ class Peer1(PerformativeSink):
         if count == 0:
             raise BenchError("the broker closed the connection")
         self._scanner.feed(self._buffer[:count])
+        if self._renews and self._given - self.received <= self._credit // 2:
+            self.renew_credit()
 
     def read_if_any(self) -> None:
         """Take input that is there already."""
@@ -163,6 +183,7 @@ class Peer1(PerformativeSink):
         body: bytes,
     ) -> int:
         """A whole delivery."""
+        self.received += 1
         self._on_delivery(self._name, delivery_id, body)
         return 0
 
@@ -185,6 +206,7 @@ class Peer1(PerformativeSink):
         if not self._scanner.pending:
             _, body, _ = split(b"".join(self._parts))
             self._parts = []
+            self.received += 1
             self._on_delivery(self._name, self._number, body)
         return 0
 

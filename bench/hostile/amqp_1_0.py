@@ -31,7 +31,7 @@ class _Unsettled:
         side.filled(side.line(), _QUEUE, self.count)
         self.peer = Peer1(side.task.port, "hostile", self._take, user=USER)
         self.peer.attach(receives=True, address=_ADDRESS, settled=False)
-        self.peer.give_credit(0, self.count)
+        self.peer.keep_credit(self.count, by_itself=False)
         while self._came < self.count:
             self.peer.read()
 
