@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import select
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
 
-from harebell.management.control.client import ask_overview
+from harebell.client.blocking import connect
+from harebell.management.control.client import ask_command, ask_overview
 from harebell.wire.v09 import methods as m
 from tests.model.peer import call, publish
 from tests.patience import eventually
@@ -140,6 +142,55 @@ def test_a_connection_for_each_message_gets_none_past_an_alarm() -> None:
         assert ask_overview(broker.data_dir)["messages_ready"] == 0
         set_watermark(broker, "0.9")
         assert eventually(lambda: ask_overview(broker.data_dir)["messages_ready"] == 10)
+
+
+@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "0-10t", "1.0"])
+def test_in_every_version_new_publishers_wait_and_consumers_go_on(version: str) -> None:
+    """A message of one frame, one of many frames and a transaction wait, each as the first."""
+    confirms = version != "0-8"
+
+    def publish_one(url: str, queue: str, body: bytes) -> None:
+        with connect(url, version=version) as connection:
+            connection.channel(confirms=confirms).publish(body, routing_key=queue)
+
+    def publish_together(url: str, queue: str) -> None:
+        with connect(url, version=version) as connection:
+            channel = connection.channel(confirms=False)
+            with channel.transaction():
+                channel.publish(b"one", routing_key=queue)
+                channel.publish(b"two", routing_key=queue)
+
+    def blocked(broker: RunningBroker) -> list[dict[str, Any]]:
+        rows = ask_command(broker.data_dir, "connections.list", {})
+        return [row for row in rows if row["state"] == "blocked"]
+
+    def kept(broker: RunningBroker) -> int:
+        figures = ask_overview(broker.data_dir)
+        return int(figures["messages_ready"] + figures["messages_unacknowledged"])
+
+    with ThreadPoolExecutor() as threads, running_broker() as broker:
+        with connect(broker.url) as connection:
+            channel = connection.channel()
+            for name in ("before", "while"):
+                channel.declare_queue(name, durable=True)
+            channel.publish(b"before", routing_key="before")
+        set_watermark(broker, "0")
+        publishers = [
+            threads.submit(publish_one, broker.url, "while", b"short"),
+            threads.submit(publish_one, broker.url, "while", bytes(MIB)),
+            threads.submit(publish_together, broker.url, "while"),
+        ]
+        assert eventually(lambda: len(blocked(broker)) == len(publishers))
+        with connect(broker.url, version=version) as connection:
+            channel = connection.channel(confirms=False)
+            taken = next(iter(channel.consume("before", timeout=PATIENCE)))
+            assert taken.body == b"before"
+            taken.ack()
+        assert eventually(lambda: kept(broker) == 0)
+        set_watermark(broker, "0.9")
+        for each in publishers:
+            each.result(PATIENCE)
+        assert eventually(lambda: kept(broker) == 4)
 
 
 def test_memory_that_holds_nothing_blocks_nobody() -> None:
