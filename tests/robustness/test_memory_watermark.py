@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import socket
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -65,6 +66,18 @@ def test_messages_go_to_disk_before_publishers_wait() -> None:
             expected = [b"%03d%08d" % (number * 7, at) for at in range(count)]
             assert [event.body[:11] for event in got] == expected
         assert_serves(broker)
+
+
+def blocked(broker: RunningBroker) -> list[dict[str, Any]]:
+    """The connections that are blocked."""
+    rows = ask_command(broker.data_dir, "connections.list", {})
+    return [row for row in rows if row["state"] == "blocked"]
+
+
+def kept(broker: RunningBroker) -> int:
+    """How many messages the broker has."""
+    figures = ask_overview(broker.data_dir)
+    return int(figures["messages_ready"] + figures["messages_unacknowledged"])
 
 
 def _send_until_told(client: RawClient, data: bytes, rest: bytes) -> bytes:
@@ -160,14 +173,6 @@ def test_in_every_version_new_publishers_wait_and_consumers_go_on(version: str) 
                 channel.publish(b"one", routing_key=queue)
                 channel.publish(b"two", routing_key=queue)
 
-    def blocked(broker: RunningBroker) -> list[dict[str, Any]]:
-        rows = ask_command(broker.data_dir, "connections.list", {})
-        return [row for row in rows if row["state"] == "blocked"]
-
-    def kept(broker: RunningBroker) -> int:
-        figures = ask_overview(broker.data_dir)
-        return int(figures["messages_ready"] + figures["messages_unacknowledged"])
-
     with ThreadPoolExecutor() as threads, running_broker() as broker:
         with connect(broker.url) as connection:
             channel = connection.channel()
@@ -191,6 +196,46 @@ def test_in_every_version_new_publishers_wait_and_consumers_go_on(version: str) 
         for each in publishers:
             each.result(PATIENCE)
         assert eventually(lambda: kept(broker) == 4)
+
+
+def _pass_on(listener: socket.socket, port: int) -> bytes:
+    """Pass one connection on to a port; return what its client has said."""
+    said = b""
+    client, _ = listener.accept()
+    with client, socket.create_connection(("127.0.0.1", port)) as there:
+        while True:
+            for each in select.select([client, there], [], [])[0]:
+                data = each.recv(1 << 16)
+                if not data:
+                    return said
+                if each is client:
+                    said += data
+                (there if each is client else client).sendall(data)
+
+
+def _said(broker: RunningBroker, version: str, queue: str) -> bytes:
+    """Everything that a client says, from the protocol header on, to publish a message."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, ThreadPoolExecutor() as threads:
+        said = threads.submit(_pass_on, listener, broker.port)
+        url = f"amqp://guest:guest@127.0.0.1:{listener.getsockname()[1]}/%2F"
+        with connect(url, version=version) as connection:
+            connection.channel(confirms=version != "0-8").publish(b"one", routing_key=queue)
+        return said.result(PATIENCE)
+
+
+@pytest.mark.parametrize("version", ["0-8", "0-9", "0-9-1", "0-10", "0-10t"])
+def test_what_is_published_in_one_piece_with_the_login_waits_too(version: str) -> None:
+    with running_broker() as broker, RawClient(broker) as client:
+        client.ask(m.QueueDeclare("q"), m.QueueDeclareOk)
+        said = _said(broker, version, "q")
+        client.ask(m.QueuePurge("q"), m.QueuePurgeOk)
+        set_watermark(broker, "0")
+        with socket.create_connection(("127.0.0.1", broker.port)) as publisher:
+            publisher.sendall(said)
+            assert eventually(lambda: len(blocked(broker)) == 1)
+            assert kept(broker) == 0
+            set_watermark(broker, "0.9")
+            assert eventually(lambda: kept(broker) == 1)
 
 
 def test_memory_that_holds_nothing_blocks_nobody() -> None:

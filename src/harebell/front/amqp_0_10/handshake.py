@@ -155,7 +155,7 @@ def open_(connection: Connection, control: controls.ConnectionOpen) -> None:
     connection.vhost = vhost
     connection.state = ConnectionState.OPEN
     connection.scanner.frame_max = connection.frame_max
-    connection.scanner.fast = True
+    connection.scan_whole()
     connection.broker.events.actor = user
     connection.has_opened()
     connection_created(connection)

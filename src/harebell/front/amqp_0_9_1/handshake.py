@@ -207,7 +207,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection.state = ConnectionState.OPEN
     # Not before: until the connection is open, nothing that a client may send needs larger frames.
     connection.scanner.frame_max = connection.frame_max
-    connection.scanner.fast = True
+    connection.scan_whole()
     connection.broker.events.actor = connection.user.name
     connection.has_opened()
     connection_created(connection)

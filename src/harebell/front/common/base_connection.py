@@ -293,6 +293,14 @@ class BaseConnection(FrameSink):
             self._put_off()
         return 0
 
+    def scan_whole(self) -> None:
+        """Have the scanner pass on whole messages from now on: the connection is open."""
+        self.scanner.fast = True
+        if self.registry.publishers.short_of():
+            # What came together with the login is read in another turn, which looks at that first.
+            self.scanner.hold = True
+            self._put_off()
+
     def begins_publish(self) -> None:
         """Read no further behind the method of a publish while memory or disk is short."""
         if not self.blocked and self.registry.publishers.short_of():
