@@ -179,7 +179,7 @@ def test_ctrl_c_while_messages_are_selected_settles_nothing(
     [
         ("DELETE FROM queue('dead')\nWHERE nope = 1", "line 2, column 7: there is no column"),
         ("DELETE FROM queue('none') WHERE true", "there is no queue 'none'"),
-        ("DELETE FROM queue('dead') WHERE CAST(value AS STRING)", "is no BOOLEAN"),
+        ("DELETE FROM queue('dead') WHERE CAST(value AS STRING)", "STRING as a condition"),
         ("MOVE FROM queue('dead') TO queue('none') WHERE true", "none"),
         (
             "MOVE FROM queue('dead') TO queue('later') SET value = headers['no'] WHERE true",

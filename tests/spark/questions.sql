@@ -75,3 +75,18 @@ SELECT upper('Straße ﬁn'), lower('ΟΔΟΣ İ'), trim(' x '), 'İ' ILIKE 'i%
 SELECT CASE WHEN offset < 2 THEN 'a' ELSE 'b' END, CASE offset WHEN 1 THEN 'x' END, if(offset > 1, 1, -2), offset IS NOT NULL,
   year(properties.timestamp), month(to_date(properties.timestamp)), redelivered IS NOT TRUE, NOT redelivered
 FROM queue('customers') ORDER BY offset;
+SELECT d, -d AS minus, count(*) AS n, count_if(d > 1), count_if(NULL) FROM (SELECT -0e0 AS d UNION ALL SELECT 0e0 UNION ALL
+SELECT CAST('NaN' AS DOUBLE) UNION ALL SELECT NULL) GROUP BY d ORDER BY d;
+SELECT DISTINCT d FROM (SELECT -0e0 AS d UNION ALL SELECT 0e0 UNION ALL SELECT CAST('NaN' AS DOUBLE)) ORDER BY d DESC;
+SELECT -0e0 AS d UNION SELECT 0e0 UNION SELECT 1 ORDER BY d;
+SELECT -offset AS offset FROM queue('customers') ORDER BY offset + 0;
+SELECT instr(t, 'b'), locate('b', t), substr(t, 2), nvl(t, 'x'), ifnull(t, 'x'), len(t), lcase(t), upper(CAST(t AS STRING)),
+  CAST(t AS STRING), 01, 1L, 2D, - 1, ceiling(1.5e0), mod(7, 2), DATE '2026-01-01', TIMESTAMP '2026-01-01', t IS NOT NULL,
+  CAST('2026-01-01' AS DATE), CAST('1' AS DECIMAL(10, 2)) FROM (SELECT 'abc' AS t);
+SELECT offset, count(*) OVER (), row_number() OVER (ORDER BY offset), rank() OVER (PARTITION BY offset % 2 ORDER BY offset DESC),
+  max(offset) OVER (PARTITION BY redelivered), min(routing_key) OVER (ORDER BY offset NULLS LAST)
+FROM queue('customers') ORDER BY offset;
+SELECT date_trunc('HOUR', t), t + INTERVAL 1 HOUR, t - INTERVAL -5 MINUTES, t - INTERVAL 2 WEEKS, t - INTERVAL 100000 WEEKS
+FROM (SELECT TIMESTAMP '2026-01-01 10:20:30' AS t);
+SELECT '7' / 2, NULL = '7', 7 div '2', -2147483648, l / 0 FROM (SELECT CAST(NULL AS BIGINT) AS l);
+SELECT CAST(X'61eda080c08062f09f98' AS STRING) AS s;

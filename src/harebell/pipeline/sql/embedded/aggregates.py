@@ -14,6 +14,7 @@ from harebell.pipeline.sql.embedded.kinds import (
     DOUBLE,
     INT,
     LONG,
+    NULL,
     TEXT,
     TIME,
     Kind,
@@ -24,14 +25,19 @@ from harebell.pipeline.sql.embedded.typed import Typed, called, parts
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_NUMBERED = {"rownumber": "row_number", "rank": "rank", "denserank": "dense_rank"}
+_NUMBERED = {
+    "rownumber": ("row_number", "row_number"),
+    "rank": ("rank", "RANK"),
+    "denserank": ("dense_rank", "DENSE_RANK"),
+}
+"""Names in DuckDB, and as Spark writes them."""
 
 
 class Aggregates(Expressions):
     """Translate expressions of many rows; a subclass knows what rows are ordered by."""
 
-    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> str:
-        """Translate what is within the brackets of an OVER."""
+    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> tuple[str, str]:
+        """Translate what is within the brackets of an OVER; return it as Spark writes it, too."""
         raise NotImplementedError
 
     def _of_count(self, node: exp.Expr) -> Typed:
@@ -81,15 +87,16 @@ class Aggregates(Expressions):
 
     def _of_countif(self, node: exp.Expr) -> Typed:
         value = self.expression(*parts(node, "this"))
-        text = converted(value, BOOL, "count_if()")
-        return Typed(f"CAST(count_if({text}) AS BIGINT)", LONG, f"count_if({value.label})")
+        test = converted(value, BOOL, "count_if()") if value.kind == NULL else self._true(value)
+        counted = f"count(CASE WHEN {test} THEN 1 END)"
+        return Typed(counted, LONG, f"count_if({value.label})")
 
     def _of_filter(self, node: exp.Expr) -> Typed:
         this, where = parts(node, "this", "expression")
         if this.key not in ("count", "min", "max", "avg"):
             raise NeedsSpark(f"FILTER behind {called(this)}")
         made, when = self.expression(this), self.expression(where.this)
-        text = f"{made.sql} FILTER (WHERE {converted(when, BOOL, 'FILTER')})"
+        text = f"{made.sql} FILTER (WHERE {self._true(when)})"
         return Typed(text, made.kind, f"{made.label} FILTER (WHERE {when.label})")
 
     def _aggregated(self, node: exp.Expr) -> tuple[str, Typed]:
@@ -104,15 +111,20 @@ class Aggregates(Expressions):
         this, listed, order = parts(node, "this", "partition_by", "order", flags=("over",))
         if node.args.get("over") not in (None, "OVER"):
             raise NeedsSpark("such a window")
-        if this.key in _NUMBERED:
+        inside, label = self.window(listed or (), order)
+        if this.key in _NUMBERED and order is not None:
             parts(this)
-            name = _NUMBERED[this.key]
-            made = Typed(f"CAST({name}() OVER ", INT, f"{name}()")
-            after = " AS INTEGER)"
-        elif this.key in ("count", "min", "max", "avg"):
+            name, shown = _NUMBERED[this.key]
+            frame = "ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+            made = Typed(f"CAST({name}() OVER ({inside}) AS INTEGER)", INT, f"{shown}()")
+        elif this.key in ("count", "min", "max", "avg") and this.this.key != "distinct":
+            frame = (
+                "ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING"
+                if order is None
+                else "RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW"
+            )
             inner = self.expression(this)
-            made, after = Typed(f"{inner.sql} OVER ", inner.kind, inner.label), ""
+            made = Typed(f"{inner.sql} OVER ({inside})", inner.kind, inner.label)
         else:
             raise NeedsSpark(f"{called(this)} over a window")
-        text = f"{made.sql}({self.window(listed or (), order)}){after}"
-        return Typed(text, made.kind, node.sql("databricks").lower())
+        return Typed(made.sql, made.kind, f"{made.label} OVER ({f'{label} {frame}'.strip()})")

@@ -80,7 +80,7 @@ def calculable(left: Typed, right: Typed, key: str) -> tuple[Typed, Typed]:
     for one, other in ((left, right), (right, left)):
         value = one
         if one.kind == TEXT and other.kind.number:
-            kind = LONG if other.kind.whole and key != "div" else DOUBLE
+            kind = LONG if other.kind.whole else DOUBLE
             value = Typed(converted(one, kind, key), kind, one.label)
         if not value.kind.number:
             raise NeedsSpark(f"arithmetic of {left.kind.name} and {right.kind.name}")

@@ -301,7 +301,8 @@ def translate_selection(settlement: SettleStatement, written: str) -> Translated
         PipelineError: it names a column that does not exist.
     """
     made = [
-        f"CAST({settlement.changes.get(name, 'NULL')} AS {kind})" for name, kind in _CHANGED.items()
+        f"CAST({settlement.changes.get(name, 'NULL')} AS {kind}) AS new_{name}"
+        for name, kind in _CHANGED.items()
     ]
     selected = f"{', '.join([OFFSET, *made])} FROM {_TAKEN} WHERE {settlement.where}"
     table = TableReference("queue", settlement.queue, _TAKEN)
@@ -313,8 +314,9 @@ def translate_selection(settlement: SettleStatement, written: str) -> Translated
 
 
 def _translated(query: SelectStatement, given: Mapping[str, Columns]) -> Translated:
+    written = _with_quotes(query.sql)
     try:
-        parsed = statements.query(_with_quotes(query.sql))
+        parsed = statements.query(written)
     except statements.StatementError:
         # `understand` has found it to be a statement of Spark's session.
         raise NeedsSpark(query.sql.split(maxsplit=1)[0].upper()) from None
@@ -332,7 +334,7 @@ def _translated(query: SelectStatement, given: Mapping[str, Columns]) -> Transla
     for mistake in (*resolver.mistakes, *unknown_functions(parsed.called)):
         place = _place(query.written or query.sql, mistake.text, mistake.line)
         raise PipelineError(f"{place}: {mistake.text}")
-    return Translation(views, queues).translated(parsed.tree)
+    return Translation(views, queues, written).translated(parsed.tree)
 
 
 def _with_quotes(sql: str) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from math import isinf
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.sql.embedded.conversions import (
@@ -26,6 +27,7 @@ from harebell.pipeline.sql.embedded.kinds import (
     DECIMAL,
     DOUBLE,
     INT,
+    INT_END,
     LONG,
     NULL,
     TEXT,
@@ -36,20 +38,31 @@ from harebell.pipeline.sql.embedded.kinds import (
 )
 from harebell.pipeline.sql.embedded.regex import translated
 from harebell.pipeline.sql.embedded.spark_json import java_double
-from harebell.pipeline.sql.embedded.typed import Typed, called, column_name, parts, quoted
+from harebell.pipeline.sql.embedded.typed import UNKNOWN, Typed, called, parts, quoted
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-_INT_MAX, _LONG_MAX = 2**31, 2**63
+_LONG_MAX = 2**63
+_DAY = re.compile(r"\d{4}-\d\d-\d\d")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d")
+_NULL = re.compile(r"(?i)\bIS\s+NULL\b")
+_NOT_NULL = re.compile(r"(?i)\bIS\s+NOT\s+NULL\b")
+_SUBSTR, _SUBSTRING = (re.compile(rf"(?i)\b{name}\s*\(") for name in ("substr", "substring"))
+_UNIT = re.compile(r"(?i)\bdate_trunc\s*\(\s*['\"](\w+)['\"]")
+_QUOTED_STEP = re.compile(r"\$[^'\"]*\[\\?['\"]")
 _STEP = re.compile(r"[^.\[\]*'\"\s\\$@?]+")
-_UNITS = ("SECOND", "MINUTE", "HOUR", "DAY", "WEEK")
-_TRUNCATED = (*_UNITS[:4], "WEEK", "MONTH", "QUARTER", "YEAR")
+_SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
+_LONGEST = _LONG_MAX // 1_000_000
+_TRUNCATED = (*_SECONDS, "MONTH", "QUARTER", "YEAR")
 _DIGITS_MAX = 10
 
 
 class Expressions:
     """Translate expressions; a subclass knows columns and subqueries."""
+
+    written = ""
+    """The text of the query: names of columns are made of it."""
 
     def column(self, node: exp.Expr) -> Typed:
         """Translate a column, or a field of one."""
@@ -69,6 +82,21 @@ class Expressions:
 
         if isinstance(node, exp.Column | exp.Dot):
             return self.column(node)
+        made = self._translated(node)
+        name = self._spelled(node)
+        if name in _SPELLED:
+            _, bracket, rest = made.label.partition("(")
+            return Typed(made.sql, made.kind, f"{_SPELLED[name]}{bracket}{rest}")
+        return made
+
+    def _spelled(self, node: exp.Expr) -> str:
+        """Return a function's name as it was written, in small letters; "" if it is not known."""
+        place = node.meta if node.key != "literal" else {}
+        return self.written[place["start"] : place["end"] + 1].lower() if "end" in place else ""
+
+    def _translated(self, node: exp.Expr) -> Typed:
+        from sqlglot import exp
+
         method: Callable[[Any], Typed] | None = getattr(self, f"_of_{node.key}", None)
         if method is not None:
             return method(node)
@@ -88,8 +116,12 @@ class Expressions:
 
     def condition(self, node: exp.Expr) -> str:
         """Translate a condition."""
-        made = self.expression(node)
-        return converted(made, BOOL, "a condition")
+        return self._true(self.expression(node))
+
+    def _true(self, made: Typed) -> str:
+        if made.kind != BOOL:
+            raise NeedsSpark(f"{made.kind.name} as a condition")
+        return made.sql
 
     # --- simple values --------------------------------------------------------------------------
 
@@ -101,8 +133,10 @@ class Expressions:
             value = int(text)
             if value >= _LONG_MAX:
                 raise NeedsSpark(f"the number {text[:40]}")
-            return Typed(str(value), INT if value < _INT_MAX else LONG, text)
+            return Typed(str(value), INT if value < INT_END else LONG, str(value))
         if "e" in text.lower():
+            if isinf(float(text)):
+                raise NeedsSpark(f"the number {text[:40]}")
             return Typed(f"CAST({quoted(text)} AS DOUBLE)", DOUBLE, java_double(float(text)))
         before, _, after = text.partition(".")
         if not re.fullmatch(r"\d{0,18}\.\d{1,18}", text):
@@ -127,6 +161,8 @@ class Expressions:
         return Typed(f"({inner.sql})", inner.kind, inner.label)
 
     def _of_neg(self, node: exp.Neg) -> Typed:
+        if node.this.key == "literal" and str(node.this.this) == str(INT_END):
+            return Typed(f"CAST(-{INT_END} AS INTEGER)", INT, f"-{INT_END}")
         inner = self._numeric(self.expression(node.this), called(node))
         label = f"-{inner.label}" if node.this.key == "literal" else f"(- {inner.label})"
         return Typed(f"(- {inner.sql})", inner.kind, label)
@@ -155,7 +191,7 @@ class Expressions:
             node = node.this
         sides.append(self.expression(node))
         sides.reverse()
-        texts = [converted(each, BOOL, word) for each in sides]
+        texts = [self._logic(each) for each in sides]
         label = sides[0].label
         for each in sides[1:]:
             label = f"({label} {word} {each.label})"
@@ -163,11 +199,15 @@ class Expressions:
 
     def _of_not(self, node: exp.Not) -> Typed:
         inner = self.expression(node.this)
-        text = converted(inner, BOOL, "NOT")
         label = f"(NOT {inner.label})"
-        if node.this.key == "is" and inner.label.endswith(" IS NULL)"):
-            label = inner.label.removesuffix("NULL)") + "NOT NULL)"
-        return Typed(f"(NOT {text})", BOOL, label)
+        # `NOT x IS NULL` and `x IS NOT NULL` are one syntax tree.
+        if label.endswith(" IS NULL))") and _NOT_NULL.search(self.written):
+            unclear = UNKNOWN if _NULL.search(self.written) else ""
+            label = f"{inner.label.removesuffix('NULL)')}NOT NULL){unclear}"
+        return Typed(f"(NOT {self._logic(inner)})", BOOL, label)
+
+    def _logic(self, made: Typed) -> str:
+        return converted(made, BOOL, "logic") if made.kind == NULL else self._true(made)
 
     def _of_is(self, node: exp.Is) -> Typed:
         this, what = parts(node, "this", "expression")
@@ -187,6 +227,9 @@ class Expressions:
         label = f"({left.label} {spark} {right.label})"
         if node.key == "neq":
             label = f"(NOT {label})"
+        kinds = (left.kind, right.kind)
+        if any(kind.whole for kind in kinds) and any(kind.name == DECIMAL for kind in kinds):
+            label += UNKNOWN  # Spark rounds the fraction
         return Typed(f"({a} {duck} {b})", BOOL, label)
 
     def _of_between(self, node: exp.Between) -> Typed:
@@ -260,7 +303,7 @@ class Expressions:
             when, then = parts(each, "this", "true")
             condition, result = self.expression(when), self.expression(then)
             if subject is None:
-                conditions.append(converted(condition, BOOL, "a condition"))
+                conditions.append(self._true(condition))
                 labels.append(f"WHEN {condition.label} THEN {result.label}")
             else:
                 a, b = aligned(subject, condition)
@@ -283,7 +326,7 @@ class Expressions:
         condition, first = self.expression(when), self.expression(then)
         last = Typed("NULL", NULL, "NULL") if other is None else self.expression(other)
         kind = common((first.kind, last.kind), "IF")
-        test = converted(condition, BOOL, "a condition")
+        test = self._true(condition)
         text = f"CASE WHEN {test} THEN {as_kind(first, kind)} ELSE {as_kind(last, kind)} END"
         return Typed(text, kind, f"(IF({condition.label}, {first.label}, {last.label}))")
 
@@ -291,6 +334,8 @@ class Expressions:
         name = str(node.key)
         this, others = parts(node, "this", "expressions")
         made = [self.expression(each) for each in (this, *others)]
+        if len(made) < 2 and name != "coalesce":
+            raise NeedsSpark(f"{name}() of one value")
         kind = common((each.kind for each in made), f"{name}()")
         labels = ", ".join(each.label for each in made)
         texts = ", ".join(as_kind(each, kind) for each in made)
@@ -318,6 +363,8 @@ class Expressions:
         if node.key == "div":
             return Typed(f"hb_div({left.sql}, {right.sql})", DOUBLE, label)
         kind = common((left.kind, right.kind), sign)
+        if self._spelled(node) == "mod":
+            label = f"mod({left.label}, {right.label})"
         if node.key in ("intdiv", "mod"):
             if not kind.whole:
                 raise NeedsSpark(f"{sign} of fractions")
@@ -331,9 +378,13 @@ class Expressions:
         this, unit = parts(node, "this", "unit")
         name = unit.name.upper().removesuffix("S") if unit is not None else ""
         amount = str(this.this) if this is not None else ""
-        if name not in _UNITS or not re.fullmatch(r"-?\d{1,9}", amount):
+        if name not in _SECONDS or not re.fullmatch(r"-?\d{1,9}", amount):
             raise NeedsSpark(f"the interval {node.sql('databricks')}")
-        return f"INTERVAL '{amount}' {name}", f"INTERVAL '{amount}' {name}"
+        if abs(int(amount)) * _SECONDS[name] >= _LONGEST:
+            raise NeedsSpark("so long an interval")
+        days, shown = name in ("DAY", "WEEK"), int(amount) * (7 if name == "WEEK" else 1)
+        digits = str(shown) if days else f"{'-' * (shown < 0)}{abs(shown):02}"
+        return f"INTERVAL '{amount}' {name}", f"INTERVAL '{digits}' {'DAY' if days else name}"
 
     def _of_round(self, node: exp.Expr) -> Typed:
         this, digits = parts(node, "this", "decimals")
@@ -398,12 +449,23 @@ class Expressions:
         labels = ", ".join(each.label for each in made)
         return Typed(f"({' || '.join(texts)})", TEXT, f"{name}({labels})")
 
+    def _of_strposition(self, node: exp.Expr) -> Typed:
+        this, part = parts(node, "this", "substr")
+        value, sought = self._text(this), self._text(part)
+        label = f"locate({sought.label}, {value.label}, 1)"
+        if self._spelled(node) == "instr":
+            label = f"instr({value.label}, {sought.label})"
+        return Typed(f"CAST(instr({value.sql}, {sought.sql}) AS INTEGER)", INT, label)
+
     def _of_substring(self, node: exp.Expr) -> Typed:
         this, start, length = parts(node, "this", "start", "length")
         value = self._text(this)
         begin = max(whole_of(start, "substring()"), 1)
-        count = _INT_MAX - 1 if length is None else whole_of(length, "substring()")
-        label = f"substring({value.label}, {start.this}, {count})"
+        count = INT_END - 1 if length is None else whole_of(length, "substring()")
+        name = "substring" if _SUBSTRING.search(self.written) else "substr"
+        if name == "substring" and _SUBSTR.search(self.written):
+            name += UNKNOWN
+        label = f"{name}({value.label}, {start.this}, {count})"
         return Typed(f"substring({value.sql}, {begin}, {count})", TEXT, label)
 
     def _of_left(self, node: exp.Expr) -> Typed:
@@ -427,8 +489,11 @@ class Expressions:
             f"[{step}]" if type(step) is int else f'."{step}"' for _, step in keys
         )
         spark = "$" + "".join(f"[{step}]" if type(step) is int else f".{step}" for _, step in keys)
-        label = f"get_json_object({value.label}, {spark})"
-        return Typed(f"hb_json({value.sql}, {quoted(inside)})", TEXT, label)
+        unclear = UNKNOWN if _QUOTED_STEP.search(self.written) else ""
+        label = f"get_json_object({value.label}, {spark}){unclear}"
+        twice = " OR ".join(_twice(value.sql, step) for _, step in keys if type(step) is str)
+        text = f"hb_json({value.sql}, {quoted(inside)}, {twice or 'false'})"
+        return Typed(text, TEXT, label)
 
     # --- maps -----------------------------------------------------------------------------------
 
@@ -455,7 +520,9 @@ class Expressions:
         if value.kind != TIME or name not in _TRUNCATED:
             raise NeedsSpark(f"date_trunc() of {value.kind.name} to {name}")
         text = f"date_trunc('{name.lower()}', {value.sql})"
-        return Typed(text, TIME, f"date_trunc({name.lower()}, {value.label})")
+        units = {unit for unit in _UNIT.findall(self.written) if unit.upper() == name}
+        shown = units.pop() if len(units) == 1 else UNKNOWN
+        return Typed(text, TIME, f"date_trunc({shown}, {value.label})")
 
     # --- conversions ----------------------------------------------------------------------------
 
@@ -463,10 +530,27 @@ class Expressions:
         this, to = parts(node, "this", "to")
         value = self.expression(this)
         kind = named_kind(to)
-        name = kind.name if kind.name != DECIMAL else to.sql("databricks")
-        # Spark calls the conversion of a column by the column's name.
-        label = column_name(this) or f"CAST({value.label} AS {name})"
+        name = kind.name
+        if kind.name == DECIMAL:
+            name += f"({kind.scale[0]},{kind.scale[1]})"
+        label = self._name_of_literal(this, name) or f"CAST({value.label} AS {name})"
         return Typed(converted(value, kind, "CAST", cast=True), kind, label)
+
+    def _name_of_literal(self, node: exp.Expr, name: str) -> str:
+        """Return the name of a column of `DATE '2026-01-01'` or `1L`; "" for a plain CAST."""
+        if node.key != "literal" or "end" not in node.meta:
+            return ""
+        start, end = node.meta["start"], node.meta["end"]
+        text = str(node.this)
+        if node.is_string:
+            if not re.search(rf"(?i)\b{name}\s*$", self.written[:start]):
+                return ""
+            midnight = " 00:00:00" if name == TIME.name and _DAY.fullmatch(text) else ""
+            simple = _DAY if name == DATE.name or midnight else _MOMENT
+            return f"{name} '{text}{midnight}'{'' if simple.fullmatch(text) else UNKNOWN}"
+        if self.written[start : end + 1] == text:
+            return ""
+        return java_double(float(text)) if name == DOUBLE.name else text
 
     # --- what is the same in both ---------------------------------------------------------------
 
@@ -492,6 +576,12 @@ class Expressions:
         return Typed(form.format(*(each.sql for each in made)), kind, f"{name}({labels})")
 
 
+def _twice(text: str, name: str) -> str:
+    """Return whether a name is twice in JSON."""
+    written = quoted(f'"{name}"')
+    return f"strlen(replace({text}, {written}, '')) < strlen({text}) - strlen({written})"
+
+
 def _negated(made: Typed, negate: object) -> Typed:
     return Typed(f"(NOT {made.sql})", BOOL, f"(NOT {made.label})") if negate else made
 
@@ -505,6 +595,12 @@ _COMPARISONS = {
     "lte": ("<=", "<="),
     "nullsafeeq": ("IS NOT DISTINCT FROM", "<=>"),
 }
+_SPELLED = {
+    **{name: name for name in ("ceiling", "char_length", "character_length", "ifnull", "lcase")},
+    **{name: name for name in ("len", "now", "nvl", "ucase")},
+    "regexp_like": "REGEXP_LIKE",
+}
+"""What Spark calls columns of functions that have another name, too."""
 _CHOICES = ("coalesce", "greatest", "least")
 _ARITHMETIC = {
     "add": ("+", "({} + {})"),
@@ -523,12 +619,6 @@ _CALLS: dict[str, tuple[tuple[str, ...], Sequence[Kind], Kind, str]] = {
     "startswith": (_TWO, (TEXT, TEXT), BOOL, "starts_with({0}, {1})"),
     "endswith": (_TWO, (TEXT, TEXT), BOOL, "ends_with({0}, {1})"),
     "contains": (_TWO, (TEXT, TEXT), BOOL, "contains({0}, {1})"),
-    "strposition": (
-        ("this", "substr"),
-        (TEXT, TEXT),
-        INT,
-        "CAST(instr({0}, {1}) AS INTEGER)",
-    ),
     "year": (_ONE, (DATE,), INT, "CAST(year({0}) AS INTEGER)"),
     "month": (_ONE, (DATE,), INT, "CAST(month({0}) AS INTEGER)"),
     "day": (_ONE, (DATE,), INT, "CAST(day({0}) AS INTEGER)"),

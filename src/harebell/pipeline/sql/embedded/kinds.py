@@ -62,6 +62,8 @@ INT, LONG, DOUBLE = Kind("INT"), Kind("BIGINT"), Kind("DOUBLE")
 TEXT, BYTES, BOOL = Kind("STRING"), Kind("BINARY"), Kind("BOOLEAN")
 TIME, DATE, NULL = Kind("TIMESTAMP"), Kind("DATE"), Kind("VOID")
 DECIMAL = "DECIMAL"
+INT_END = 2**31
+"""The first whole number that is no INT."""
 DUCK = {
     INT: "INTEGER",
     LONG: "BIGINT",

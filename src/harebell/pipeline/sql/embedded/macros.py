@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +18,7 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = (
     rf"{_DAY}([ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}})?(Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?"
 )
+_SURROGATE, _UNKNOWN = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]"), "\ufffd".encode()
 # What `String.trim` of Java removes.
 _BARE = r"regexp_replace(x, '^[\x00-\x20]+|[\x00-\x20]+$', '', 'g')"
 
@@ -30,6 +32,11 @@ def _parsed(pattern: str, kind: str, otherwise: str) -> str:
         f"CASE WHEN x IS NULL THEN NULL WHEN regexp_full_match({_BARE}, '{pattern}') "
         f"THEN CAST({_BARE} AS {kind}) ELSE {otherwise} END"
     )
+
+
+def _lossy(data: bytes) -> str:
+    """Return a text with U+FFFD for what is no UTF-8, as Java does: one for a whole surrogate."""
+    return _SURROGATE.sub(_UNKNOWN, data).decode(errors="replace")
 
 
 MACROS = {
@@ -48,13 +55,15 @@ MACROS = {
         f"WHEN lower({_BARE}) IN ('f', 'false', 'n', 'no', '0') THEN false "
         f"WHEN x IS NULL THEN NULL ELSE {_invalid('BOOLEAN')} END"
     ),
-    "hb_json(x, path)": (
+    # DuckDB takes the first of several values of one name, Spark the first that is no null.
+    "hb_json(x, path, twice)": (
         f"CASE WHEN json_valid(x) AND NOT regexp_matches(x, '{OTHERWISE}') "
-        f"THEN json_extract_string(x, path) "
+        f"THEN coalesce(json_extract_string(x, path), "
+        f"CASE WHEN twice THEN hb_json_any(x, path) END) "
         f"WHEN regexp_matches(x, '^[ \\t\\r\\n]*[{{\\[]') THEN hb_json_any(x, path) END"
     ),
     "hb_div(x, y)": (
-        "CASE WHEN y = 0 THEN error('" + INVALID + "division by zero') "
+        "CASE WHEN x IS NULL THEN NULL WHEN y = 0 THEN error('" + INVALID + "division by zero') "
         "ELSE CAST(x AS DOUBLE) / CAST(y AS DOUBLE) END"
     ),
     "hb_round(x, digits)": (
@@ -63,13 +72,15 @@ MACROS = {
     ),
     # Java makes 0 of NaN; what is too large is an error in both.
     "hb_whole(x)": "CASE WHEN isnan(x) THEN 0 ELSE CAST(x AS BIGINT) END",
+    # What is grouped by or told apart: Spark has one 0 there.
+    "hb_zero(x)": "CASE WHEN x = 0 THEN CAST(0 AS DOUBLE) ELSE x END",
     "hb_seconds(x)": "CAST(floor(epoch_us(x) / 1000000) AS BIGINT)",
     "hb_shown(x)": "CAST(x AT TIME ZONE 'UTC' AS VARCHAR)",
 }
 """The body of each macro, by its name and parameters."""
 
 FUNCTIONS: dict[str, tuple[Callable[..., str | None], list[Any]]] = {
-    "hb_lossy": (lambda data: bytes(data).decode(errors="replace"), ["BLOB"]),
+    "hb_lossy": (_lossy, ["BLOB"]),
     "hb_upper_any": (str.upper, ["VARCHAR"]),
     "hb_lower_any": (str.lower, ["VARCHAR"]),
     "hb_json_any": (spark_json, ["VARCHAR", "VARCHAR"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from harebell.pipeline.sql.embedded.kinds import Kind, NeedsSpark
+from harebell.pipeline.sql.embedded.typed import Typed
 
 
 @dataclass
@@ -35,15 +36,26 @@ class Scope:
         outer: the scope around it.
         sources: by alias in small letters.
         hidden: aliases that `*` and names leave out: the right sides of semi and anti joins.
-        aliases: the types of its own columns, by name in small letters.
+        aliases: its own columns, by name in small letters.
+        twice: names that several of its own columns have.
         own_first: whether names are looked up among its own columns first, as in ORDER BY.
+        within: whether what is ordered by is more than a name.
     """
 
     outer: Scope | None = None
     sources: dict[str, Source] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
-    aliases: dict[str, Kind] = field(default_factory=dict)
+    aliases: dict[str, Typed] = field(default_factory=dict)
+    twice: set[str] = field(default_factory=set)
     own_first: bool = False
+    within: bool = False
+
+    def name(self, columns: list[tuple[str, Typed]]) -> None:
+        """Note its own columns."""
+        for name, made in columns:
+            if name.lower() in self.aliases:
+                self.twice.add(name.lower())
+            self.aliases[name.lower()] = made
 
     def place(self, path: list[str]) -> tuple[str, Source, list[str]] | None:
         """Return the table of a path of names, and the names behind it.

@@ -67,5 +67,5 @@ def _day_text(days: int) -> str:
     cycles, rest = divmod(days, _CYCLE_DAYS)
     day = _EPOCH + timedelta(days=rest)
     year = day.year + cycles * _CYCLE_YEARS
-    sign = "+" if year > 9999 else ""
-    return f"{sign}{year:04}-{day.month:02}-{day.day:02}"
+    sign = "+" if year > 9999 else "-" if year < 0 else ""
+    return f"{sign}{abs(year):04}-{day.month:02}-{day.day:02}"

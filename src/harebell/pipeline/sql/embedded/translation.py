@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from harebell.pipeline.sql.embedded.aggregates import Aggregates
 from harebell.pipeline.sql.embedded.kinds import (
+    DOUBLE,
+    INT_END,
     NULL,
     Kind,
     NeedsSpark,
@@ -15,7 +18,14 @@ from harebell.pipeline.sql.embedded.kinds import (
 )
 from harebell.pipeline.sql.embedded.pushing import Wanted, conjuncts
 from harebell.pipeline.sql.embedded.scopes import Scope, Source
-from harebell.pipeline.sql.embedded.typed import Typed, called, column_name, named, parts
+from harebell.pipeline.sql.embedded.typed import (
+    UNKNOWN,
+    Typed,
+    called,
+    column_name,
+    named,
+    parts,
+)
 
 if TYPE_CHECKING:
     from sqlglot import exp
@@ -30,6 +40,7 @@ _JOINS = {
     "SEMI": "SEMI JOIN",
     "ANTI": "ANTI JOIN",
 }
+_AGGREGATED = re.compile(r"\b(avg|sum|min|max)\(")
 Columns = Iterable[tuple[str, Kind]]
 _DEEPEST = 100
 """Queries within queries."""
@@ -56,9 +67,11 @@ class Translation(Aggregates):
     Args:
         views: the columns of the views that it may name.
         queues: those of them whose messages a broker sends.
+        written: its text.
     """
 
-    def __init__(self, views: Mapping[str, Columns], queues: Iterable[str]) -> None:
+    def __init__(self, views: Mapping[str, Columns], queues: Iterable[str], written: str) -> None:
+        self.written = written
         self.wanted = {name: Wanted() for name in queues}
         self._views = views
         self._scope = Scope()
@@ -144,12 +157,22 @@ class Translation(Aggregates):
             made.append((name, both))
         word = node.key.upper() + ("" if distinct else " ALL")
         end = self._end(order, limit, offset, made)
-        return f"{before}({one}) {word} ({other}){end}", made
+        text = f"({one}) {word} ({other})"
+        if word != "UNION ALL" and any(kind == DOUBLE for _, kind in made):
+            inside = [f"c{number}" for number in range(len(made))]
+            outside = ", ".join(
+                f"{_zero(each) if kind == DOUBLE else each} AS {named(name)}"
+                for each, (name, kind) in zip(inside, made, strict=True)
+            )
+            text = f"{outside} FROM ({text}) AS united({', '.join(inside)})"
+            text = f"SELECT {text}"
+        return f"{before}{text}{end}", made
 
     def _end(self, order: Any, limit: Any, offset: Any, columns: list[tuple[str, Kind]]) -> str:
         """Translate what is behind a query in brackets, or behind a UNION."""
         before = self._scope
-        self._scope = Scope(aliases={name.lower(): kind for name, kind in columns})
+        self._scope = Scope()
+        self._scope.name([(name, Typed(named(name), kind, name)) for name, kind in columns])
         try:
             return self._order(order) + self._limited(limit, offset)
         finally:
@@ -175,14 +198,17 @@ class Translation(Aggregates):
             columns = list(self._projected(projected))
             if distinct is not None and not all(each.kind.simple for _, each in columns):
                 raise NeedsSpark("DISTINCT of such columns")
-            scope.aliases = {name.lower(): each.kind for name, each in columns}
+            scope.name(columns)
+            grouped, keys = self._group(group, columns)
+            end = "" if having is None else f" HAVING {self.condition(having.this)}"
+            end += self._order(order, distinct) + self._limited(limit, offset)
             text = f"{before}SELECT {self._distinct(distinct)}"
-            text += ", ".join(f"{each.sql} AS {named(name)}" for name, each in columns)
-            text += source + selected + self._group(group)
-            if having is not None:
-                text += f" HAVING {self.condition(having.this)}"
-            text += self._order(order) + self._limited(limit, offset)
-            return text, [(name, each.kind) for name, each in columns]
+            text += ", ".join(
+                f"{self._shown(each, keys, distinct)} AS {named(name)}" for name, each in columns
+            )
+            return text + source + selected + grouped + end, [
+                (name, each.kind) for name, each in columns
+            ]
         finally:
             self._scope = around
 
@@ -191,6 +217,15 @@ class Translation(Aggregates):
             return ""
         parts(node)
         return "DISTINCT "
+
+    def _shown(self, made: Typed, keys: Sequence[str], distinct: object) -> str:
+        """Return a column as Spark shows it where rows are grouped or told apart."""
+        if distinct is not None and made.kind == DOUBLE:
+            return _zero(made.sql)
+        text = made.sql
+        for each in keys:
+            text = text.replace(each, _zero(each))
+        return text
 
     def _projected(self, nodes: list[exp.Expr]) -> Iterator[tuple[str, Typed]]:
         from sqlglot import exp
@@ -207,7 +242,11 @@ class Translation(Aggregates):
                 yield node.alias, self.expression(node.this)
             else:
                 made = self.expression(node)
-                yield column_name(node) or made.label, made
+                # Spark calls the conversion of a column by the column's name.
+                name = column_name(node.this if node.key == "cast" else node) or made.label
+                if UNKNOWN in name:
+                    raise NeedsSpark(f"the name of the column {name.replace(UNKNOWN, '')}")
+                yield name, made
 
     def _starred(self, table: str | None) -> Iterator[tuple[str, Typed]]:
         found = False
@@ -221,63 +260,93 @@ class Translation(Aggregates):
         if not found:
             raise NeedsSpark("such a *")
 
-    def _group(self, node: exp.Expr | None) -> str:
+    def _group(
+        self, node: exp.Expr | None, columns: list[tuple[str, Typed]]
+    ) -> tuple[str, list[str]]:
+        """Translate a GROUP BY; return the texts of its keys that may be -0, too."""
         if node is None:
-            return ""
+            return "", []
         listed, every = parts(node, "expressions", "all")
         if every:
-            return " GROUP BY ALL"
-        texts = []
+            if any(each.kind == DOUBLE and not _AGGREGATED.search(each.sql) for _, each in columns):
+                raise NeedsSpark("GROUP BY ALL with fractions")
+            return " GROUP BY ALL", []
+        texts, keys = [], []
         for each in listed:
-            plain = each.key == "literal" and not each.is_string
-            made = None if plain else self.expression(each)
-            if made is not None and not made.kind.simple:
+            if each.key == "literal" and not each.is_string:
+                place = int(each.this) if str(each.this).isdigit() else 0
+                if not 0 < place <= len(columns):
+                    raise NeedsSpark("GROUP BY of such a number")
+                made, text = columns[place - 1][1], str(place)
+            else:
+                made = self.expression(each)
+                text = made.sql
+                if text == named(each.name) and each.name.lower() in self._scope.aliases:
+                    made = self._scope.aliases[each.name.lower()]
+            if not made.kind.simple:
                 raise NeedsSpark(f"GROUP BY of {made.kind.name}")
-            texts.append(str(each.this) if made is None else made.sql)
-        return f" GROUP BY {', '.join(texts)}"
+            texts.append(text)
+            if made.kind == DOUBLE:
+                keys.append(made.sql)
+        return f" GROUP BY {', '.join(texts)}", keys
 
-    def _order(self, node: exp.Expr | None) -> str:
+    def _order(self, node: exp.Expr | None, distinct: object = None) -> str:
         if node is None:
             return ""
         self._scope.own_first = True
         (listed,) = parts(node, "expressions")
-        made = ", ".join(self._ordered(each) for each in listed)
+        made = ", ".join(self._ordered(each, distinct)[0] for each in listed)
         self._scope.own_first = False
         return f" ORDER BY {made}"
 
-    def _ordered(self, node: exp.Expr) -> str:
+    def _ordered(self, node: exp.Expr, distinct: object = None) -> tuple[str, str]:
+        """Translate what rows are ordered by; return it as Spark writes it, too."""
         this, falling, first = parts(node, "this", "desc", "nulls_first")
         if this.key == "literal" and not this.is_string:
-            text = str(this.this)
+            text = label = str(this.this)
         else:
+            before, self._scope.within = self._scope.within, this.key != "column"
             made = self.expression(this)
+            self._scope.within = before
             if not made.kind.simple:
                 raise NeedsSpark(f"ORDER BY of {made.kind.name}")
-            text = made.sql
-        return f"{text} {'DESC' if falling else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+            text, label = made.sql, made.label
+            own = this.key == "column" and text == named(this.name)
+            if distinct is not None and not own:
+                raise NeedsSpark("ORDER BY of more than a name behind SELECT DISTINCT")
+        way = f"{'DESC' if falling else 'ASC'} NULLS {'FIRST' if first else 'LAST'}"
+        return f"{text} {way}", f"{label} {way}"
 
     def _limited(self, limit: exp.Expr | None, offset: exp.Expr | None) -> str:
         text = ""
         for node, word in ((limit, "LIMIT"), (offset, "OFFSET")):
             if node is not None:
                 (count,) = parts(node, "expression")
-                if count.key != "literal" or not str(count.this).isdigit():
+                if (
+                    count.key != "literal"
+                    or not str(count.this).isdigit()
+                    or int(count.this) >= INT_END
+                ):
                     raise NeedsSpark(f"{word} with an expression")
                 text += f" {word} {count.this}"
         return text
 
-    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> str:
-        """Translate what is within the brackets of an OVER."""
+    def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> tuple[str, str]:
+        """Translate what is within the brackets of an OVER; return it as Spark writes it, too."""
         before = self._scope.own_first
         self._scope.own_first = False
-        inside = []
+        texts, labels = [], []
         if listed:
-            inside.append("PARTITION BY " + ", ".join(self.expression(e).sql for e in listed))
+            made = [self.expression(each) for each in listed]
+            texts.append("PARTITION BY " + ", ".join(each.sql for each in made))
+            labels.append("PARTITION BY " + ", ".join(each.label for each in made))
         if order is not None:
-            (ordered,) = parts(order, "expressions")
-            inside.append("ORDER BY " + ", ".join(self._ordered(each) for each in ordered))
+            (nodes,) = parts(order, "expressions")
+            ordered = [self._ordered(each) for each in nodes]
+            texts.append("ORDER BY " + ", ".join(text for text, _ in ordered))
+            labels.append("ORDER BY " + ", ".join(label for _, label in ordered))
         self._scope.own_first = before
-        return " ".join(inside)
+        return " ".join(texts), " ".join(labels)
 
     # --- tables ---------------------------------------------------------------------------------
 
@@ -380,14 +449,16 @@ class Translation(Aggregates):
         raise NeedsSpark(f"the column {'.'.join(path)}")
 
     def _found(self, path: list[str], scope: Scope) -> Typed | None:
-        own = scope.aliases.get(path[0].lower())
-        if own is not None and scope.own_first and len(path) == 1:
-            return Typed(named(path[0]), own, path[0])
+        own = scope.aliases.get(path[0].lower()) if len(path) == 1 else None
+        if own is not None and scope.own_first:
+            if path[0].lower() in scope.twice:
+                raise NeedsSpark(f"the column {path[0]}, of which there are two")
+            # DuckDB looks among its own columns only for what is a name and nothing else.
+            other = scope.within and scope.place(path) is not None
+            return Typed(own.sql if other else named(path[0]), own.kind, path[0])
         place = scope.place(path)
         if place is None:
-            if own is None or len(path) > 1:
-                return None
-            return Typed(named(path[0]), own, path[0])
+            return None if own is None else Typed(named(path[0]), own.kind, path[0])
         alias, source, names = place
         kind = source.kind_of(names[0])
         assert kind is not None, "`place` looks for it"
@@ -425,6 +496,10 @@ class Translation(Aggregates):
         """Translate a query within an expression; return the types of its columns, too."""
         text, columns = self._query(node)
         return f"({text})", [kind for _, kind in columns]
+
+
+def _zero(text: str) -> str:
+    return f"hb_zero({text})"
 
 
 def _renamed(columns: list[tuple[str, Kind]], alias: Any) -> list[tuple[str, Kind]]:

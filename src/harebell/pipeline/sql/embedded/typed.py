@@ -11,6 +11,8 @@ from harebell.pipeline.sql.embedded.kinds import Kind, NeedsSpark
 if TYPE_CHECKING:
     from sqlglot import exp
 
+UNKNOWN = "\0"
+"""In a label: Spark has another, which is not known here."""
 _FLAGS = {"big_int", "safe", "coalesce", "ignore_nulls", "only_json_types", "requires_json"}
 """Arguments of sqlglot that say nothing about what was written."""
 
