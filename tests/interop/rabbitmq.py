@@ -28,7 +28,7 @@ STOP_SECONDS = 120.0
 TOOL_SECONDS = 600.0
 """RabbitMQ's tools start an Erlang machine each, which takes most of a busy processor for long."""
 _SERVER = Path("/usr/lib/rabbitmq/bin/rabbitmq-server")
-_CTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
+RABBITMQCTL = Path("/usr/lib/rabbitmq/bin/rabbitmqctl")
 _GUARD = """
 import os, shutil, signal, sys
 # The input ends without a word when the test run was killed.
@@ -94,7 +94,7 @@ class RabbitNode:
         plugins: Sequence[str] = (),
         joins: RabbitNode | None = None,
     ) -> None:
-        for tool in (_SERVER, _CTL):
+        for tool in (_SERVER, RABBITMQCTL):
             if not tool.exists():
                 raise RuntimeError(_MISSING.format(tool=tool))
         if shutil.which("epmd") is None:
@@ -184,7 +184,7 @@ class RabbitNode:
     @staticmethod
     def installed() -> bool:
         """Whether a node can be started here."""
-        return _SERVER.exists() and _CTL.exists() and shutil.which("epmd") is not None
+        return _SERVER.exists() and RABBITMQCTL.exists() and shutil.which("epmd") is not None
 
     @property
     def pid(self) -> int:
@@ -280,7 +280,7 @@ class RabbitNode:
     def ctl(self, *arguments: str) -> str:
         """Run rabbitmqctl against this node; what it prints."""
         done = subprocess.run(
-            [str(_CTL), "--quiet", *arguments],
+            [str(RABBITMQCTL), "--quiet", *arguments],
             env=self._environment,
             cwd=self.home,
             capture_output=True,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Iterator
@@ -44,6 +45,7 @@ def unpack(archive: Path, sha256: str, to: Path) -> None:
     inner = to.with_name("unpacked")
     with tarfile.open(archive) as opened:
         opened.extractall(inner, filter="data")
-    (only,) = inner.iterdir()
+    # A description of the package may lie beside it.
+    (only,) = (path for path in inner.iterdir() if path.is_dir())
     only.rename(to)
-    inner.rmdir()
+    shutil.rmtree(inner)

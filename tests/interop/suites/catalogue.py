@@ -19,12 +19,13 @@ class Suite:
     Args:
         name: the client, as its registry names it.
         version: the release that is tested, with its own tests.
-        registry: "pypi", "npm" or "debian".
+        registry: "pypi", "npm", "debian", or "source" for what Debian builds a package from.
         sha256: of the archive.
         runner: "pytest", "node" (its own test runner), "vows", "scripts" (each file is a test),
-            "go", or "qpid" (Qpid's, see `tests.interop.qpid`).
+            "go", "java" (JUnit's), "phpt" (PHP's format), or "qpid" (Qpid's, see
+            `tests.interop.qpid`).
         tests: what the runner is given: files or patterns, below the archive's directory; modules
-            for Qpid's; directories of packages for Go's.
+            for Qpid's; directories of packages for Go's; classes that list others for Java's.
         amqp: the version of AMQP, for a client that runs its tests in several; "" for others.
         needs: packages beside the client, with versions; "--no-deps" is not assumed, except for
             Debian's, which are unpacked over it.
@@ -59,7 +60,7 @@ class Suite:
     @property
     def label(self) -> str:
         """The client, its version and where it is from, for people."""
-        origin = {"pypi": "PyPI", "npm": "npm", "debian": "Debian"}[self.registry]
+        origin = {"pypi": "PyPI", "npm": "npm"}.get(self.registry, "Debian")
         version = f" in {self.amqp}" if self.amqp else ""
         return f"{self.name} {self.version} ({origin}){version}"
 
@@ -156,6 +157,23 @@ SUITES = (
         variables={"AMQP_URL": f"amqp://guest:guest@127.0.0.1:{PORT}/"},
     ),
     Suite(
+        "golang-github-streadway-amqp-dev", "0.0~git20200716.e6b33f4-3", "debian",
+        "fabeb4e8c632ac38547102b79e1208b0e6c7cceea3a8377da93e606dccbbdde8",
+        "go", ("usr/share/gocode/src/github.com/streadway/amqp",),
+        variables={"AMQP_URL": f"amqp://guest:guest@127.0.0.1:{PORT}/"},
+    ),
+    Suite(
+        "amqpy", "0.13.1", "pypi",
+        "55be9f70ccbbcd7926cd0adff6289faf6f0c175e5ec65d1443d303f27360abfd",
+        "pytest", ("amqpy/tests/test_*.py",),
+        needs=("six==1.17.0",),
+    ),
+    Suite(
+        "php-amqp", "1.11.0-5", "source",
+        "dc5212b4785f59955118a219bbfbcedb7aa6ab2a91e8038a0ad1898f331c2f08",
+        "phpt", ("tests/*.phpt",),
+    ),
+    Suite(
         "amqplib", "1.0.2", "pypi",
         "843d69b681a60afd21fbf50f310404ec67fcdf9d13dfcf6e9d41f3b456217e5b",
         "pytest", ("tests/client_0_8/test_*.py",),
@@ -224,6 +242,7 @@ _RACE = (
     "binds on one channel and publishes on another without waiting; Harebell processes a "
     "connection's methods in order, RabbitMQ channel by channel"
 )
+_PHP = "expects what older versions of PHP print"
 _NO_BINDING = "binds to the default exchange, which allows no bindings"
 
 KNOWN: dict[tuple[str, str], str] = {
@@ -235,6 +254,18 @@ KNOWN: dict[tuple[str, str], str] = {
         "counts messages through a proxy that breaks connections; the result is random"
     ),
     ("aiorabbit", "invalid_exchange_type"): _TYPE,
+    ("php-amqp", "invalid_type"): _TYPE,
+    ("php-amqp", "direct_reply_to"): (
+        "expects the form of RabbitMQ's names for replies, which are for the broker alone to read"
+    ),
+    ("php-amqp", "publish_confirms"): (
+        "expects a confirm for each of two messages; those that arrive together can have one"
+    ),
+    ("php-amqp", "connect_timeout"): "connects to an address outside, which nothing leads to here",
+    ("php-amqp", "mandatory_consume"): _PHP,
+    ("php-amqp", "bug_62354"): _PHP,
+    ("php-amqp", "package-version"): "reads a file of the archive from another directory",
+    ("amqpy", "conn_exception"): "malformed fields of a method are 502, in RabbitMQ 501",
     ("aiorabbit", "already_invoked_on_reconnect"): _TYPE,
     ("amqp", "test-unbind"): _RACE,
     ("amqp", "test-queue-bind-headers"): _RACE,

@@ -19,6 +19,13 @@ from tests.interop.suites.archives import BUILD, CannotFetchError, alone, unpack
 from tests.interop.suites.catalogue import Suite
 
 _FETCH_SECONDS = 600.0
+_APT = Path("/etc/apt")
+_TOOLS = {
+    "go": ("go", "golang-go"),
+    "java": ("javac", "default-jdk-headless"),
+    "phpt": ("php", "php-cli php-amqp"),
+}
+"""By runner, a tool that it needs, and Debian's packages that have it."""
 
 
 def directory(suite: Suite) -> Path:
@@ -46,8 +53,9 @@ def fetch(suite: Suite) -> None:
 
 
 def _make(suite: Suite, home: Path) -> None:
-    if suite.runner == "go" and shutil.which("go") is None:
-        raise CannotFetchError(f"{suite.label} needs go: apt-get install -y golang-go")
+    tool, package = _TOOLS.get(suite.runner, ("", ""))
+    if tool and shutil.which(tool) is None:
+        raise CannotFetchError(f"{suite.label} needs {tool}: apt-get install -y {package}")
     stamp, wanted = home / "ready", json.dumps([suite.sha256, suite.needs, suite.specs])
     if stamp.exists() and stamp.read_text() == wanted:
         return
@@ -81,14 +89,37 @@ def _download(suite: Suite, home: Path) -> Path:
         )
     elif suite.registry == "debian":
         _run(["apt-get", "download", f"{suite.name}={suite.version}"], home)
+    elif suite.registry == "source":
+        return _source_of_debian(suite, home)
     else:
         _run(["npm", "pack", "--silent", f"{suite.name}@{suite.version}"], home)
     (archive,) = set(home.iterdir()) - before
     return archive
 
 
+def _source_of_debian(suite: Suite, home: Path) -> Path:
+    """Fetch what Debian has built a package from, also where the machine lists no sources."""
+    own = home / "apt"
+    for part in ("lists/partial", "sources"):
+        (own / part).mkdir(parents=True)
+    for path in (_APT / "sources.list", *(_APT / "sources.list.d").glob("*")):
+        if path.suffix in (".list", ".sources") and path.exists():
+            text = re.sub(r"(?m)^(Types: *)?deb(?=\s)", r"\1deb-src", path.read_text())
+            (own / "sources" / path.name).write_text(text)
+    apt = ["apt-get", "-o", "APT::Sandbox::User=root", "-o", f"Dir::State::Lists={own}/lists"]
+    apt += ["-o", "Dir::Etc::SourceList=/dev/null", "-o", f"Dir::Etc::SourceParts={own}/sources"]
+    _run([*apt, "update"], home)
+    package = f"{suite.name}={suite.version}"
+    # Some sources come in several archives, of which the first has the tests.
+    _run([*apt, "source", "--download-only", "--tar-only", package], home, needed=False)
+    archives = list(home.glob(f"{suite.name}_*.orig.tar.*"))
+    if not archives:
+        raise CannotFetchError(f"{suite.label}: apt-get source {package} brings no archive")
+    return archives[0]
+
+
 def _install(suite: Suite) -> None:
-    if suite.registry == "debian":
+    if suite.registry in ("debian", "source"):
         for package in suite.needs:
             _run(["apt-get", "download", package], directory(suite))
             (archive,) = directory(suite).glob(f"{package.partition('=')[0]}_*.deb")
@@ -112,9 +143,9 @@ def _install(suite: Suite) -> None:
     _run([*npm, *suite.needs], source(suite))
 
 
-def _run(command: list[str], where: Path) -> None:
+def _run(command: list[str], where: Path, *, needed: bool = True) -> None:
     done = subprocess.run(
         command, cwd=where, capture_output=True, text=True, timeout=_FETCH_SECONDS, check=False
     )
-    if done.returncode != 0:
+    if needed and done.returncode != 0:
         raise CannotFetchError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")

@@ -22,12 +22,12 @@ from pathlib import Path
 
 from tests.interop.qpid import inside as qpid
 from tests.interop.rabbitmq import RabbitNode
-from tests.interop.suites import outcomes
+from tests.interop.suites import java, outcomes, phpt
 from tests.interop.suites.archives import ROOT
 from tests.interop.suites.catalogue import ALONE, PORT, SUITES, Suite
 from tests.interop.suites.cleaner import cleaner
 from tests.interop.suites.fetch import directory, packages, source
-from tests.running import running_broker
+from tests.interop.suites.steering import Steered, SteeredHarebell, SteeredRabbit, steering
 
 _SUITE_SECONDS = 900.0
 _TEST_SECONDS = 60
@@ -52,7 +52,7 @@ def raise_loopback() -> None:
 
 
 @contextmanager
-def broker(kind: str, lines: tuple[str, ...] = (), plugins: tuple[str, ...] = ()) -> Iterator[None]:
+def broker(kind: str, lines: tuple[str, ...] = ()) -> Iterator[Steered]:
     """A broker at the port that everybody expects, on both kinds of loopback.
 
     Args:
@@ -60,8 +60,11 @@ def broker(kind: str, lines: tuple[str, ...] = (), plugins: tuple[str, ...] = ()
         lines: of RabbitMQ's configuration.
     """
     if kind == "harebell":
-        with running_broker("--host", "localhost", "--port", str(PORT)):
-            yield
+        harebell = SteeredHarebell("--host", "localhost", "--port", str(PORT))
+        try:
+            yield harebell
+        finally:
+            harebell.end()
         return
     # Without this node's clients see resets where the broker closes a connection (its default is
     # to drop what was not sent yet).
@@ -69,7 +72,7 @@ def broker(kind: str, lines: tuple[str, ...] = (), plugins: tuple[str, ...] = ()
     node = RabbitNode(port=PORT, settings=settings)
     node.start()
     try:
-        yield
+        yield SteeredRabbit(node)
     finally:
         node.stop()
 
@@ -88,6 +91,8 @@ def run(suite: Suite) -> outcomes.Outcomes:
         "vows": _vows,
         "scripts": _scripts,
         "go": _go,
+        "java": _java,
+        "phpt": _phpt,
         "qpid": _qpid,
     }
     with cleaner() if suite.cleaned else nullcontext():
@@ -175,6 +180,22 @@ def _go(suite: Suite) -> outcomes.Outcomes:
     return outcomes.from_go(_start(suite, ["go", "test", *flags, *packages], own))
 
 
+def _java(suite: Suite) -> outcomes.Outcomes:
+    """Run each class in a machine of its own, so that one that hangs costs its own tests."""
+    where = source(suite)
+    listed = [file for each in suite.tests for file in java.classes(where, where / each)]
+    files = [file for file in listed if not any(word in file.stem for word in suite.left_out)]
+    _start(suite, java.compiler(where, files))
+    said = (_start(suite, java.runner(where, file, PORT)) for file in files)
+    return outcomes.from_lines("".join(said))
+
+
+def _phpt(suite: Suite) -> outcomes.Outcomes:
+    files = [str(path) for pattern in suite.tests for path in _matching(suite, pattern)]
+    command = [sys.executable, str(phpt.__file__), str(_SCRIPT_SECONDS), *files]
+    return outcomes.from_lines(_start(suite, command))
+
+
 def _qpid(suite: Suite) -> outcomes.Outcomes:
     about = [
         "--amqp",
@@ -224,7 +245,7 @@ def main(kind: str, results: str, wanted: list[str]) -> None:
             continue
         (directory(suite) / "output").unlink(missing_ok=True)
         # Each suite has a broker of its own: they leave queues behind.
-        with broker(kind, suite.rabbitmq):
+        with broker(kind, suite.rabbitmq) as steered, steering(steered):
             found[suite.label] = run(suite)
         shutil.copy(directory(suite) / "output", directory(suite) / f"output-{kind}")
         passed = sum(found[suite.label].values())

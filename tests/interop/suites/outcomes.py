@@ -60,6 +60,18 @@ def from_go(text: str) -> Outcomes:
     return found
 
 
+def from_lines(text: str) -> Outcomes:
+    """Read lines of a word and a test's name; a test that began and did not end has failed."""
+    found: Outcomes = {}
+    for line in text.splitlines():
+        word, _, name = line.partition(" ")
+        if word in ("began", "passed", "failed"):
+            found[name] = word == "passed"
+        elif word == "skipped":
+            found.pop(name, None)
+    return found
+
+
 def from_qpid(text: str) -> Outcomes:
     """Read the last line of `tests/interop/qpid/inside.py`: by test, what became of it."""
     lines = [line for line in text.splitlines() if line.startswith("{")]
