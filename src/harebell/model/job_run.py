@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.expiration import lifetime_ms
 from harebell.base.failures import described
 from harebell.base.limits import CARRIED_DELIVERIES
 from harebell.base.message import (
@@ -23,7 +24,6 @@ from harebell.base.values import Long
 from harebell.model import placed
 from harebell.model.death import FIRST_QUEUE, death_of
 from harebell.model.editor import Editor
-from harebell.model.expiration import lifetime_ms
 from harebell.model.filter import Filter, FilterError, Subject, compile_filter
 from harebell.model.jobs import (
     COPY,

@@ -97,9 +97,9 @@ def _explained(
     publisher: User | None,
     properties: dict[str, Any],
 ) -> Slices[Row]:
+    from harebell.base.expiration import lifetime_ms
     from harebell.base.message import copy_message
     from harebell.front.convert import headers_of
-    from harebell.model.expiration import lifetime_ms
     from harebell.model.rehearsal import NO_TTL, REFUSED, prospect_of, route_of
 
     keys = [message.routing_key, *_further_keys(properties)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from harebell.auth.users import IMPERSONATOR
+from harebell.base.expiration import problem_with
 from harebell.front.common.errors import soft
-from harebell.model.expiration import problem_with
 from harebell.wire.v09.content import BasicProperties
 
 if TYPE_CHECKING:

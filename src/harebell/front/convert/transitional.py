@@ -21,6 +21,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from harebell.base.expiration import ttl_in
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import Message, Properties, new_message
 from harebell.wire.v09.content import (
@@ -80,7 +81,7 @@ def to_basic(message: Message) -> Message:
         changes[CLUSTER_ID] = None
     expiration = _text(headers.get(EXPIRATION))
     # A header that does not mean the same as the ttl is one of an application.
-    if expiration and _ttl(expiration) == given.ttl:
+    if expiration and ttl_in(expiration, _UINT64_MAX) == given.ttl:
         basic_properties.expiration = expiration
         changes[EXPIRATION] = None
     if given.transaction_id:
@@ -112,7 +113,7 @@ def from_basic(message: Message) -> Message:
         transfer_properties.timestamp = _seconds(given.timestamp)
     changes: dict[str, Any] = {}
     if given.expiration is not None:
-        transfer_properties.ttl = _ttl(given.expiration) or 0
+        transfer_properties.ttl = ttl_in(given.expiration, _UINT64_MAX) or 0
         if not transfer_properties.ttl or str(transfer_properties.ttl) != given.expiration:
             changes[EXPIRATION] = _header(given.expiration)
     if given.cluster_id is not None:
@@ -148,15 +149,6 @@ def _header(text: str) -> str | LongString:
         return data.decode()
     except UnicodeDecodeError:
         return LongString(data)
-
-
-def _ttl(expiration: str) -> int | None:
-    """Return the property expiration in milliseconds; None if it is not a number."""
-    try:
-        ttl = int(expiration)
-    except ValueError:
-        return None
-    return ttl if 0 <= ttl <= _UINT64_MAX else None
 
 
 def _seconds(timestamp: datetime | int) -> int:

@@ -21,6 +21,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from harebell.base.bcc import BCC, further_keys, hidden, revealed
+from harebell.base.expiration import lifetime_ms
 from harebell.base.message import Message, copy_message
 from harebell.base.ports import Log
 from harebell.base.schedule import Schedule
@@ -28,7 +29,6 @@ from harebell.base.slices import Slices
 from harebell.base.timers import NEVER, Timer
 from harebell.model.binding import Binding
 from harebell.model.exchange.kind import Exchange, Rehearsal
-from harebell.model.expiration import lifetime_ms
 from harebell.model.feedback import drop_history_feedback
 from harebell.model.limits import (
     DELAY_MAX_MS,

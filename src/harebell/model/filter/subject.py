@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harebell.base.expiration import lifetime_ms
 from harebell.base.message import FAMILY_1_0_SECTIONS, Message
 from harebell.model.death import Death, death_of
 from harebell.model.editor import Editor
-from harebell.model.expiration import lifetime_ms
 from harebell.model.limits import FILTER_JSON_BYTES, FILTER_TEXT_CHARACTERS
 
 _MS = 1000

@@ -28,10 +28,10 @@ _BROKER_ONLY = {
     *("management", "model", "server", "store"),
 }
 _CHECKS = (
-    *("model/__init__.py", "model/death.py", "model/editor.py", "model/expiration.py"),
+    *("model/__init__.py", "model/death.py", "model/editor.py"),
     *("model/filter/", "model/limits.py"),
 )
-"""What checks a condition, which options can have, and the expirations of rows."""
+"""What checks a condition, which options can have."""
 _PACKAGES = ("harebell", "pyspark_harebell", "msgspec", "google_crc32c")
 _EPOCH = (1980, 1, 1, 0, 0, 0)
 

@@ -23,9 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from harebell.base.errors import ProtocolError
+from harebell.base.expiration import EXPIRATION_MAX_MS, problem_with
 from harebell.base.limits import NAME_BYTES
 from harebell.kernels.properties import parse_properties
-from harebell.model.expiration import EXPIRATION_MAX_MS, problem_with
 from harebell.spark.limits import SPARK_HEADER_BYTES
 from harebell.spark.options.sink_options import DROP, FAIL, SinkOptions
 from harebell.spark.writing.advice import BAD_ROW_MEND

@@ -18,6 +18,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
+from harebell.base.expiration import ttl_in
 from harebell.base.values import Long
 from harebell.wire.convert.names_1_0 import X_DEATH
 from harebell.wire.convert.values_1_0 import FieldMaker, LongName, put_sized, put_uint
@@ -126,9 +127,7 @@ def _valid(event: Any) -> bool:
         and all(isinstance(key, str) for key in keys)
         and isinstance(expiration, str)
         and expiration.isdecimal()
-        and expiration.isascii()
-        and int(expiration) <= _UINT_MAX
-        and str(int(expiration)) == expiration
+        and str(ttl_in(expiration, _UINT_MAX)) == expiration
     )
 
 

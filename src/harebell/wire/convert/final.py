@@ -30,6 +30,7 @@ from typing import Any
 from uuid import UUID
 
 from harebell.base.errors import ProtocolError
+from harebell.base.expiration import ttl_in
 from harebell.base.limits import NAME_BYTES
 from harebell.base.message import FAMILY_010, Message, Properties, new_message
 from harebell.kernels.header_structs import NO_BODY
@@ -291,12 +292,12 @@ def _to_delivery(
     if given.timestamp is not None:
         fields["timestamp"] = _seconds(given.timestamp).to_bytes(8)
     if given.expiration is not None:
-        ttl = _number(given.expiration)
+        ttl = ttl_in(given.expiration, _UINT64_MAX)
         if ttl is None:
             extra_headers[EXPIRATION] = given.expiration
         else:
             fields["ttl"] = ttl.to_bytes(8)
-            # Such as "007" or " 7": the way back restores the text of the publisher.
+            # Such as "007": the way back restores the text of the publisher.
             if str(ttl) != given.expiration:
                 extra_headers[EXPIRATION] = given.expiration
     moment = headers.get(EXPIRES_AT)
@@ -309,8 +310,8 @@ def _to_delivery(
         moved_headers.add(RESUME_ID)
     resume_ttl = headers.get(RESUME_TTL)
     if isinstance(resume_ttl, str | int) and not isinstance(resume_ttl, bool | Timestamp):
-        ttl = _number(str(resume_ttl))
-        if ttl is not None:
+        ttl = ttl_in(str(resume_ttl), _UINT64_MAX)
+        if ttl is not None and str(ttl) == str(resume_ttl):
             fields["resume_ttl"] = ttl.to_bytes(8)
             moved_headers.add(RESUME_TTL)
 
@@ -351,15 +352,6 @@ def _to_message(
     moved_headers.add(STRUCTS)
     # A header of the same name must not come before the one that stands for the property.
     moved_headers.update(extra_headers)
-
-
-def _number(text: str) -> int | None:
-    """Return the number in a text, if it fits 64 bits."""
-    try:
-        number = int(text)
-    except ValueError:
-        return None
-    return number if 0 <= number <= _UINT64_MAX else None
 
 
 def _uuid(text: str) -> UUID | None:

@@ -32,6 +32,7 @@ from uuid import UUID
 
 from harebell.base.c_types import C, Done, i32, i64, isize
 from harebell.base.errors import ProtocolError
+from harebell.base.expiration import ttl_in
 from harebell.base.limits import NAME_BYTES
 from harebell.kernels.sections import (
     APPLICATION_PROPERTIES,
@@ -525,11 +526,8 @@ def routes(headers: bytes) -> bool:
 
 def ttl_of(expiration: bytes) -> C[int]:
     """Return the ttl for an expiration: at most what a uint holds; -1 if it is no number."""
-    try:
-        number = int(expiration)
-    except ValueError:
-        return -1
-    return min(number, _UINT_MAX) if number >= 0 else -1
+    ttl = ttl_in(expiration.decode("latin-1"), _UINT_MAX)
+    return -1 if ttl is None else ttl
 
 
 def uuid_in(text: bytes) -> UUID | None:

@@ -31,7 +31,6 @@ def test_the_archive_has_the_format_and_nothing_of_the_broker(archive: Path) -> 
         "harebell/model/__init__.py",
         "harebell/model/death.py",
         "harebell/model/editor.py",
-        "harebell/model/expiration.py",
         "harebell/model/limits.py",
     }
     assert f"{checking}condition.py" in model

@@ -113,10 +113,17 @@ def test_a_message_id_that_is_a_uuid_is_one() -> None:
     assert properties_of(to_basic(shouted)).message_id == "{" + str(uuid) + "}"
 
 
-@pytest.mark.parametrize("expiration", ["007", "soon", "", str(2**64)])
+@pytest.mark.parametrize("expiration", ["007", "soon", "", " 7", "1_0", "-1", str(2**64)])
 def test_an_expiration_that_is_no_plain_number_comes_back_as_it_was(expiration: str) -> None:
     message = basic(BasicProperties(expiration=expiration))
     assert properties_of(to_basic(from_basic(message))).expiration == expiration
+
+
+@pytest.mark.parametrize("text", ["007", "1_0", " 7", "9" * 5000])
+def test_a_resume_ttl_that_is_no_plain_number_stays_a_header(text: str) -> None:
+    there = from_basic(basic(BasicProperties(headers={"x-amqp-resume-ttl": text})))
+    assert structs_of(there)["DeliveryProperties"].resume_ttl is None
+    assert properties_of(to_basic(there)).headers == {"x-amqp-resume-ttl": text}
 
 
 SENT = [
