@@ -27,7 +27,7 @@ from typing import Any
 from harebell.base.bcc import BCC, CC, hidden, keys_in, whole
 from harebell.base.clock import Clock
 from harebell.base.limits import CARRIED_DELIVERIES
-from harebell.base.message import Message, copy_message
+from harebell.base.message import Message
 from harebell.base.values import Long
 from harebell.model.dead_letter_counts import AT_LEAST_ONCE, AT_MOST_ONCE, DeadLetterCounts
 from harebell.model.dead_letter_scheduler import DeadLetterScheduler
@@ -35,7 +35,7 @@ from harebell.model.death import CONDITION, DESCRIPTION, HISTORY
 from harebell.model.editor import Editor
 from harebell.model.feedback import drop_history_feedback
 from harebell.model.limits import LETTER_UNITS
-from harebell.model.queue.contract import ACCEPTED, Queue, unrouted
+from harebell.model.queue.contract import ACCEPTED, unrouted
 from harebell.model.queue.contract import REJECTED as REFUSED
 from harebell.model.remark import Remark
 from harebell.model.router import Router
@@ -181,7 +181,7 @@ class DeadLetters:
             self._count(AT_MOST_ONCE, reason)
         remark = _NO_REMARK if remark is None else remark
         letter, keys, history = self._letter(whole(message), reason, remark)
-        targets = self._targets(exchange, letter, keys)
+        targets = self._router.route_keys(exchange, letter, keys[1:])
         if not targets:
             if taken is None:
                 unrouted(letter)
@@ -228,12 +228,6 @@ class DeadLetters:
         failed = reason == DELIVERY_LIMIT or remark.failed
         letter.deliveries = min(message.deliveries + failed, CARRIED_DELIVERIES)
         return letter, keys, history
-
-    def _targets(self, exchange: Any, letter: Message, keys: list[str]) -> list[Queue]:
-        if len(keys) == 1:
-            return list(self._router.route(exchange, letter))
-        copies = [copy_message(letter, self.exchange, key) for key in keys[1:]]
-        return list(self._router.route_all(exchange, (letter, *copies)))
 
     def _events(
         self,

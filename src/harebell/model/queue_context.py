@@ -9,7 +9,7 @@ from harebell.base.bcc import further_keys, revealed
 from harebell.base.chooser import Chooser
 from harebell.base.clock import Clock
 from harebell.base.histogram import DELIVERY_COUNTS, Histogram
-from harebell.base.message import Message, copy_message
+from harebell.base.message import Message
 from harebell.base.ports import Store
 from harebell.base.timers import Timers
 from harebell.model.dead_letter import DeadLetters
@@ -79,8 +79,7 @@ class QueueContext:
         whole = revealed(message)
         whole.once = None
         keys = further_keys(self.editor.headers_of(whole)) if whole.has_headers else []
-        copies = [copy_message(whole, exchange.name, key) for key in keys]
-        route_again = self.router.route_all(exchange, (whole, *copies))
+        route_again = self.router.walk(exchange, whole, keys)
         message.once = whole.once
         return route_again
 

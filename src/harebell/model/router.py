@@ -6,11 +6,11 @@ binding matches. If only the routing key decides, the result is cached until the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.c_types import C, i64, isize
-from harebell.base.message import Message
+from harebell.base.message import Message, copy_message
 from harebell.base.work import Work
 from harebell.model.exchange.gate import opened
 from harebell.model.exchange.kind import Exchange
@@ -78,12 +78,23 @@ class Router:
             exchange.routes_epoch == self.epoch and routing_key in exchange.routes
         )
 
-    def route_all(self, exchange: Exchange, messages: tuple[Message, ...]) -> tuple[Queue, ...]:
-        """Return the queues of one message with several routing keys, with a copy for each key.
+    def route_keys(
+        self, exchange: Exchange, message: Message, further_keys: Sequence[str]
+    ) -> tuple[Queue, ...]:
+        """Return the queues of a message with its routing key and further ones, each queue once.
 
         The alternate exchange gets the message if no key matches.
         """
-        return self._walk(exchange, messages)
+        if not further_keys:
+            return self.route(exchange, message)
+        return self.walk(exchange, message, further_keys)
+
+    def walk(
+        self, exchange: Exchange, message: Message, further_keys: Sequence[str]
+    ) -> tuple[Queue, ...]:
+        """Return what `route_keys` does, without a look at routes that are cached."""
+        copies = [copy_message(message, message.exchange, key) for key in further_keys]
+        return self._walk(exchange, (message, *copies))
 
     def send(self, exchange: Exchange, message: Message) -> None:
         """Route and publish a message of the broker itself, which gets no confirm or return."""

@@ -167,8 +167,8 @@ def test_remembered_routes_are_never_older_than_the_bindings(
 
 
 def routed_all(where: VHost, exchange: str, *keys: str) -> list[str]:
-    messages = tuple(message(key=key) for key in keys)
-    queues = where.router.route_all(where.exchange(exchange), messages)
+    first, *further = keys
+    queues = where.router.route_keys(where.exchange(exchange), message(key=first), further)
     return [queue.name for queue in queues]
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.permissions import WRITE
 from harebell.auth.users import IMPERSONATOR
 from harebell.base.bcc import BCC, CC, BccMessage, further_keys
-from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.message import Message, Properties, new_message
 from harebell.base.values import Typed
 from harebell.front.amqp_0_10.errors import (
     INVALID_ARGUMENT,
@@ -78,12 +78,7 @@ def prepared(
         for key in (routing_key, *keys):
             check_topic(session, WRITE, exchange.name, key)
     message = new_message(exchange.name, routing_key, properties, body)
-    router = session.router
-    if keys:
-        copies = [copy_message(message, exchange.name, key) for key in keys]
-        queues = router.route_all(exchange, (message, *copies))
-    else:
-        queues = router.route(exchange, message)
+    queues = session.router.route_keys(exchange, message, keys)
     if BCC in headers:
         # Queues get the message without the header; a return shows it as it was published.
         fields.application_headers = {key: headers[key] for key in headers if key != BCC}

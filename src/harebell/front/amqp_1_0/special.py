@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import WRITE
 from harebell.auth.users import IMPERSONATOR
-from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.message import Message, Properties, new_message
 from harebell.front.amqp_1_0.addresses import Address, message_to
 from harebell.front.amqp_1_0.errors import (
     INVALID_FIELD,
@@ -136,13 +136,7 @@ def prepared(
         for key in (routing_key, *keys):
             check_topic(link, WRITE, exchange.name, key)
     message = new_message(exchange.name, routing_key, properties, body)
-    router = link.router
-    if keys:
-        # Routed together, a queue with several of the keys gets one message.
-        copies = [copy_message(message, exchange.name, key) for key in keys]
-        queues = router.route_all(exchange, (message, *copies))
-    else:
-        queues = router.route(exchange, message)
+    queues = link.router.route_keys(exchange, message, keys)
     ttl = sections.header().ttl if HEADER in sections else None
     if ttl is not None and ttl <= _LONGEST_MS:
         if link.transaction is not None:

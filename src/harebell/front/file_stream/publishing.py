@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
 from harebell.base.bcc import BCC, BccMessage
-from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.message import Message, Properties, new_message
 from harebell.base.values import Long
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.errors import soft
@@ -104,11 +104,7 @@ def routed(
     if settings.stamp_time is not None or settings.stamp_node is not None:
         properties = _stamped(channel, request.listed, decoded)
     message = new_message(exchange.name, request.routing_key, properties, body)
-    if keys:
-        copies = [copy_message(message, exchange.name, key) for key in keys]
-        queues = router.route_all(exchange, (message, *copies))
-    else:
-        queues = router.route(exchange, message)
+    queues = router.route_keys(exchange, message, keys)
     if BCC in headers and queues:
         # Queues get the message without the header; a return shows it as it was published.
         decoded.headers = {name: value for name, value in headers.items() if name != BCC}

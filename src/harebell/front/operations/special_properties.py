@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.auth.permissions import WRITE
 from harebell.base.bcc import BCC, CC, hidden
-from harebell.base.message import Message, Properties, copy_message, new_message
+from harebell.base.message import Message, Properties, new_message
 from harebell.front.common.errors import soft
 from harebell.front.common.permission import check_topic
 from harebell.front.common.property_checks import check_expiration, check_user_id
@@ -93,12 +93,7 @@ def prepared(
             check_topic(publisher, WRITE, exchange.name, key)
     check_user_id(decoded.user_id, publisher.user)
     message = new_message(exchange.name, routing_key, properties, body)
-    # Routed together, a queue with several of the keys gets one message.
-    if not keys:
-        queues = router.route(exchange, message)
-    else:
-        copies = [copy_message(message, exchange.name, key) for key in keys]
-        queues = router.route_all(exchange, (message, *copies))
+    queues = router.route_keys(exchange, message, keys)
     # Without queues the message is returned, with all headers that its publisher set.
     if BCC in headers and queues:
         message = hidden(message)

@@ -340,12 +340,7 @@ class Held(Queue):
         # Its time to live begins when its delay is over.
         if lifetime is not None:
             letter.due = self._clock.steady + lifetime
-        keys = further_keys(headers)
-        if keys:
-            others = [copy_message(letter, letter.exchange, key) for key in keys]
-            queues = self._router.route_all(self._exchange, (letter, *others))
-        else:
-            queues = self._router.route(self._exchange, letter)
+        queues = self._router.route_keys(self._exchange, letter, further_keys(headers))
         if not queues:
             unrouted(letter)
         taken = self._taken.pop(position, set())
