@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.auth.sasl.exchange import SaslError
 from harebell.auth.sasl.exchanges import begin_exchange, offers
 from harebell.front.amqp_0_10.errors import CONNECTION_FORCED, connection_error
 from harebell.front.common.event_exchange import authenticated
@@ -14,6 +13,7 @@ from harebell.front.common.login import (
     context_of,
     in_turn,
     note_refused,
+    step,
     when_clear,
 )
 from harebell.wire.v010 import controls
@@ -47,12 +47,7 @@ def go_on(connection: Connection, response: bytes, done: Callable[[], None]) -> 
     """Continue the login with a response; `done` is called when it has succeeded."""
     exchange = connection.exchange
     assert exchange is not None, "states let no answer in before a mechanism was chosen"
-    try:
-        challenge = exchange.step(response)
-    except SaslError as error:
-        # Refused below like a wrong password: the client does not learn what was wrong.
-        connection.log("warning", f"{connection.peer}: {error}")
-        challenge = None
+    challenge = step(connection, exchange, response)
 
     def go_further() -> None:
         _stepped(connection, exchange, challenge, done)

@@ -12,7 +12,6 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.sasl import SaslError
 from harebell.base import limits
 from harebell.base.counters import BY_CLIENT
 from harebell.front.common import login
@@ -109,11 +108,7 @@ def start_ok(
     if exchange is None:
         raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
     connection.mechanism = method.mechanism
-    try:
-        exchange.step(bytes(method.response))
-    except SaslError as error:
-        # Refused below like a wrong password: the client does not learn what was wrong.
-        connection.log("warning", f"{connection.peer}: {error}")
+    login.step(connection, exchange, bytes(method.response))
 
     def judge() -> None:
         login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))

@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from harebell.auth.sasl.anonymous import Anonymous
-from harebell.auth.sasl.exchange import Context, SaslError
+from harebell.auth.sasl.exchange import Context
 from harebell.auth.sasl.exchanges import (
     USUAL,
     PlainExchange,
@@ -31,6 +31,7 @@ from harebell.front.common.login import (
     context_of,
     in_turn,
     note_refused,
+    step,
     when_clear,
 )
 from harebell.wire import HEADER_1_0, HEADER_1_0_SASL
@@ -148,12 +149,7 @@ def _step(connection: Connection, response: bytes) -> None:
     """Continue the login with a response."""
     exchange = connection.exchange
     assert exchange is not None, "states let no answer in before a mechanism was chosen"
-    try:
-        challenge = exchange.step(response)
-    except SaslError as error:
-        # Refused below like a wrong password: the client does not learn what was wrong.
-        connection.log("warning", f"{connection.peer}: {error}")
-        challenge = None
+    challenge = step(connection, exchange, response)
     in_turn(connection, exchange, _ACCESS_REFUSED, partial(_stepped, connection, challenge))
 
 

@@ -12,7 +12,7 @@ from functools import partial
 from math import ceil
 from typing import TYPE_CHECKING, Any
 
-from harebell.auth.sasl.exchange import Context, Exchange
+from harebell.auth.sasl.exchange import Context, Exchange, SaslError
 from harebell.auth.sasl.exchanges import begin_single, single_offers
 from harebell.base.errors import ProtocolError
 from harebell.front.common.connection_log import log_failed
@@ -94,6 +94,18 @@ def offered(connection: BaseConnection) -> bytes:
 def begun(connection: BaseConnection, mechanism: str) -> Exchange | None:
     """Begin the exchange of a mechanism; None when it is not offered."""
     return begin_single(mechanism, context_of(connection))
+
+
+def step(connection: Any, exchange: Exchange, response: bytes) -> bytes | None:
+    """Give a response to an exchange; return the next challenge, None at the end.
+
+    A malformed response is refused like a wrong password: the client does not learn what was wrong.
+    """
+    try:
+        return exchange.step(response)
+    except SaslError as error:
+        connection.log("warning", f"{connection.peer}: {error}")
+        return None
 
 
 def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], None]) -> None:
