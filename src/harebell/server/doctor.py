@@ -43,6 +43,8 @@ _OLDEST, _NEWEST = (3, 11), (3, 14)
 _MEMINFO = Path("/proc/meminfo")
 _MOUNTS = Path("/proc/mounts")
 _CGROUP = Path("/sys/fs/cgroup/memory.max")
+_OCTAL = re.compile(rb"\\([0-7]{3})")
+"""A blank or a backslash in the name of a mounted directory."""
 _IN_MEMORY = ("tmpfs", "ramfs")
 _NETWORK = ("nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "9p")
 _BLOCK = 4096
@@ -261,15 +263,15 @@ def _me() -> str:
 def _file_system(path: Path) -> str:
     """Return the type of the file system of a directory; "" where it is not known."""
     try:
-        lines = _MOUNTS.read_text().splitlines()
+        lines = _MOUNTS.read_bytes().splitlines()
     except OSError:
         return ""
     resolved, best, kind = path.resolve(), -1, ""
     for line in lines:
-        _, mounted, found, *_ = line.split(" ")
-        at = Path(mounted.encode().decode("unicode_escape"))
+        _, mounted, found, *_ = line.split(b" ")
+        at = Path(os.fsdecode(_OCTAL.sub(lambda match: bytes([int(match[1], 8)]), mounted)))
         if resolved.is_relative_to(at) and len(at.parts) >= best:
-            best, kind = len(at.parts), found
+            best, kind = len(at.parts), found.decode()
     return kind
 
 

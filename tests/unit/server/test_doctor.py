@@ -89,11 +89,17 @@ def test_few_files_little_memory_and_a_slow_disk_are_notes(
     assert found(tmp_path)["files"].state == BAD
 
 
-def test_a_directory_in_memory_is_a_note(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", ["plain", "große Platte"])
+def test_a_directory_in_memory_is_a_note(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / name
+    directory.mkdir()
     mounts = tmp_path / "mounts"
-    mounts.write_text(f"none / ext4 rw 0 0\nnone {tmp_path.resolve()} tmpfs rw 0 0\n")
+    mounted = str(directory.resolve()).replace(" ", "\\040")
+    mounts.write_bytes(b"none /\xff ext4 rw 0 0\n" + f"none {mounted} tmpfs rw 0 0\n".encode())
     monkeypatch.setattr(doctor, "_MOUNTS", mounts)
-    finding = found(tmp_path)["data"]
+    finding = found(directory)["data"]
     assert finding.state == NOTE
     assert "gone after a restart" in finding.text
 

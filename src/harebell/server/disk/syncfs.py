@@ -67,7 +67,8 @@ def _kind_of(directory: str) -> str:
     device = os.stat(directory).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     try:
-        mounts = _MOUNTS.read_text()
+        # The name of a directory that is mounted may be no UTF-8.
+        mounts = _MOUNTS.read_text(errors="replace")
     except OSError:
         return ""
     for line in mounts.splitlines():

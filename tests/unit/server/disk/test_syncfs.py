@@ -17,8 +17,9 @@ def _mounted(tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None
     device = os.stat(tmp_path).st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     table = tmp_path / "mountinfo"
-    other = "21 1 0:999 / /proc rw - proc proc rw"
-    table.write_text(f"{other}\n36 35 {number} / / rw,noatime shared:1 - {kind} /dev/x rw\n")
+    other = b"21 1 0:999 / /mnt/\xff rw - proc proc rw\n"
+    own = f"36 35 {number} / / rw,noatime shared:1 - {kind} /dev/x rw\n"
+    table.write_bytes(other + own.encode())
     monkeypatch.setattr(syncfs, "_MOUNTS", table)
 
 
