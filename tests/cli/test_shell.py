@@ -321,26 +321,27 @@ def test_lines_are_remembered_but_for_those_with_a_password(
         assert "SELECT 1;" in shell.until(PROMPT)
 
 
-def test_a_file_of_lines_does_not_grow_for_ever(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def long_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> History:
+    """A file of 5,000 lines, which is shortened when the history begins."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     history = History("shell_history")
     history.file.parent.mkdir()
     history.file.write_text("".join(f"queues show q{number}\n" for number in range(5_000)))
-    history.begin()
-    lines = history.file.read_text().splitlines()
+    return history
+
+
+def test_a_file_of_lines_does_not_grow_for_ever(long_history: History) -> None:
+    long_history.begin()
+    lines = long_history.file.read_text().splitlines()
     assert (len(lines), lines[-1]) == (1_000, "queues show q4999")
-    assert history.file.stat().st_mode & 0o777 == 0o600
+    assert long_history.file.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_line_that_another_shell_adds_while_the_file_is_shortened_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    long_history: History, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    history = History("shell_history")
-    history.file.parent.mkdir()
-    history.file.write_text("".join(f"queues show q{number}\n" for number in range(5_000)))
+    history = long_history
     replace, flock = History._replace, fcntl.flock
     waits = threading.Event()
     add = History("shell_history").add

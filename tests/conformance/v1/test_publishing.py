@@ -471,11 +471,10 @@ def test_an_aborted_delivery_is_dropped(queue: str, peer1: Peer1) -> None:
     peer1.transfer_payload(0, data_section(b"abc"), more=True)
     peer1.transfer_payload(0, b"rest", aborted=True, delivery_id=None, delivery_tag=None)
     peer1.transfer_payload(0, data_section(b"abc"), aborted=True, delivery_id=1)
-    number = peer1.transfer(0, b"next", delivery_id=2)
+    peer1.transfer(0, b"next", delivery_id=2)
     peer1.expect(c.Disposition, first=2, last=2)
     peer1.attach_receiver(f"/queues/{queue}", 1, credit=2)
     assert peer1.expect_transfer().payload.endswith(b"next")
-    assert number >= 0
 
 
 @pytest.mark.rule("1.0#098")

@@ -137,16 +137,6 @@ def test_requeued_messages_return_to_their_places() -> None:
     assert order == [(b"0", True), (b"2", True), (b"4", False), (b"5", False)]
 
 
-def test_consumers_of_one_priority_take_turns() -> None:
-    shared = queue()
-    takers = [Taker(shared, str(number)) for number in range(3)]
-    for taker in takers:
-        shared.add_consumer(taker)
-    for number in range(7):
-        shared.publish(message(b"%d" % number))
-    assert [taker.bodies for taker in takers] == [[b"0", b"3", b"6"], [b"1", b"4"], [b"2", b"5"]]
-
-
 class Asked(Taker):
     """Counts how often consumers were asked whether they are ready."""
 
