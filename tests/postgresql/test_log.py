@@ -12,6 +12,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from harebell.base.files import write_all
 from harebell.base.osfs import OsFiles
 from harebell.cluster.postgresql import fenced_log_writer
 from harebell.cluster.postgresql.database import Database
@@ -20,7 +21,6 @@ from harebell.cluster.postgresql.log_reader import DamagedRow, LogReader
 from harebell.cluster.postgresql.ownership import Deposed, Ownership, claim, now, read_store
 from harebell.cluster.postgresql.prepared_statement import PreparedStatement
 from harebell.cluster.postgresql.tables import Tables
-from harebell.store.commit import write_all
 from harebell.store.journal.changes import SNAPSHOT, Change
 from harebell.store.journal.recording import Journal, RecordedFiles
 from harebell.store.journal.replaying import Replica

@@ -33,6 +33,7 @@ from collections.abc import Callable, Iterator
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.files import write_all
 from harebell.base.ports import Commit, File, Files
 from harebell.base.share import Shares
 from harebell.base.timers import Timers
@@ -42,7 +43,6 @@ from harebell.model.limits import (
     STAGED_FILES_COUNT,
     STAGED_KEEP_SECONDS,
 )
-from harebell.model.publishing.stage_files import write_all
 
 DIRECTORY = "staging"
 _MAGIC = b"HBSTAGE\x01"

@@ -23,6 +23,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.c_types import C, Done, Py, i32, i64
+from harebell.base.files import write_all
 from harebell.base.ports import Commit, Definitions, File, Files
 from harebell.store.limits import AHEAD_PIECE_BYTES
 from harebell.store.log.segment import Segment, unused
@@ -514,22 +515,6 @@ def _make_room(write: Write) -> None:
                 raise
             # No room for space ahead is no error: the data itself was written.
             write.ahead = 0
-
-
-def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
-    """Write all bytes at an offset, in as many calls as necessary.
-
-    Raises:
-        OSError: the disk refuses; ENOSPC also when nothing at all could be written.
-    """
-    rest = memoryview(data)
-    while rest:
-        done = file.write_at(rest, offset)
-        # Would loop forever: nothing was written, and there is no error.
-        if done <= 0:
-            raise OSError(errno.ENOSPC, "nothing could be written")
-        rest = rest[done:]
-        offset += done
 
 
 def _remove_file(files: Files, path: str) -> None:

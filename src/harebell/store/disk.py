@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from harebell.base.clock import Clock
 from harebell.base.durability import Durability
+from harebell.base.files import write_all
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.ports import (
@@ -21,7 +22,7 @@ from harebell.base.ports import (
 )
 from harebell.base.work import Step, Work
 from harebell.store import inventory
-from harebell.store.commit import GroupCommit, write_all
+from harebell.store.commit import GroupCommit
 from harebell.store.limits import (
     AHEAD_FROM_BYTES,
     AHEAD_MAX_BYTES,

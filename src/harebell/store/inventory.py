@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
+from harebell.base.files import write_all
 from harebell.base.ports import Files
 from harebell.kernels.records import crc32c
-from harebell.store.commit import write_all
 
 NAME = "inventory"
 _DRAFT = "inventory.new"

@@ -26,9 +26,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from struct import Struct
 
+from harebell.base.files import write_all
 from harebell.base.ports import File, Files
 from harebell.kernels.records import crc32c
-from harebell.store.commit import write_all
 from harebell.store.limits import REDO_KEEP_BYTES
 
 PATH = "redo"

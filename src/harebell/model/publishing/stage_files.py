@@ -21,11 +21,11 @@ pieces and reports those lost in a power failure.
 
 from __future__ import annotations
 
-import errno
 from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
+from harebell.base.files import write_all
 from harebell.base.ports import File
 from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import STAGED, Key, text_at, texts
@@ -148,18 +148,3 @@ def _parsed(fields: bytes, start: int) -> StoredPiece | None:
     vhost, user, publisher, columns = names
     piece = Piece(columns, 0, start, size, rows, check)
     return StoredPiece(Key(STAGED, vhost, user, publisher), batch, (part, attempt), number, piece)
-
-
-def write_all(file: File, data: bytes, offset: int) -> None:
-    """Write bytes at an offset.
-
-    Raises:
-        OSError: the write failed, or the disk is full.
-    """
-    rest = memoryview(data)
-    while rest:
-        done = file.write_at(rest, offset)
-        if done <= 0:
-            raise OSError(errno.ENOSPC, "nothing could be written")
-        rest = rest[done:]
-        offset += done

@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import rmtree
 
 from harebell.base.errors import StoreError
+from harebell.base.files import write_all
 from harebell.base.osfs import OsFiles
 from harebell.base.printable import printable
 from harebell.cluster.stores import DIRECTORY as STORES
@@ -22,7 +23,6 @@ from harebell.server.disk.lock import NAME as LOCK
 from harebell.server.disk.lock import RESTORING, DirectoryLock
 from harebell.server.limits import BACKUP_PIECE_BYTES
 from harebell.store.backup.manifest import BackedUp, BackupError, Manifest
-from harebell.store.commit import write_all
 
 _OWN = frozenset((LOCK, RESTORING, AUDIT_TRAIL, "lost+found", "control.sock"))
 

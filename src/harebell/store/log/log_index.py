@@ -28,9 +28,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from harebell.base.files import write_all
 from harebell.base.ports import Files
 from harebell.kernels.records import crc32c
-from harebell.store.commit import write_all
 from harebell.store.log.segment import (
     HEADER_BYTES,
     INDEX_SUFFIX,

@@ -24,11 +24,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
 
+from harebell.base.files import write_all
 from harebell.base.ports import File, Files
 from harebell.base.slices import Slices, ended
 from harebell.kernels.records import crc32c, find_good, good, head, record_size, scan
 from harebell.kernels.settled_bitmap import SettledBitmap
-from harebell.store.commit import write_all
 from harebell.store.limits import SCAN_WINDOW_BYTES
 from harebell.store.log.segment import HEADER_BYTES, Segment, header_crc, index_path
 
