@@ -7,11 +7,12 @@ SIGTERM and SIGINT let running micro-batches end; a second signal does not wait.
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -116,7 +117,9 @@ def _fail(entry: PipelineEntry, state: PipelineState, error: BaseException) -> N
         return
     state.state, state.error = "failed", reason_of(error)
     state.unreached = unreached(error)
-    entry.write(state)
+    # A registry that cannot be written, as on a full disk, must not hide why the pipeline failed.
+    with suppress(PipelineError):
+        entry.write(state)
 
 
 @contextmanager
@@ -146,8 +149,6 @@ def _settle(pipelines: Sequence[Description]) -> None:
 
 
 def _begun(pipeline: Description) -> PipelineState:
-    import os
-
     file = "" if pipeline.file is None else str(pipeline.file.resolve())
     now = time.time()
     return PipelineState(pipeline.name, file, os.getpid(), started=now, updated=now)
@@ -176,7 +177,10 @@ def _run(runs: Sequence[PipelineRun], view: View) -> None:
             if active:
                 # A set event does not wait: without the sleep the loop would spin until the last
                 # micro-batch ends.
-                stopping.wait(PIPELINE_POLL_SECONDS) if not stopping.is_set() else time.sleep(0.1)
+                if stopping.is_set():
+                    time.sleep(0.1)
+                else:
+                    stopping.wait(PIPELINE_POLL_SECONDS)
 
 
 @contextmanager

@@ -101,10 +101,11 @@ class PipelineEntry:
         """Lock the entry.
 
         Raises:
-            PipelineError: a pipeline of this name is running.
+            PipelineError: a pipeline of this name is running, or the registry cannot be used.
         """
-        self._lock.parent.mkdir(parents=True, exist_ok=True)
-        self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        with self._usable():
+            self._lock.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         while not _lock(self._descriptor, fcntl.LOCK_EX):
             if not _lock(self._descriptor, fcntl.LOCK_SH):
                 os.close(self._descriptor)
@@ -124,11 +125,26 @@ class PipelineEntry:
         os.close(self._descriptor)
 
     def write(self, state: PipelineState) -> None:
-        """Write a state, atomically."""
+        """Write a state, atomically.
+
+        Raises:
+            PipelineError: the registry cannot be used.
+        """
         # Renamed when it is whole: `list` and `status` of other processes read at any time.
         fresh = self._file.with_suffix(".new")
-        fresh.write_text(json.dumps(asdict(state)))
-        fresh.replace(self._file)
+        with self._usable():
+            fresh.write_text(json.dumps(asdict(state)))
+            fresh.replace(self._file)
+
+    @contextmanager
+    def _usable(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise PipelineError(
+                f"the states of pipelines cannot be written to {self._file.parent}: "
+                f"{error.strerror}; {DIRECTORY_VARIABLE} names another directory"
+            ) from None
 
 
 def states(directory: Path) -> list[PipelineState]:

@@ -157,3 +157,16 @@ def test_a_state_of_a_later_version_is_read_without_what_only_that_knows(tmp_pat
 def test_the_directory_is_what_the_environment_says() -> None:
     assert default_directory({"HAREBELL_PIPELINES": "/a"}) == Path("/a")
     assert default_directory({"XDG_STATE_HOME": "/s"}) == Path("/s/harebell/pipelines")
+
+
+def test_a_registry_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(PipelineError, match=r"Not a directory; HAREBELL_PIPELINES names another"):
+        PipelineEntry(tmp_path / "file" / "pipelines", "orders").__enter__()
+
+
+def test_a_state_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
+    with PipelineEntry(tmp_path, "orders") as entry:
+        (tmp_path / "orders.new").mkdir()
+        with pytest.raises(PipelineError, match="Is a directory; HAREBELL_PIPELINES"):
+            entry.write(PipelineState("orders", "", 7))
