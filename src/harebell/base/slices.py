@@ -82,10 +82,10 @@ def ended(slices: Slices[None]) -> None:
         pass
 
 
-def in_pieces(items: Sequence[T]) -> Iterator[Sequence[T]]:
+def in_pieces(items: Sequence[T], size: int = TRANSACTION_SLICE) -> Iterator[Sequence[T]]:
     """Split a list into pieces that fit in a slice each."""
-    for at in range(0, len(items), TRANSACTION_SLICE):
-        yield items[at : at + TRANSACTION_SLICE]
+    for at in range(0, len(items), size):
+        yield items[at : at + size]
 
 
 def emptied(items: list[T]) -> Slices[None]:

@@ -13,8 +13,9 @@ import json
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 
+from harebell.base.slices import in_pieces
 from harebell.cli.demo.flights import AIRPORTS, Flight
 from harebell.cli.limits import DEMO_CHUNK_FLIGHTS, DEMO_LOOK_SECONDS, DEMO_PATIENCE_SECONDS
 from harebell.client.blocking import Channel, Connection, connect
@@ -126,7 +127,7 @@ class Traffic:
         with self._connect("demo publisher") as link:
             channel = link.channel()
             begun = time.monotonic()
-            for chunk in _chunks(self._flights):
+            for chunk in in_pieces(self._flights, DEMO_CHUNK_FLIGHTS):
                 items = [(flight.routing_key, flight.body) for flight in chunk]
                 channel.publish_many(items, exchange=EXCHANGE, delivery_mode=_PERSISTENT)
                 self.published += len(chunk)
@@ -165,8 +166,3 @@ class Traffic:
         if delay >= _LATE_MINUTES:
             channel.publish_nowait(body, routing_key=LATE, delivery_mode=_PERSISTENT)
             self._late[airport] += 1
-
-
-def _chunks(flights: Sequence[Flight]) -> Iterator[Sequence[Flight]]:
-    for first in range(0, len(flights), DEMO_CHUNK_FLIGHTS):
-        yield flights[first : first + DEMO_CHUNK_FLIGHTS]

@@ -10,12 +10,12 @@ any more. A queue without messages costs two comparisons.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from harebell.admin.findings import QUEUE, Finding
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, in_pieces
 from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES, FINDINGS_TRAILS
 
 if TYPE_CHECKING:
@@ -140,13 +140,11 @@ class Watch:
 
     def _look_at_queues(self, now: int, config: Config) -> Slices[None]:
         """Look at the queues that have messages, or dead letters."""
-        from harebell.management.health.trails import QueueTrail
-
         assert self._node is not None, "`_load` has made it"
         targets: set[Key] = set()
         for vhost in list(self._node.source.broker.vhosts.values()):
-            left = FINDINGS_TRAILS
-            for queues in _pieces(list(vhost.queues.values())):
+            trails = 0
+            for queues in in_pieces(list(vhost.queues.values()), FINDINGS_SLICE_QUEUES):
                 for queue in queues:
                     if queue.kind == "stream" or queue.deleted:
                         continue
@@ -154,31 +152,32 @@ class Watch:
                     if letters is not None:
                         place = letters.exchange or f"\0{letters.routing_key}"
                         targets.add((vhost.name, place))
-                    if not (queue.ready_count() or queue.unacked or (letters and letters.sent)):
-                        continue
-                    trail = self._trails.get(queue)
-                    left -= 1
-                    if left < 0:
-                        continue
-                    if trail is None:
-                        self._trails[queue] = trail = QueueTrail(queue, now)
-                    else:
-                        trail.look(now)
-                    trail.checked = self._looks
-                    trail.parks = bool(
-                        queue.source and (queue.vhost, queue.source) in self._letter_targets
-                    ) or ((queue.vhost, f"\0{queue.name}") in self._letter_targets)
-                    self._look_at(trail, config)
+                    if queue.ready_count() or queue.unacked or (letters and letters.sent):
+                        trails += 1
+                        if trails <= FINDINGS_TRAILS:
+                            self._look_at_queue(queue, now, config)
                 yield
         self._letter_targets = targets
-        for pairs in _pieces(list(self._trails.items())):
+        for pairs in in_pieces(list(self._trails.items()), FINDINGS_SLICE_QUEUES):
             for queue, trail in pairs:
                 if trail.checked != self._looks:
                     del self._trails[queue]
             yield
 
-    def _look_at(self, trail: QueueTrail, config: Config) -> None:
-        key = (trail.queue.vhost, trail.queue.name)
+    def _look_at_queue(self, queue: Queue, now: int, config: Config) -> None:
+        from harebell.management.health.trails import QueueTrail
+
+        trail = self._trails.get(queue)
+        if trail is None:
+            self._trails[queue] = trail = QueueTrail(queue, now)
+        else:
+            trail.look(now)
+        trail.checked = self._looks
+        key = (queue.vhost, queue.name)
+        trail.parks = (
+            bool(queue.source and (queue.vhost, queue.source) in self._letter_targets)
+            or (queue.vhost, f"\0{queue.name}") in self._letter_targets
+        )
         for rule in self._queue_rules:
             known = self._suspicions[rule.name].get(key)
             seen = rule.look(trail, config, known is not None and known.on)
@@ -204,7 +203,7 @@ class Watch:
         for name, kind in self._order:
             known = self._suspicions[name]
             shown: dict[str, int] = {}
-            for pairs in _pieces(list(known.items())):
+            for pairs in in_pieces(list(known.items()), FINDINGS_SLICE_QUEUES):
                 for key, suspicion in pairs:
                     missed = self._looks - suspicion.seen_in
                     if missed >= (_GONE_LOOKS if suspicion.on else 1):
@@ -236,8 +235,3 @@ def _finding(rule: str, kind: str, key: Key, suspicion: _Suspicion) -> Finding:
 def _rest(rule: str, kind: str, vhost: str, count: int, now: int) -> Finding:
     why = f"the same of {count:,} more"
     return Finding(rule, kind, vhost, "", why, now, "Begin with those that are named.", "", count)
-
-
-def _pieces(items: list[Any]) -> Iterator[list[Any]]:
-    for at in range(0, len(items), FINDINGS_SLICE_QUEUES):
-        yield items[at : at + FINDINGS_SLICE_QUEUES]

@@ -12,14 +12,13 @@ things are kept for STATISTICS_HISTORIES of them; further ones have rates and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from harebell.admin.sampling_plan import Retention, SamplingPlan
 from harebell.admin.statistics import CHANNEL_STATS, NO_RATES, Series, value_of
 from harebell.base.counters import Churn, Counters
-from harebell.base.slices import Slices
+from harebell.base.slices import Slices, in_pieces
 from harebell.front.limits import STATISTICS_SLICE_OBJECTS
 from harebell.management.limits import STATISTICS_HISTORIES
 from harebell.management.statistics.history import History, Latest, Unchanged
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from harebell.model.exchange.kind import Exchange
     from harebell.model.queue.contract import Queue
 
-T = TypeVar("T")
 _MS = 1000
 _LENGTHS = ("messages", "messages_ready", "messages_unacknowledged")
 _OCTETS = ("recv_oct", "send_oct")
@@ -45,13 +43,6 @@ _BROKER = (*_VHOST, *Churn.NAMES)
 _USUAL = SamplingPlan()
 _BROKER_KEY = "broker"
 _NODE_KEY = "node"
-
-
-def in_pieces(things: Sequence[T]) -> Iterator[list[T]]:
-    """Split things into what one slice looks at."""
-    left = iter(things)
-    while piece := list(islice(left, STATISTICS_SLICE_OBJECTS)):
-        yield piece
 
 
 class Sampler:
@@ -148,13 +139,13 @@ class Sampler:
         lengths: dict[str, tuple[int, int]] = {}
         for vhost in list(self._broker.vhosts.values()):
             ready = unacked = 0
-            for queues in in_pieces(list(vhost.queues.values())):
+            for queues in in_pieces(list(vhost.queues.values()), STATISTICS_SLICE_OBJECTS):
                 for queue in queues:
                     some, out = self._take_queue(queue, now, since)
                     ready, unacked = ready + some, unacked + out
                 yield
             lengths[vhost.name] = (ready, unacked)
-            for exchanges in in_pieces(list(vhost.exchanges.values())):
+            for exchanges in in_pieces(list(vhost.exchanges.values()), STATISTICS_SLICE_OBJECTS):
                 for exchange in exchanges:
                     self._take_exchange(exchange, now, since)
                 yield
@@ -290,7 +281,7 @@ class Sampler:
     def _sweep(self, now: int) -> Slices[None]:
         """Forget what is gone, and what has not changed for longer than samples are kept."""
         oldest = now - self._kept_seconds * _MS
-        for pairs in in_pieces(list(self._things.items())):
+        for pairs in in_pieces(list(self._things.items()), STATISTICS_SLICE_OBJECTS):
             for resource, history in pairs:
                 if history.checked != self._pass or history.at < oldest:
                     del self._things[resource]
