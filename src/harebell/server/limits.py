@@ -77,7 +77,7 @@ HTTP_CONNECTIONS = 1_000
 HTTP_FILES_SHARE = 4
 """They use at most one part in so many of the files that all connections may have."""
 
-# --- Spark ----------------------------------------------------------------------------------------
+# --- harebell doctor ------------------------------------------------------------------------------
 DOCTOR_SYNCS = 30
 """Syncs that `harebell doctor` measures."""
 DOCTOR_SLOW_SYNC_MS = 20.0
@@ -98,25 +98,6 @@ PERFORM_MAX = 64
 """Most writes of a commit that are done without a Python thread."""
 REMOVALS_MAX = 64
 """Settled segments that wait to be removed from which a commit removes as many before it begins."""
-LOG_LINES = 10_000
-"""Log lines that wait to be written; more are dropped and counted."""
-LOG_TEXT_CHARACTERS = 16_384
-"""Characters of a line; a longer one, which repeats what was sent, loses its middle."""
-LOG_EXCHANGE_LINES = 1_000
-"""Log lines that wait to be published to the log exchange."""
-LOG_RECENT_TEXT_CHARACTERS = 2_000
-"""Characters that are shown of a recent line of the log."""
-DEFINITIONS_SECONDS = 30.0
-"""Time that a server of definitions has for its answers at the start."""
-DEFINITIONS_BYTES = 268_435_456
-"""Largest document of definitions that is fetched."""
-LOG_SOCKET_SECONDS = 2.0
-"""Time that a syslog server has to take a connection or a line over TCP."""
-LOG_GATHER_SECONDS = 0.02
-"""Time that the thread of the log gathers lines in before it writes again: waking it for each one
-costs the event loop more than the line."""
-LOG_DRAIN_SECONDS = 5
-"""Time that a complete start waits for its log lines before it reports success."""
 EXIT_DISK = 74
 """Exit code after a failed write or sync: EX_IOERR of sysexits.h."""
 GATHER_SECONDS = 0.001
@@ -141,6 +122,37 @@ RESERVE_SHARE = 32
 """The reserve is at most one part in so many of the disk."""
 STORAGE_STORES = 64
 """The most stores of a cluster: each is a process on every machine."""
+STORE_FILES_SHARE = 8
+"""Segments open for reading, and again for writing: at most one part in so many of all files."""
+STORE_FILES_MIN = 8
+"""Segments that may always be open for reading, and as many for writing."""
+OTHER_FILES = 64
+"""Open files besides segments and connections, and some to spare."""
+
+# --- the log --------------------------------------------------------------------------------------
+LOG_LINES = 10_000
+"""Log lines that wait to be written; more are dropped and counted."""
+LOG_TEXT_CHARACTERS = 16_384
+"""Characters of a line; a longer one, which repeats what was sent, loses its middle."""
+LOG_EXCHANGE_LINES = 1_000
+"""Log lines that wait to be published to the log exchange."""
+LOG_RECENT_TEXT_CHARACTERS = 2_000
+"""Characters that are shown of a recent line of the log."""
+LOG_SOCKET_SECONDS = 2.0
+"""Time that a syslog server has to take a connection or a line over TCP."""
+LOG_GATHER_SECONDS = 0.02
+"""Time that the thread of the log gathers lines in before it writes again: waking it for each one
+costs the event loop more than the line."""
+LOG_DRAIN_SECONDS = 5
+"""Time that a complete start waits for its log lines before it reports success."""
+
+# --- definitions that are fetched -----------------------------------------------------------------
+DEFINITIONS_SECONDS = 30.0
+"""Time that a server of definitions has for its answers at the start."""
+DEFINITIONS_BYTES = 268_435_456
+"""Largest document of definitions that is fetched."""
+
+# --- a standby that passes clients on -------------------------------------------------------------
 RELAY_BUFFER_BYTES = 65_536
 """Octets that a standby keeps for a peer that reads slowly, beside those of one read."""
 RELAY_LOOK_SECONDS = 0.5
@@ -149,12 +161,6 @@ RELAY_END_SECONDS = 10.0
 """Time for a peer to read the rest, after the other one has gone."""
 RELAY_ENDED_SECONDS = 1.0
 """Time for the answers to a client that sends no more, if its owner is reached over TLS."""
-STORE_FILES_SHARE = 8
-"""Segments open for reading, and again for writing: at most one part in so many of all files."""
-STORE_FILES_MIN = 8
-"""Segments that may always be open for reading, and as many for writing."""
-OTHER_FILES = 64
-"""Open files besides segments and connections, and some to spare."""
 
 # --- the audit trail ------------------------------------------------------------------------------
 AUDIT_BLOCK_BYTES = 65_536
