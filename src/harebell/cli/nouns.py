@@ -193,8 +193,7 @@ class RunningBroker:
         if self.as_json:
             echo(_json(answer))
             return
-        table = _Table(columns)
-        table.print(answer)
+        _Table(columns).print(answer)
 
     def print_rows(self, batches: Iterator[list[dict[str, Any]]], columns: Iterable[str]) -> None:
         """Print rows as they come: a line of JSON each, or a table."""

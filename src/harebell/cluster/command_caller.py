@@ -213,9 +213,8 @@ class CommandCaller:
         what = f"vhost '{about}' is in store {store}, and " if about else ""
         address = self._directory.address_of(store)
         if address is None:
-            which = "which" if about else f"store {store}"
-            before = f"vhost '{about}' is in store {store}, " if about else ""
-            raise Unavailable(f"{before}{which} has no owner now: try again in some seconds")
+            named = f"vhost '{about}' is in store {store}, which" if about else f"store {store}"
+            raise Unavailable(f"{named} has no owner now: try again in some seconds")
         request = Request(command.name, fields, store, actor_of(user), reads, places)
         patience = _patience(command, gathers=gathers)
         lines = self._idle.take(address)

@@ -341,11 +341,8 @@ def _if_missing(error: HarebellError) -> HarebellError:
 
 def _named(away: list[int]) -> str:
     stores = ", ".join(f"store {each}" for each in away)
-    return (
-        f"{stores}, which has no owner that answers"
-        if len(away) == 1
-        else (f"{stores}, which have no owners that answer")
-    )
+    have = "has no owner that answers" if len(away) == 1 else "have no owners that answer"
+    return f"{stores}, which {have}"
 
 
 def _waited(work: Coroutine[Any, Any, _T]) -> Slices[_T]:

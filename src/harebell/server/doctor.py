@@ -156,7 +156,7 @@ def _memory() -> _Result:
         text += f", {limit / _MIB:.0f} MiB for this container"
     if available < DOCTOR_MEMORY_BYTES:
         wanted = DOCTOR_MEMORY_BYTES // _MIB
-        return (NOTE, f"{text}: free {wanted} MiB, or publishers are blocked early")
+        return NOTE, f"{text}: free {wanted} MiB, or publishers are blocked early"
     return GOOD, text
 
 
@@ -171,7 +171,7 @@ def _clock(data_dir: Path) -> _Result:
         )
     synchronised = _synchronised()
     if synchronised is False:
-        return (NOTE, "no time server corrects it: install chrony, or timedatectl set-ntp true")
+        return NOTE, "no time server corrects it: install chrony, or timedatectl set-ntp true"
     return GOOD, "a time server corrects it" if synchronised else "not behind"
 
 
@@ -204,12 +204,11 @@ def _existing(path: Path) -> Path:
     return path
 
 
-def _owner(path: Path) -> str:
-    uid = path.stat().st_uid
+def _user(uid: int) -> str:
     try:
         return pwd.getpwuid(uid).pw_name
     except KeyError:
-        return f"the user {uid}"
+        return str(uid)
 
 
 def _data(config: Config, *, running: bool) -> _Result:
@@ -223,7 +222,7 @@ def _data(config: Config, *, running: bool) -> _Result:
         text = f"{place} is no directory: move it away, or choose another with --data-dir"
         return BAD, text
     if place == data_dir and data_dir.stat().st_uid != os.geteuid():
-        owner = _owner(data_dir)
+        owner = _user(data_dir.stat().st_uid)
         return (
             BAD,
             f"{data_dir} belongs to {owner}: run the broker as {owner}, choose another directory "
@@ -253,11 +252,7 @@ def _data(config: Config, *, running: bool) -> _Result:
 
 
 def _me() -> str:
-    uid = os.geteuid()
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)
+    return _user(os.geteuid())
 
 
 def _file_system(path: Path) -> str:
@@ -301,7 +296,7 @@ def _sync(data_dir: Path) -> _Result:
     middle = statistics.median(times)
     text = f"{middle:.2f} ms for a sync (fdatasync), {max(times):.2f} ms at most"
     if middle > DOCTOR_SLOW_SYNC_MS:
-        return (NOTE, f"{text}: each confirm takes at least as long; use a faster disk")
+        return NOTE, f"{text}: each confirm takes at least as long; use a faster disk"
     return GOOD, text
 
 

@@ -235,7 +235,7 @@ def retry_now(context: AdminContext, name: str, vhost: InVhost = "/") -> Row:
     """Deliver again now what waits to be tried again."""
     where, queue = find_readable(context, vhost, name)
     count = queue.retry_now()
-    context.log("info", f"waiting in queue '{name}' in vhost '{where.name}' was ended")
+    context.log("info", f"what waited in queue '{name}' in vhost '{where.name}' is ready")
     return {"vhost": where.name, "name": name, "messages": count}
 
 

@@ -1,4 +1,4 @@
-"""Run commands for the control socket, and answer when their changes are on disk."""
+"""Run commands for the control socket, HTTP and other owners, and wait until they are on disk."""
 
 from __future__ import annotations
 

@@ -77,7 +77,8 @@ def chosen(lake: DataFrame, choice: Choice) -> DataFrame:
             rows = rows.filter(f.col("timestamp") >= f.lit(choice.since).cast("timestamp"))
         if choice.until:
             rows = rows.filter(f.col("timestamp") < f.lit(choice.until).cast("timestamp"))
-        rows = rows.orderBy(*_order(rows)) if _order(rows) else rows
+        order = _order(rows)
+        rows = rows.orderBy(*order) if order else rows
         return rows.offset(choice.skip) if choice.skip else rows
     except PySparkException as error:
         raise PipelineError(reason_of(error)) from None

@@ -168,7 +168,7 @@ class PipelineRun:
             frames.create_step_views(spark, pipeline)
             final = spark.table(pipeline.sinks[0].source)
         writer = (
-            final.writeStream.queryName(f"{pipeline.name}")
+            final.writeStream.queryName(pipeline.name)
             .option("checkpointLocation", str(pipeline.checkpoint))
             .outputMode(pipeline.mode)
             .foreachBatch(self._batch)

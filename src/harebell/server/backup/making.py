@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import time
 from calendar import timegm
 from collections.abc import Iterator, Sequence
@@ -146,8 +145,6 @@ class Making:
                 self._make(target)
         except BackupError as error:
             return str(error)
-        except (OSError, sqlite3.Error) as error:
-            return self._failure(error)
         except Exception as error:  # a thread cannot raise
             return self._failure(error)
         finally:
