@@ -186,3 +186,8 @@ def test_a_property_that_does_not_fit_fails(harebell: Harebell) -> None:
     result = harebell("publish", "-r", "q", "x", "--message-id", "m" * 256)
     assert result.returncode == 1
     assert "message_id" in error_of(result)
+
+
+def test_a_routing_key_that_is_no_utf_8_fails(harebell: Harebell) -> None:
+    result = harebell("publish", "-r", "\udcff", "x")
+    assert error_of(result) == "a name or a value is not UTF-8: write it in UTF-8"

@@ -96,6 +96,8 @@ def publish(
             raise Failure(
                 f"message {position + 1} {verdict}: {why}; confirmed: {error.confirmed}{advice}"
             ) from None
+        except UnicodeEncodeError:
+            raise Failure("a name or a value is not UTF-8: write it in UTF-8") from None
         except ValueError as error:
             raise Failure(f"cannot encode the message: {error}") from None
     where = f"exchange {exchange!r}" if exchange else f"queue {routing_key!r}"
