@@ -120,10 +120,16 @@ class Prompt:
         return f"harebell {vhost}> " if vhost else "harebell> "
 
     def _remember(self, line: str) -> None:
-        asks = self._commands
-        command = not self._text and asks is not None and not _is_own(line)
-        secret = command and line.strip() != "" and not asks.is_statement(line)  # type: ignore
-        self._history.add(line, secret=secret and asks is not None and asks.is_secret(line))
+        commands = self._commands
+        secret = (
+            commands is not None
+            and not self._text
+            and line.strip() != ""
+            and not _is_own(line)
+            and not commands.is_statement(line)
+            and commands.is_secret(line)
+        )
+        self._history.add(line, secret=secret)
 
     # --- what lines say -------------------------------------------------------------------------
 
@@ -254,8 +260,6 @@ def _placed(line: int) -> Iterator[None]:
         raise placed from None
     except click.exceptions.Exit as end:
         echo(f"Error: line {line} ended with exit code {end.exit_code}", err=True)
-        raise
-    except KeyboardInterrupt:
         raise
     except EOFError:
         raise click.exceptions.Exit(FAILED) from None
