@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -182,6 +183,36 @@ def _refuses(port: int) -> bool:
     except ConnectionRefusedError:
         return True
     return False
+
+
+@pytest.mark.parametrize("store", [1, 2])
+def test_a_key_that_is_set_at_one_is_set_at_both(both: Workers, store: int) -> None:
+    def figures(name: str) -> list[Any]:
+        return [ask_overview(both.data_dir(each))[name] for each in (1, 2)]
+
+    before = figures("memory_high_watermark_bytes")
+    done = both.ask("config.set", store, key="memory_high_watermark", value="0")
+    assert done == {"key": "memory_high_watermark", "value": 0}
+    assert figures("memory_alarm") == [True, True]
+    # As at the start, each has a part of the memory.
+    done = both.ask("config.set", store, key="memory_high_watermark", value="8GiB")
+    assert done == {"key": "memory_high_watermark", "value": 8 << 30}
+    assert figures("memory_high_watermark_bytes") == [4 << 30, 4 << 30]
+    both.ask("config.unset", store, key="memory_high_watermark")
+    assert figures("memory_high_watermark_bytes") == before
+    assert figures("memory_alarm") == [False, False]
+
+
+def test_the_log_files_of_both_are_opened_anew() -> None:
+    with workers(log_file="broker.log") as found:
+        logs = [
+            found.data_dir(1) / "log" / "broker.log",
+            found.data_dir(2) / "log" / "broker-2.log",
+        ]
+        for each in logs:
+            each.rename(each.with_suffix(".old"))
+        found.ask("logs.reopen", 2)
+        assert eventually(lambda: all(each.exists() for each in logs))
 
 
 @pytest.mark.parametrize("store", [1, 2])

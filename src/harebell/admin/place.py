@@ -22,13 +22,15 @@ STORE = "store"
 """At the owner of the store that its argument "store" names."""
 EVERYWHERE = "everywhere"
 """At all owners, whose answers are put together."""
+WORKERS = "workers"
+"""At all owners, if they are workers of one broker, which have one configuration; else here."""
 ANYWHERE = "anywhere"
 """At the owner of the object: owners are asked one by one until one has it."""
 IN_PARTS = "in parts"
 """At all owners that a document is about, with the part of each."""
 PLACES = (
     *(HERE, FIRST, SHARED, VHOST, NEW_VHOST, END_OF_VHOST, STORE),
-    *(EVERYWHERE, ANYWHERE, IN_PARTS),
+    *(EVERYWHERE, WORKERS, ANYWHERE, IN_PARTS),
 )
 
 ROWS = "rows"

@@ -227,7 +227,13 @@ class Cluster:
     def _commands(self) -> CommandService:
         """Return what serves the commands of the other brokers, and send ours to them."""
         directory, context, dispatcher = self.directory, self._context, self._dispatcher
-        commands = ClusterCommands(dispatcher, directory, context, self.users_changed)
+        commands = ClusterCommands(
+            dispatcher,
+            directory,
+            context,
+            self.users_changed,
+            workers=self._member.socket is not None,
+        )
         self._ends.append(commands.close)
         if directory.stores > 1:
             dispatcher.cluster = commands

@@ -28,6 +28,7 @@ from harebell.admin.place import (
     NEW_VHOST,
     SHARED,
     STORE,
+    WORKERS,
 )
 from harebell.admin.streaming import HeldRows
 from harebell.base.errors import ErrorKind, HarebellError
@@ -60,6 +61,7 @@ class ClusterCommands:
         context: the broker of this process.
         copy: copies the users of this process, which owns store 1, to the other owners;
             returns when those that are there have them.
+        workers: whether all owners are workers of one broker.
 
     Attributes:
         changes: counts commands here that changed what `copy` copies.
@@ -71,8 +73,11 @@ class ClusterCommands:
         directory: StoreDirectory,
         context: AdminContext,
         copy: Callable[[], Awaitable[None]],
+        *,
+        workers: bool = False,
     ) -> None:
         self.changes = 0
+        self._workers = workers
         self._dispatcher = dispatcher
         self._directory = directory
         self._log = context.log
@@ -122,7 +127,7 @@ class ClusterCommands:
             return (yield from self.run_at(FIRST_STORE, call))
         if place == STORE:
             return (yield from self.run_at(self._checked(arguments["store"]), call))
-        if place == EVERYWHERE:
+        if place == EVERYWHERE or (place == WORKERS and self._workers):
             return (yield from self._everywhere(call, away))
         if place == ANYWHERE:
             return (yield from self._anywhere(call))

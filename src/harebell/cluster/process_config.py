@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from harebell.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.config.errors import ConfigError
+from harebell.config.values import divided
 
 if TYPE_CHECKING:
     from harebell.config import Config
@@ -32,9 +33,8 @@ def config_of(config: Config, number: int) -> Config:
         config = replace(config, storage_stores=config.workers)
     if config.storage_stores == 1:
         return config
-    high = config.memory_high_watermark
-    # A size stays a size: as a float it would be a share of the machine's memory.
-    config = replace(config, memory_high_watermark=type(high)(high / config.storage_stores))
+    high = divided(config.memory_high_watermark, config.storage_stores)
+    config = replace(config, memory_high_watermark=high)
     if number == FIRST_STORE:
         return config
     after = number - FIRST_STORE

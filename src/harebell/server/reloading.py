@@ -20,6 +20,7 @@ from harebell.config.errors import ConfigError
 from harebell.config.setting import Reload, Setting
 from harebell.config.settings import ALIASES, BY_NAME, SETTINGS
 from harebell.config.shown import plain, toml_value
+from harebell.config.values import divided
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.net.tls import tls_context
 
@@ -140,7 +141,10 @@ def set_key(app: Running, key: str, text: str) -> dict[str, Any]:
         value = setting.read(text)
     except ValueError as error:
         raise WrongArgument(f"{setting.name} {error}") from None
-    return _with(app, setting, value, "until a restart")
+    own = value
+    if setting.reload is Reload.MEMORY:
+        own = divided(value, app.config.storage_stores)
+    return {**_with(app, setting, own, "until a restart"), "value": plain(value)}
 
 
 def unset_key(app: Running, key: str) -> dict[str, Any]:

@@ -22,6 +22,7 @@ from harebell.admin.place import (
     SHARED,
     STORE,
     VHOST,
+    WORKERS,
 )
 
 EVERY = sorted(commands(), key=lambda command: command.name)
@@ -39,7 +40,8 @@ def named(name: str) -> Command:
 def test_a_command_has_one_known_place_and_one_known_merge(command: Command) -> None:
     assert command.place in PLACES
     assert command.merge in MERGES
-    assert command.merge == ROWS or command.place == EVERYWHERE, "nothing would be merged"
+    merges = command.place in (EVERYWHERE, WORKERS)
+    assert command.merge == ROWS or merges, "nothing would be merged"
 
 
 @pytest.mark.parametrize("command", EVERY, ids=lambda command: command.name)
@@ -62,7 +64,12 @@ def test_a_command_with_a_stream_of_rows_runs_in_one_place(command: Command) -> 
 
 @pytest.mark.parametrize("noun", PROCESS)
 def test_commands_about_the_process_run_here(noun: str) -> None:
-    assert {each.place for each in EVERY if each.noun.name == noun} == {HERE}
+    assert {each.place for each in EVERY if each.noun.name == noun} <= {HERE, WORKERS}
+
+
+def test_workers_have_one_configuration_and_open_their_logs_together() -> None:
+    of_all = {each.name for each in EVERY if each.place == WORKERS}
+    assert of_all == {"config.reload", "config.set", "config.unset", "logs.reopen"}
 
 
 def test_users_are_changed_in_store_1_and_read_here() -> None:

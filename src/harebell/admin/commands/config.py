@@ -8,6 +8,7 @@ from typing import Any
 from harebell.admin.catalog import CONFIG
 from harebell.admin.command import ADMINISTRATOR, Row, plural
 from harebell.admin.context import AdminContext, CommandRefused
+from harebell.admin.place import FULLEST, WORKERS
 
 
 def _done(outcome: Mapping[str, Any]) -> str:
@@ -26,7 +27,9 @@ def effective(context: AdminContext) -> Row:
     return context.configuration()
 
 
-@CONFIG.command("POST /api/config/reload", tag=ADMINISTRATOR, done=_done)
+@CONFIG.command(
+    "POST /api/config/reload", tag=ADMINISTRATOR, done=_done, place=WORKERS, merge=FULLEST
+)
 def reload(context: AdminContext) -> Row:
     """Read the configuration again, and apply what a running broker can change.
 
@@ -42,7 +45,13 @@ def reload(context: AdminContext) -> Row:
         raise CommandRefused(f"{error}; the configuration stays as it is") from None
 
 
-@CONFIG.command(verb="set", tag=ADMINISTRATOR, done="{key} is {value} until a restart or a reload")
+@CONFIG.command(
+    verb="set",
+    tag=ADMINISTRATOR,
+    done="{key} is {value} until a restart or a reload",
+    place=WORKERS,
+    merge=FULLEST,
+)
 def set_key(context: AdminContext, key: str, value: str) -> Row:
     """Give KEY another value in the running broker, until a restart or a reload.
 
@@ -58,7 +67,13 @@ def set_key(context: AdminContext, key: str, value: str) -> Row:
         raise CommandRefused(str(error)) from None
 
 
-@CONFIG.command(verb="unset", tag=ADMINISTRATOR, done="{key} is {value}, as it is configured")
+@CONFIG.command(
+    verb="unset",
+    tag=ADMINISTRATOR,
+    done="{key} is {value}, as it is configured",
+    place=WORKERS,
+    merge=FULLEST,
+)
 def unset_key(context: AdminContext, key: str) -> Row:
     """Give KEY the value again that the configuration has for it, after `config set`."""
     from harebell.base.errors import HarebellError

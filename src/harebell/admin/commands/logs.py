@@ -9,11 +9,18 @@ from harebell.admin.command import ADMINISTRATOR, Argument, Row
 from harebell.admin.context import AdminContext, CommandRefused
 from harebell.admin.limits import LOG_RECENT_LINES
 from harebell.admin.log_line import LogLine
+from harebell.admin.place import FULLEST, WORKERS
 
 LEVELS = ("debug", "info", "warning", "error")
 
 
-@LOGS.command(verb="reopen", tag=ADMINISTRATOR, done="the log files are open under their names")
+@LOGS.command(
+    verb="reopen",
+    tag=ADMINISTRATOR,
+    done="the log files are open under their names",
+    place=WORKERS,
+    merge=FULLEST,
+)
 def reopen(context: AdminContext) -> Row:
     """Close the log files and open them by their names, after they were renamed."""
     context.operation.reopen_logs()
