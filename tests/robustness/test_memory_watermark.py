@@ -137,6 +137,8 @@ def test_a_tiny_watermark_blocks_publishers_at_once_and_nobody_else(value: str) 
         publisher.send(publish(1, "", "q", b"one"))
         publisher.until(m.ConnectionBlocked)
         other.ask(m.QueueDeclare("q", passive=True), m.QueueDeclareOk)
+        told = asked(broker, "explain", "--routing-key", "q").stdout
+        assert "Publishers are blocked now: low on memory." in told
         set_watermark(broker, "0.9")
         publisher.until(m.ConnectionUnblocked)
         assert ask_overview(broker.data_dir)["memory_alarm"] is False

@@ -120,7 +120,7 @@ def _explained(
         if number < REHEARSAL_SHOWN_QUEUES:
             queues.append((yield from _queue_row(where, queue, prospect, message)))
     allowed = all(row["allowed"] for row in permissions)
-    registry = context.registry
+    publishers = context.registry.publishers
     return {
         "vhost": where.name,
         "exchange": exchange.name,
@@ -129,7 +129,7 @@ def _explained(
         "verdict": _verdict(route, permissions, refusals),
         "permissions": permissions,
         "allowed": allowed,
-        "blocked": registry.publishers.reason() if registry.publishers.short else "",
+        "blocked": publishers.reason() if publishers.short_of() else "",
         "routed": bool(route.queues) or route.direct_reply,
         "steps": [_step_row(where, step) for step in route.steps],
         "queues": queues,

@@ -9,6 +9,7 @@ from harebell import __version__
 from harebell.admin.node import FIGURES, Certificate, Listening, NodeFacts
 from harebell.auth.sasl.exchanges import USUAL
 from harebell.base import impl
+from harebell.front.common.blocked_publishers import DISK
 from harebell.management.statistics.process import figures
 from harebell.server.file_limits import max_open
 from harebell.server.logs.outputs import log_paths
@@ -79,7 +80,7 @@ def overview(app: App) -> dict[str, Any]:
         "blocked_connections": len(app.registry.publishers.connections),
         **app.storage.overview(),
         "weaker_durability": app.broker.weaker(),
-        "disk_alarm": app.registry.publishers.short,
+        "disk_alarm": DISK in app.registry.publishers.shortages,
         "shortages": sorted(app.registry.publishers.short_of()),
     }
 
@@ -112,7 +113,7 @@ def facts(app: App) -> NodeFacts:
         sockets_total=app.max_connections,
         disk_free=app.storage.free,
         disk_free_limit=app.storage.free_limit,
-        disk_alarm=app.registry.publishers.short,
+        disk_alarm=DISK in app.registry.publishers.shortages,
         run_queue=app.registry.turns.waiting,
         sync_ms=_mean_ms(_syncs(app)),
         figures=sampled(app),
