@@ -39,6 +39,24 @@ def test_a_move_of_which_one_message_has_no_queue_changes_nothing(
     channel.queue_delete(f"{queue}.to")
 
 
+def test_no_message_of_a_quorum_queue_dies_of_being_looked_at(
+    broker_url: str, channel: Any, queue: str
+) -> None:
+    quorum = f"{queue}.quorum"
+    arguments = {"x-queue-type": "quorum", "x-delivery-limit": 1}
+    channel.queue_declare(quorum, durable=True, arguments=arguments)
+    for number in range(4):
+        channel.basic_publish("", quorum, b"%d" % number)
+    for _ in range(3):
+        with take_snapshot(URL.parse(broker_url), quorum) as taken:
+            assert len(taken) == 4
+        assert waiting(channel, quorum) == 4
+    with take_snapshot(URL.parse(broker_url), quorum) as taken:
+        taken.settle([Change(2)], None)
+    assert taken_bodies(channel, quorum) == [b"0", b"1", b"3"]
+    channel.queue_delete(quorum)
+
+
 def test_a_stream_is_refused_before_anybody_waits_for_its_messages(
     broker_url: str, channel: Any, queue: str
 ) -> None:

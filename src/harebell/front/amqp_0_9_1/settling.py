@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _PER_STEP = REFUSED_AT_ONCE
+_CAPABILITY = "uncounted_requeue"
+"""Of a client that only looks: deliveries that it has at the end of a channel have not failed."""
 
 
 # By name and not as `Unacked.settle`: deliveries of some versions and classes override it.
@@ -49,7 +51,15 @@ def requeue_all(channel: OpenChannel, consumed: list[Queue]) -> None:
         channel: a channel that gets no more deliveries.
         consumed: queues that it consumed from, which are also served afterwards.
     """
-    perform(channel, channel.next_tag - 1, _ONE_BY_ONE[REQUEUE], dict.fromkeys(consumed), None)
+    counts = not channel.connection.wants(_CAPABILITY)
+    requeue = _ONE_BY_ONE[REQUEUE] if counts else _requeue_uncounted
+    perform(channel, channel.next_tag - 1, requeue, dict.fromkeys(consumed), None)
+
+
+def _requeue_uncounted(entry: Unacked) -> int:
+    if entry.consumer is not None:
+        entry.consumer.released()
+    return entry.queue.requeue_uncounted(entry.position, True)
 
 
 def perform(

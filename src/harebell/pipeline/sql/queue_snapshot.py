@@ -10,6 +10,8 @@ crash. Messages that are not selected return to their places, marked as redelive
 
 Harebell refuses a transaction with an unroutable message (capability `tx_mandatory`). Any other
 broker commits it and returns the message, which is then published to the end of its queue again.
+Harebell counts no failed delivery of what returns (capability `uncounted_requeue`), so no delivery
+limit ends a message that was only looked at.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ _QUIET_SECONDS = 3.0
 _LOOK_SECONDS = 0.1
 _STREAM = "x-stream-offset"
 _BULK = "bulk"
-_STRICT = {"capabilities": {"tx_mandatory": True}}
+_CAPABILITIES = {"capabilities": {"tx_mandatory": True, "uncounted_requeue": True}}
 _NO_ROUTE = 312
 RETRIES = "x-retries"
 _RETRIES_MAX = 2**63 - 1
@@ -251,7 +253,7 @@ def take_snapshot(url: URL, queue: str) -> Iterator[QueueSnapshot]:
     # A WHERE may take long, and nothing serves the connection meanwhile.
     quiet = replace(url, heartbeat=0, name=url.name or f"harebell sql: {queue}")
     try:
-        with blocking.connect(quiet, properties=_STRICT) as connection:
+        with blocking.connect(quiet, properties=_CAPABILITIES) as connection:
             channel = connection.channel(confirms=False)
             if _BULK in connection.extensions:
                 _check_kind(channel, queue)

@@ -172,3 +172,22 @@ def test_an_acknowledgement_of_several_runs_serves_their_queues_in_order() -> No
     # Of p, q and p again: each is served when the next one begins.
     assert peer.bodies() == [b"4", b"4", b"5", b"5"]
     assert peer.connection.channels[1].unacked.count == 4
+
+
+@pytest.mark.parametrize(("capabilities", "left"), [({"uncounted_requeue"}, 2), (set(), 0)])
+def test_deliveries_of_a_client_that_only_looks_have_not_failed(
+    capabilities: set[str], left: int
+) -> None:
+    world = World()
+    owner = world.peer()
+    arguments = {"x-queue-type": "quorum", "x-delivery-limit": 1}
+    owner.ask(m.QueueDeclare("q", durable=True, arguments=arguments))
+    owner.give(publish(b"0") + publish(b"1"))
+    for _ in range(2):
+        peer = world.peer()
+        peer.connection.capabilities = set(capabilities)
+        peer.send(m.BasicConsume(queue="q"), m.TxSelect(), m.BasicAck(1))
+        assert ready(world, "q") == 0
+        # What is acknowledged in a transaction that did not end is one of them.
+        peer.connection.eof()
+    assert ready(world, "q") == left
