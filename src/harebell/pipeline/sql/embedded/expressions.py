@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from math import isinf
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +51,8 @@ _NULL = re.compile(r"(?i)\bIS\s+NULL\b")
 _NOT_NULL = re.compile(r"(?i)\bIS\s+NOT\s+NULL\b")
 _SUBSTR, _SUBSTRING = (re.compile(rf"(?i)\b{name}\s*\(") for name in ("substr", "substring"))
 _UNIT = re.compile(r"(?i)\bdate_trunc\s*\(\s*['\"](\w+)['\"]")
-_QUOTED_STEP = re.compile(r"\$[^'\"]*\[\\?['\"]")
+_NEAR = 40
+_QUOTED_STEP = re.compile(r"\$[^'\"$]*\[\\?['\"]")
 _STEP = re.compile(r"[^.\[\]*'\"\s\\$@?]+")
 _SECONDS = {"SECOND": 1, "MINUTE": 60, "HOUR": 3_600, "DAY": 86_400, "WEEK": 604_800}
 _LONGEST = _LONG_MAX // 1_000_000
@@ -93,6 +95,16 @@ class Expressions:
         """Return a function's name as it was written, in small letters; "" if it is not known."""
         place = node.meta if node.key != "literal" else {}
         return self.written[place["start"] : place["end"] + 1].lower() if "end" in place else ""
+
+    @cached_property
+    def _said(self) -> dict[re.Pattern[str], list[str]]:
+        return {}
+
+    def _says(self, pattern: re.Pattern[str]) -> list[str]:
+        """Return what a pattern finds in the text of the query, which is searched once."""
+        if pattern not in self._said:
+            self._said[pattern] = pattern.findall(self.written)
+        return self._said[pattern]
 
     def _translated(self, node: exp.Expr) -> Typed:
         from sqlglot import exp
@@ -201,8 +213,8 @@ class Expressions:
         inner = self.expression(node.this)
         label = f"(NOT {inner.label})"
         # `NOT x IS NULL` and `x IS NOT NULL` are one syntax tree.
-        if label.endswith(" IS NULL))") and _NOT_NULL.search(self.written):
-            unclear = UNKNOWN if _NULL.search(self.written) else ""
+        if label.endswith(" IS NULL))") and self._says(_NOT_NULL):
+            unclear = UNKNOWN if self._says(_NULL) else ""
             label = f"{inner.label.removesuffix('NULL)')}NOT NULL){unclear}"
         return Typed(f"(NOT {self._logic(inner)})", BOOL, label)
 
@@ -462,8 +474,8 @@ class Expressions:
         value = self._text(this)
         begin = max(whole_of(start, "substring()"), 1)
         count = INT_END - 1 if length is None else whole_of(length, "substring()")
-        name = "substring" if _SUBSTRING.search(self.written) else "substr"
-        if name == "substring" and _SUBSTR.search(self.written):
+        name = "substring" if self._says(_SUBSTRING) else "substr"
+        if name == "substring" and self._says(_SUBSTR):
             name += UNKNOWN
         label = f"{name}({value.label}, {start.this}, {count})"
         return Typed(f"substring({value.sql}, {begin}, {count})", TEXT, label)
@@ -489,7 +501,7 @@ class Expressions:
             f"[{step}]" if type(step) is int else f'."{step}"' for _, step in keys
         )
         spark = "$" + "".join(f"[{step}]" if type(step) is int else f".{step}" for _, step in keys)
-        unclear = UNKNOWN if _QUOTED_STEP.search(self.written) else ""
+        unclear = UNKNOWN if self._says(_QUOTED_STEP) else ""
         label = f"get_json_object({value.label}, {spark}){unclear}"
         twice = " OR ".join(_twice(value.sql, step) for _, step in keys if type(step) is str)
         text = f"hb_json({value.sql}, {quoted(inside)}, {twice or 'false'})"
@@ -520,7 +532,7 @@ class Expressions:
         if value.kind != TIME or name not in _TRUNCATED:
             raise NeedsSpark(f"date_trunc() of {value.kind.name} to {name}")
         text = f"date_trunc('{name.lower()}', {value.sql})"
-        units = {unit for unit in _UNIT.findall(self.written) if unit.upper() == name}
+        units = {unit for unit in self._says(_UNIT) if unit.upper() == name}
         shown = units.pop() if len(units) == 1 else UNKNOWN
         return Typed(text, TIME, f"date_trunc({shown}, {value.label})")
 
@@ -543,7 +555,7 @@ class Expressions:
         start, end = node.meta["start"], node.meta["end"]
         text = str(node.this)
         if node.is_string:
-            if not re.search(rf"(?i)\b{name}\s*$", self.written[:start]):
+            if not re.search(rf"(?i)\b{name}\s*$", self.written[max(start - _NEAR, 0) : start]):
                 return ""
             midnight = " 00:00:00" if name == TIME.name and _DAY.fullmatch(text) else ""
             simple = _DAY if name == DATE.name or midnight else _MOMENT

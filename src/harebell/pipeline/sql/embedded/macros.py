@@ -73,7 +73,7 @@ MACROS = {
     # Java makes 0 of NaN; what is too large is an error in both.
     "hb_whole(x)": "CASE WHEN isnan(x) THEN 0 ELSE CAST(x AS BIGINT) END",
     # What is grouped by or told apart: Spark has one 0 there.
-    "hb_zero(x)": "CASE WHEN x = 0 THEN CAST(0 AS DOUBLE) ELSE x END",
+    "hb_zero(x)": "(x + CAST(0 AS DOUBLE))",
     "hb_seconds(x)": "CAST(floor(epoch_us(x) / 1000000) AS BIGINT)",
     "hb_shown(x)": "CAST(x AT TIME ZONE 'UTC' AS VARCHAR)",
 }

@@ -222,10 +222,11 @@ class Translation(Aggregates):
         """Return a column as Spark shows it where rows are grouped or told apart."""
         if distinct is not None and made.kind == DOUBLE:
             return _zero(made.sql)
-        text = made.sql
-        for each in keys:
-            text = text.replace(each, _zero(each))
-        return text
+        if not keys:
+            return made.sql
+        longest_first = sorted({*keys}, key=len, reverse=True)
+        found = re.compile("|".join(re.escape(each) for each in longest_first))
+        return found.sub(lambda each: _zero(each[0]), made.sql)
 
     def _projected(self, nodes: list[exp.Expr]) -> Iterator[tuple[str, Typed]]:
         from sqlglot import exp
