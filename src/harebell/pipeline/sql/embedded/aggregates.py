@@ -36,6 +36,9 @@ _NUMBERED = {
 class Aggregates(Expressions):
     """Translate expressions of many rows; a subclass knows what rows are ordered by."""
 
+    _only = ""
+    """A condition of the rows that the next aggregate takes, from FILTER."""
+
     def window(self, listed: Sequence[exp.Expr], order: exp.Expr | None) -> tuple[str, str]:
         """Translate what is within the brackets of an OVER; return it as Spark writes it, too."""
         raise NotImplementedError
@@ -45,7 +48,9 @@ class Aggregates(Expressions):
         if others:
             raise NeedsSpark("count() of several values")
         if this.key == "star":
-            return Typed("count(*)", LONG, "count(1)")
+            only, self._only = self._only, ""
+            text = f"count(CASE WHEN {only} THEN 1 END)" if only else "count(*)"
+            return Typed(text, LONG, "count(1)")
         word, value = self._aggregated(this)
         if not value.kind.simple:
             raise NeedsSpark(f"count() of {value.kind.name}")
@@ -79,14 +84,14 @@ class Aggregates(Expressions):
         return self._extreme(node, "max")
 
     def _extreme(self, node: exp.Expr, name: str) -> Typed:
-        value = self.expression(*parts(node, "this"))
+        _, value = self._aggregated(*parts(node, "this"))
         kind = value.kind
         if not kind.number and kind not in (TEXT, TIME, DATE, BOOL):
             raise NeedsSpark(f"{name}() of {kind.name}")
         return Typed(f"{name}({value.sql})", kind, f"{name}({value.label})")
 
     def _of_countif(self, node: exp.Expr) -> Typed:
-        value = self.expression(*parts(node, "this"))
+        value = self._tested(*parts(node, "this"))
         test = converted(value, BOOL, "count_if()") if value.kind == NULL else self._true(value)
         counted = f"count(CASE WHEN {test} THEN 1 END)"
         return Typed(counted, LONG, f"count_if({value.label})")
@@ -95,17 +100,24 @@ class Aggregates(Expressions):
         this, where = parts(node, "this", "expression")
         if this.key not in ("count", "min", "max", "avg"):
             raise NeedsSpark(f"FILTER behind {called(this)}")
-        made, when = self.expression(this), self.expression(where.this)
-        text = f"{made.sql} FILTER (WHERE {self._true(when)})"
-        return Typed(text, made.kind, f"{made.label} FILTER (WHERE {when.label})")
+        when = self._tested(where.this)
+        # Not FILTER: DuckDB computes what is aggregated for all rows.
+        self._only = self._true(when)
+        made = self.expression(this)
+        return Typed(made.sql, made.kind, f"{made.label} FILTER (WHERE {when.label})")
 
     def _aggregated(self, node: exp.Expr) -> tuple[str, Typed]:
-        if node.key != "distinct":
-            return "", self.expression(node)
-        (listed,) = parts(node, "expressions")
-        if len(listed) != 1:
-            raise NeedsSpark("DISTINCT of several values")
-        return "DISTINCT ", self.expression(listed[0])
+        only, self._only = self._only, ""
+        word = ""
+        if node.key == "distinct":
+            (listed,) = parts(node, "expressions")
+            if len(listed) != 1:
+                raise NeedsSpark("DISTINCT of several values")
+            word, node = "DISTINCT ", listed[0]
+        value = self.expression(node)
+        if only:
+            value = Typed(f"CASE WHEN {only} THEN {value.sql} END", value.kind, value.label)
+        return word, value
 
     def _of_window(self, node: exp.Expr) -> Typed:
         this, listed, order = parts(node, "this", "partition_by", "order", flags=("over",))

@@ -51,6 +51,13 @@ _NULL = re.compile(r"(?i)\bIS\s+NULL\b")
 _NOT_NULL = re.compile(r"(?i)\bIS\s+NOT\s+NULL\b")
 _SUBSTR, _SUBSTRING = (re.compile(rf"(?i)\b{name}\s*\(") for name in ("substr", "substring"))
 _UNIT = re.compile(r"(?i)\bdate_trunc\s*\(\s*['\"](\w+)['\"]")
+_FAILS = re.compile(
+    r"hb_(int|long|double|bool|time|date|digits|div|whole)\(|CAST\(|error\(|//| [-+*%] "
+)
+"""What may end a query with an error."""
+_LONGEST_LOGIC = 100_000
+"""Characters: sides are there twice, and logic within logic more often."""
+_DEEPEST_LOGIC = 100
 _NEAR = 40
 _QUOTED_STEP = re.compile(r"\$[^'\"$]*\[\\?['\"]")
 _STEP = re.compile(r"[^.\[\]*'\"\s\\$@?]+")
@@ -128,7 +135,17 @@ class Expressions:
 
     def condition(self, node: exp.Expr) -> str:
         """Translate a condition."""
-        return self._true(self.expression(node))
+        return self._true(self._tested(node))
+
+    def _tested(self, node: exp.Expr) -> Typed:
+        """Translate a condition, of which DuckDB computes no more than it needs for a row."""
+        if node.key == "paren":
+            inner = self._tested(node.this)
+            return Typed(f"({inner.sql})", inner.kind, inner.label)
+        if node.key in ("and", "or"):
+            sides, label = self._sides(node, self._tested)
+            return Typed(f"({f' {node.key.upper()} '.join(sides)})", BOOL, label)
+        return self.expression(node)
 
     def _true(self, made: Typed) -> str:
         if made.kind != BOOL:
@@ -190,24 +207,39 @@ class Expressions:
     # --- logic ----------------------------------------------------------------------------------
 
     def _of_and(self, node: exp.And) -> Typed:
-        return self._logical(node, "AND")
+        return self._logical(node, "IS FALSE")
 
     def _of_or(self, node: exp.Or) -> Typed:
-        return self._logical(node, "OR")
+        return self._logical(node, "IS TRUE")
 
-    def _logical(self, node: exp.Expr, word: str) -> Typed:
+    def _logical(self, node: exp.Expr, decided: str) -> Typed:
+        """Translate AND or OR, as a value: DuckDB computes all sides, Spark what it needs."""
+        sides, label = self._sides(node, self.expression)
+        word = f" {node.key.upper()} "
+        last = max((place for place, each in enumerate(sides) if _FAILS.search(each)), default=0)
+        text = word.join(sides[last:])
+        if last > _DEEPEST_LOGIC:
+            raise NeedsSpark("so much logic in one value")
+        for each in reversed(sides[:last]):
+            rest = f"({each}{word}({text}))"
+            text = f"CASE WHEN {each} {decided} THEN {node.key == 'or'} ELSE {rest} END"
+        if last and len(text) > _LONGEST_LOGIC:
+            raise NeedsSpark("so much logic in one value")
+        return Typed(f"({text})", BOOL, label)
+
+    def _sides(
+        self, node: exp.Expr, translate: Callable[[exp.Expr], Typed]
+    ) -> tuple[list[str], str]:
+        """Translate what a chain of AND or OR connects; return its label, too."""
         # A long chain is deep in its syntax tree: it is walked, not called into.
-        sides: list[Typed] = []
-        while node.key == word.lower():
-            sides.append(self.expression(node.args["expression"]))
+        key, sides = node.key, []
+        while node.key == key:
+            sides.append(translate(node.args["expression"]))
             node = node.this
-        sides.append(self.expression(node))
+        sides.append(translate(node))
         sides.reverse()
-        texts = [self._logic(each) for each in sides]
-        label = sides[0].label
-        for each in sides[1:]:
-            label = f"({label} {word} {each.label})"
-        return Typed(f"({f' {word} '.join(texts)})", BOOL, label)
+        label = _balanced([each.label for each in sides], key.upper())
+        return [self._logic(each) for each in sides], label
 
     def _of_not(self, node: exp.Not) -> Typed:
         inner = self.expression(node.this)
@@ -313,7 +345,8 @@ class Expressions:
         made, conditions, labels = [], [], ["CASE"]
         for each in branches:
             when, then = parts(each, "this", "true")
-            condition, result = self.expression(when), self.expression(then)
+            condition = self.expression(when) if subject is not None else self._tested(when)
+            result = self.expression(then)
             if subject is None:
                 conditions.append(self._true(condition))
                 labels.append(f"WHEN {condition.label} THEN {result.label}")
@@ -335,7 +368,7 @@ class Expressions:
 
     def _of_if(self, node: exp.If) -> Typed:
         when, then, other = parts(node, "this", "true", "false")
-        condition, first = self.expression(when), self.expression(then)
+        condition, first = self._tested(when), self.expression(then)
         last = Typed("NULL", NULL, "NULL") if other is None else self.expression(other)
         kind = common((first.kind, last.kind), "IF")
         test = self._true(condition)
@@ -592,6 +625,14 @@ def _twice(text: str, name: str) -> str:
     """Return whether a name is twice in JSON."""
     written = quoted(f'"{name}"')
     return f"strlen(replace({text}, {written}, '')) < strlen({text}) - strlen({written})"
+
+
+def _balanced(labels: Sequence[str], word: str) -> str:
+    """Return a chain of AND or OR as Spark writes it: as a tree whose halves are alike."""
+    if len(labels) == 1:
+        return labels[0]
+    middle = (len(labels) + 1) // 2
+    return f"({_balanced(labels[:middle], word)} {word} {_balanced(labels[middle:], word)})"
 
 
 def _negated(made: Typed, negate: object) -> Typed:

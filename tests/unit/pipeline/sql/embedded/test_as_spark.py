@@ -81,6 +81,49 @@ def test_the_values_are_those_of_spark(
     assert answer(engine, sql).rows == rows
 
 
+GUARDED = "(SELECT 'x' AS t, false AS ok UNION ALL SELECT '12', true UNION ALL SELECT NULL, NULL)"
+
+
+@pytest.mark.parametrize(
+    ("written", "values"),
+    [
+        ("ok AND CAST(t AS INT) > 1", [False, True, None]),
+        ("NOT ok OR CAST(t AS INT) > 1", [True, True, None]),
+        ("t <> 'x' AND ok AND CAST(t AS INT) > 1 AND t <> 'y'", [False, True, None]),
+        ("NOT (ok AND CAST(t AS INT) > 1)", [True, False, None]),
+        ("CASE WHEN ok AND CAST(t AS INT) > 1 THEN 1 END", [None, 1, None]),
+        ("if(NOT ok OR CAST(t AS INT) > 1, 1, 0)", [1, 1, 0]),
+        ("EXISTS (SELECT 1) AND ok AND CAST(t AS INT) > 1", [False, True, None]),
+    ],
+)
+def test_a_value_that_is_not_needed_is_not_converted(
+    engine: Engine, written: str, values: list[object]
+) -> None:
+    found = answer(engine, f"SELECT {written} AS v FROM {GUARDED}")
+    assert [row[0] for row in found.rows] == values
+
+
+@pytest.mark.parametrize(
+    ("written", "name", "value"),
+    [
+        ("count_if(ok AND CAST(t AS INT) > 1)", "count_if((ok AND (CAST(t AS INT) > 1)))", 1),
+        ("max(CAST(t AS INT)) FILTER (WHERE ok)", "max(CAST(t AS INT)) FILTER (WHERE ok)", 12),
+        ("count(*) FILTER (WHERE t = 'x')", "count(1) FILTER (WHERE (t = x))", 1),
+        (
+            "count(DISTINCT t) FILTER (WHERE t <> 'x')",
+            "count(DISTINCT t) FILTER (WHERE (NOT (t = x)))",
+            1,
+        ),
+        ("avg(CAST(t AS INT)) FILTER (WHERE ok)", "avg(CAST(t AS INT)) FILTER (WHERE ok)", 12.0),
+    ],
+)
+def test_only_rows_of_the_filter_are_converted(
+    engine: Engine, written: str, name: str, value: object
+) -> None:
+    found = answer(engine, f"SELECT {written}, count(*) FROM {GUARDED}")
+    assert (found.columns[0], found.rows) == (name, [(value, 3)])
+
+
 @pytest.mark.parametrize(
     ("body", "path", "found"),
     [
@@ -114,6 +157,8 @@ def test_the_first_value_of_a_name_that_is_no_null_is_taken(
         ("ceiling(1.5e0)", "ceiling(1.5)"),
         ("mod(7, 2)", "mod(7, 2)"),
         ("7 % 2", "(7 % 2)"),
+        ("true OR t = 'a' OR t = 'b'", "((true OR (t = a)) OR (t = b))"),
+        ("true OR true OR false OR false", "((true OR true) OR (false OR false))"),
         ("01", "1"),
         ("1L", "1"),
         ("2D", "2.0"),
@@ -169,6 +214,7 @@ def test_a_column_without_a_name_is_called_as_spark_calls_it(
         f"SELECT count(DISTINCT a) OVER () FROM {TWO}",
         f"SELECT d FROM {ZEROS} GROUP BY ALL",
         "SELECT greatest(1)",
+        f"SELECT {' AND '.join(['CAST(a AS STRING) > 1'] * 200)} AS v FROM {TWO}",
         "SELECT 1e400",
         "SELECT now() - INTERVAL 999999999 DAYS",
         # Spark has names of its own for these.
@@ -189,6 +235,7 @@ def test_what_spark_answers_in_a_way_of_its_own_is_left_to_it(sql: str) -> None:
         f"SELECT a < 2.5 AS less FROM {TWO}",
         f"SELECT a FROM {TWO} LIMIT 2147483647",
         f"SELECT avg(a) AS mean FROM {TWO} GROUP BY ALL",
+        f"SELECT {' OR '.join(['a = 1'] * 200)} AS v FROM {TWO}",
     ],
 )
 def test_what_is_the_same_stays_with_the_embedded_engine(sql: str) -> None:
