@@ -246,6 +246,16 @@ print(*VERBS, "help", "autocomplete", *refused.REASONS)
 """
 
 
+@pytest.mark.parametrize("words", [(), ("",), ("-n", "rabbit@host")])
+def test_without_a_command_the_commands_are_listed_among_the_errors(
+    words: tuple[str, ...], tool: Tool, done: Done
+) -> None:
+    result = tool("rabbitmqctl", *words)
+    assert (result.returncode, result.stdout) == (64, "")
+    assert "   set_topic_permissions " in result.stderr
+    assert result.stderr == done("rabbitmqctl", "help") == done("rabbitmqctl", "--help")
+
+
 def test_plugins_that_are_built_in_are_enabled(tool: Tool, done: Done) -> None:
     assert "[E*] rabbitmq_management " in done("rabbitmq-plugins", "list")
     done("rabbitmq-plugins", "enable", "rabbitmq_management", "rabbitmq_prometheus")

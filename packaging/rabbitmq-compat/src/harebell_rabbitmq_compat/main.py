@@ -106,8 +106,11 @@ def _run(tool: str, words: Sequence[str]) -> int:
     _load_verbs()
     first = parse(words, {}, {}, strict=False)
     name = first.arguments[0] if first.arguments else ""
-    if name in _BOOTING_WORDS or first.flags.get("help") or not words:
+    if name in _BOOTING_WORDS or first.flags.get("help"):
         return _help(tool, first)
+    if not name:
+        print(_overview(tool), file=sys.stderr)
+        return exits.USAGE
     verb = VERBS.get(name)
     if verb is None or tool not in verb.tools:
         return _unknown(tool, name)
@@ -255,7 +258,7 @@ def _help(tool: str, line: CommandLine) -> int:
         return exits.OK
     if not arguments:
         print(_overview(tool))
-        return exits.OK if line.arguments or line.flags.get("help") else exits.USAGE
+        return exits.OK
     verb = VERBS.get(arguments[0])
     if verb is None or tool not in verb.tools:
         return _unknown(tool, arguments[0])
@@ -276,7 +279,7 @@ def _unknown(tool: str, name: str) -> int:
         return exits.UNAVAILABLE
     from harebell.base.names import nearest
 
-    near = nearest(name, _names(tool)) if name else None
+    near = nearest(name, _names(tool))
     print(f"\nCommand '{name}' not found. ", file=sys.stderr)
     print(f"Did you mean '{near}'? \n" if near else _overview(tool), file=sys.stderr)
     return exits.USAGE
