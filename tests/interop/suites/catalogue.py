@@ -73,6 +73,7 @@ _QPID_TESTS = tuple(
 )
 _PROTON = "usr/share/proton/examples/python"
 _GO = "usr/share/gocode/src/github.com/rabbitmq/amqp091-go"
+_JAVA = "src/test/java/com/rabbitmq/client/test"
 _QPID_TESTS_0_9 = tuple(f"0_9.{name}" for name in ("query", "queue", "messageheader", "echo"))
 
 SUITES = (
@@ -169,6 +170,35 @@ SUITES = (
         needs=("six==1.17.0",),
     ),
     Suite(
+        "rabbitmq-java-client", "5.0.0-1.1", "source",
+        "23c185a4b241c60223e8a800472d674f3d8e8fc5688bf99abe6ccdfd55e64aeb",
+        "java", (f"{_JAVA}/functional/FunctionalTests.java", f"{_JAVA}/server/ServerTests.java"),
+        needs=(
+            "librabbitmq-client-java=5.0.0-1.1", "junit4=4.13.2-3", "libhamcrest-java=2.2-1",
+            "libmockito-java=2.23.0-2", "libbyte-buddy-java=1.12.21-1", "libobjenesis-java=3.3-3",
+            "libslf4j-java=1.7.32-1", "libdropwizard-metrics-java=3.2.6-1",
+        ),
+        files={
+            "Report.java": (HERE / "Report.java").read_text(),
+            # Of the suite that lists every class, also those that cannot be compiled.
+            f"{_JAVA}/server/HATests.java": (
+                "package com.rabbitmq.client.test.server;\n"
+                "public class HATests { public static final boolean HA_TESTS_RUNNING = false; }\n"
+            ),
+            **dict.fromkeys(
+                ("make", "rabbitmqctl"),
+                f"#!{sys.executable}\n{(HERE / 'steered.py').read_text()}",
+            ),
+        },
+        left_out={
+            "Metrics": "needs a library (Awaitility) that Debian does not have",
+            **dict.fromkeys(
+                ("ChannelLimitNegotiation", "LoopbackUsers"),
+                "changes RabbitMQ's settings with expressions in Erlang",
+            ),
+        },
+    ),
+    Suite(
         "php-amqp", "1.11.0-5", "source",
         "dc5212b4785f59955118a219bbfbcedb7aa6ab2a91e8038a0ad1898f331c2f08",
         "phpt", ("tests/*.phpt",),
@@ -254,6 +284,22 @@ KNOWN: dict[tuple[str, str], str] = {
         "counts messages through a proxy that breaks connections; the result is random"
     ),
     ("aiorabbit", "invalid_exchange_type"): _TYPE,
+    ("rabbitmq-java-client", "noAckObeysLimit"): (
+        "expects a limit of `basic.qos` for a consumer with no-ack, which the specification ignores"
+    ),
+    ("rabbitmq-java-client", "rejectLargeFrames"): (
+        "expects that 4,096 bytes are too many for a login; 8,192 are allowed, as in RabbitMQ 4.1"
+    ),
+    ("rabbitmq-java-client", "passiveDeclaration"): (
+        "passive declarations need a permission, as in RabbitMQ 4.3"
+    ),
+    **dict.fromkeys(
+        (
+            ("rabbitmq-java-client", "PerMessageTTL.expiryWithRequeue"),
+            ("rabbitmq-java-client", "PerMessageTTL.trailingCharsUsedInTTL"),
+        ),
+        "depends on which of two things comes first within 100 ms; the result is random",
+    ),
     ("php-amqp", "invalid_type"): _TYPE,
     ("php-amqp", "direct_reply_to"): (
         "expects the form of RabbitMQ's names for replies, which are for the broker alone to read"
