@@ -28,7 +28,39 @@ class BenchError(RuntimeError):
     """A run that cannot be counted: something was lost, refused or too slow."""
 
 
-class Peer(FrameSink):
+class PeerSocket:
+    """The part of a client that reads; its `_scanner` takes what comes.
+
+    Attributes:
+        socket: a connection to the broker.
+    """
+
+    socket: socket.socket
+    _scanner: Any
+
+    def _connect(self, port: int, read_bytes: int = READ_BYTES) -> None:
+        """Connect to the broker that listens on loopback."""
+        self._buffer = memoryview(bytearray(read_bytes))
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def read(self) -> None:
+        """Wait for input and take it."""
+        try:
+            count = self.socket.recv_into(self._buffer)
+        except TimeoutError:
+            raise BenchError(f"nothing arrived for {SECONDS:g} seconds") from None
+        if count == 0:
+            raise BenchError("the broker closed the connection")
+        self._scanner.feed(self._buffer[:count])
+
+    def read_if_any(self) -> None:
+        """Take input that is there already."""
+        while select.select([self.socket], [], [], 0)[0]:
+            self.read()
+
+
+class Peer(PeerSocket, FrameSink):
     """One connection with channel 1 open.
 
     Args:
@@ -59,9 +91,7 @@ class Peer(FrameSink):
         self._parts: list[bytes] = []
         self._delivery = m.BasicDeliver()
         self._missing = 0
-        self._buffer = memoryview(bytearray(READ_BYTES))
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connect(port)
         self._scanner = FrameScanner(self)
         self._scanner.client = True
         self._scanner.frame_max = FRAME_MAX
@@ -92,21 +122,6 @@ class Peer(FrameSink):
         if not isinstance(found, reply):
             raise BenchError(f"expected {reply.NAME}, got {found!r}")
         return found
-
-    def read(self) -> None:
-        """Wait for input and take it."""
-        try:
-            count = self.socket.recv_into(self._buffer)
-        except TimeoutError:
-            raise BenchError(f"nothing arrived for {SECONDS:g} seconds") from None
-        if count == 0:
-            raise BenchError("the broker closed the connection")
-        self._scanner.feed(self._buffer[:count])
-
-    def read_if_any(self) -> None:
-        """Take input that is there already."""
-        while select.select([self.socket], [], [], 0)[0]:
-            self.read()
 
     def close(self) -> None:
         """Say goodbye."""

@@ -6,7 +6,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
-from bench.peer import READ_BYTES, SECONDS, BenchError
+from bench.peer import BenchError, PeerSocket
 from harebell.kernels.segments import COMMAND, CONTROL, SegmentScanner, SegmentSink
 from harebell.kernels.transfers import SegmentBuffer
 from harebell.wire import HEADER_0_10
@@ -18,7 +18,7 @@ from harebell.wire.v010.composites import Command, Control
 FRAME_MAX = 65_535
 
 
-class Peer010(SegmentSink):
+class Peer010(PeerSocket, SegmentSink):
     """One connection with a session on channel 1.
 
     Args:
@@ -40,9 +40,7 @@ class Peer010(SegmentSink):
         self._sent = 0
         self._completed = 0
         self._delivered = 0
-        self._buffer = memoryview(bytearray(READ_BYTES))
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connect(port)
         self._scanner = SegmentScanner(self)
         self._scanner.frame_max = FRAME_MAX
         self.socket.sendall(HEADER_0_10)
@@ -95,16 +93,6 @@ class Peer010(SegmentSink):
                 if isinstance(found, kind):
                     return self._controls.pop(place)
             self.read()
-
-    def read(self) -> None:
-        """Wait for input and take it."""
-        try:
-            count = self.socket.recv_into(self._buffer)
-        except TimeoutError:
-            raise BenchError(f"nothing arrived for {SECONDS:g} seconds") from None
-        if count == 0:
-            raise BenchError("the broker closed the connection")
-        self._scanner.feed(self._buffer[:count])
 
     def close(self) -> None:
         """Say goodbye."""

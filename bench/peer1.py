@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import select
 import socket
 from collections.abc import Callable
 from typing import Any
 
-from bench.peer import SECONDS, BenchError
+from bench.peer import BenchError, PeerSocket
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.frames import AMQP, SASL, PerformativeScanner, PerformativeSink, encode_frame
 from harebell.wire.v1.performatives import decode_performative, encode_composite
@@ -22,7 +21,7 @@ _WINDOW = 2**31 - 1
 _SETTLED, _UNSETTLED = 1, 0
 
 
-class Peer1(PerformativeSink):
+class Peer1(PeerSocket, PerformativeSink):
     """One connection, session and link; the link has handle 0.
 
     Args:
@@ -54,9 +53,7 @@ class Peer1(PerformativeSink):
         self._performatives: list[Any] = []
         self._parts: list[bytes] = []
         self._number = 0
-        self._buffer = memoryview(bytearray(READ_BYTES))
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=SECONDS)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._connect(port, READ_BYTES)
         self._exchange_headers(_SASL_HEADER)
         self._scanner = PerformativeScanner(self)
         self._await(c.SaslMechanisms)
@@ -138,21 +135,10 @@ class Peer1(PerformativeSink):
         return performative
 
     def read(self) -> None:
-        """Wait for input and take it."""
-        try:
-            count = self.socket.recv_into(self._buffer)
-        except TimeoutError:
-            raise BenchError(f"nothing arrived for {SECONDS:g} seconds") from None
-        if count == 0:
-            raise BenchError("the broker closed the connection")
-        self._scanner.feed(self._buffer[:count])
+        """Wait for input and take it, then renew the credit."""
+        super().read()
         if self._renews and self._given - self.received <= self._credit // 2:
             self.renew_credit()
-
-    def read_if_any(self) -> None:
-        """Take input that is there already."""
-        while select.select([self.socket], [], [], 0)[0]:
-            self.read()
 
     def close(self) -> None:
         """Say goodbye."""
