@@ -40,6 +40,13 @@ def described(directory: Path, text: str, **variables: str) -> Description:
     return check(file, variables)
 
 
+def test_options_of_a_source_have_the_names_of_the_documentation(tmp_path: Path) -> None:
+    text = "source: {Queue: q, URL: 'amqp://host/'}\nsinks: [exchange: out]\n"
+    (source,) = described(tmp_path, text).sources
+    # By this name sinks without an address of their own find that of the source.
+    assert source.options == {"queue": "q", "url": "amqp://host/"}
+
+
 def test_a_file_becomes_a_description(tmp_path: Path) -> None:
     found = described(tmp_path, RIGHT)
     (source,) = found.sources

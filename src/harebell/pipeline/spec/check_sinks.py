@@ -109,8 +109,8 @@ def _which(kinds: list[str], keys: dict[str, Node]) -> str:
     if kinds:
         return f"this is {' and '.join(kinds)} at once: make it {len(kinds)} sinks"
     others = [key for key in keys if key not in _COMMON]
-    near = f": {did_you_mean(others[0], KINDS)}" if others else ""
-    return f"this sink has no kind{near}" if near else f"this sink has no kind: {', '.join(KINDS)}"
+    hint = did_you_mean(others[0], KINDS) if others else ", ".join(KINDS)
+    return f"this sink has no kind: {hint}"
 
 
 def _free(kind: str, taken: Sequence[str]) -> str:

@@ -19,7 +19,13 @@ from harebell.pipeline.spec.description import (
 )
 from harebell.pipeline.spec.values import list_of, text_of, written
 from harebell.pipeline.spec.yaml_nodes import Node, unknown_keys
-from harebell.spark.options.source_options import OptionError, for_stream, parse, problems_of
+from harebell.spark.options.source_options import (
+    SOURCE_NAMES,
+    OptionError,
+    for_stream,
+    parse,
+    problems_of,
+)
 
 _OWN = ("body", "watermark")
 _LISTS = ("queues", "bindingkeys")
@@ -64,7 +70,8 @@ def source_of(name: str, node: Node, complaints: Complaints) -> Source:
                 )
     return Source(
         name,
-        options,
+        # The case of their names does not matter, and other parts of a pipeline look for some.
+        {SOURCE_NAMES.get(key.lower(), key): value for key, value in options.items()},
         _body(keys.get("body"), complaints),
         watermark_of(keys.get("watermark"), complaints),
     )

@@ -17,6 +17,8 @@ ONE, MANY = "one", "many"
 """How many JSON objects a body has."""
 ON_ERROR = ("fail", "drop", "dead-letter")
 MODES = ("append", "update", "complete")
+_READ_FROM = ("queue", "queues", "queuePattern", "superStream", "exchange", "deadLettersOf")
+"""The options of a source that say what is read."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,7 @@ class Source:
 
     Args:
         name: of its view.
-        options: of the format `harebell`.
+        options: of the format `harebell`, by their names as the documentation writes them.
         body: how to decode bodies.
         watermark: how late rows may be.
     """
@@ -87,11 +89,10 @@ class Source:
 
     @property
     def what(self) -> str:
-        """The source's address and queue, without any password."""
-        for key in ("queue", "queues", "queuePattern", "stream"):
-            if key in self.options:
-                return f"{key} {self.options[key]}"
-        return "nothing"
+        """What it reads: the option that names it, without the address of the broker."""
+        return next(
+            (f"{key} {self.options[key]}" for key in _READ_FROM if key in self.options), "nothing"
+        )
 
 
 @dataclass(frozen=True)
@@ -127,11 +128,12 @@ class Sink:
     Args:
         name: what it is called in the state that is kept of it; never changed while a checkpoint
             is in use.
-        kind: type: exchange, delta, parquet or console.
+        kind: type: exchange, delta, iceberg, parquet or console.
         source: the view to write.
         where: an SQL condition for its rows; "" for all.
         target: exchange, or directory of a table.
         options: all other settings, by the name in the file.
+        partition_by: the columns that a table is partitioned by.
     """
 
     name: str

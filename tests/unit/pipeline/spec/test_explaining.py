@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from harebell.pipeline.checking import check
 from harebell.pipeline.spec.explaining import explain
 
@@ -51,6 +53,23 @@ trigger: 90s
         "  runs its steps on one micro-batch at a time, because bad rows go somewhere of their own",
         "  runs on this machine",
     ]
+
+
+@pytest.mark.parametrize(
+    ("options", "read"),
+    [
+        ("queue: a", "queue a"),
+        ("queues: [a, b]", 'queues ["a", "b"]'),
+        ("queuePattern: a.*", "queuePattern a.*"),
+        ("superStream: a", "superStream a"),
+        ("deadLettersOf: a", "deadLettersOf a"),
+        ("exchange: a, bindingKeys: k", "exchange a"),
+        ("QUEUE: a", "queue a"),
+    ],
+)
+def test_every_kind_of_source_is_named(tmp_path: Path, options: str, read: str) -> None:
+    text = f"source: {{{options}}}\nsinks: [console: ]\n"
+    assert explained(tmp_path, text)[1] == f"  reads {read} as source: bodies as they are, in value"
 
 
 def test_a_pipeline_with_state_says_so(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ PIPELINE = Description(
     name="sales",
     file=None,
     directory=Path("/p"),
-    sources=(Source("orders", {"queue": "orders"}), Source("people", {"stream": "people"})),
+    sources=(Source("orders", {"queue": "orders"}), Source("people", {"superStream": "people"})),
     steps=(
         Step("joined", sql="SELECT *\nFROM orders JOIN people USING (id)"),
         Step("priced", python="prices:add", source="joined"),
@@ -31,7 +31,7 @@ PIPELINE = Description(
 def test_sources_steps_and_sinks_are_nodes_with_the_views_that_they_read() -> None:
     assert nodes(PIPELINE) == [
         Node("source", "orders", "queue orders"),
-        Node("source", "people", "stream people"),
+        Node("source", "people", "superStream people"),
         Node("step", "joined", "SELECT * FROM orders JOIN people USING (id)", ("orders", "people")),
         Node("step", "priced", "calls prices:add", ("joined",)),
         Node("sink", "big", "exchange big", ("priced",)),
