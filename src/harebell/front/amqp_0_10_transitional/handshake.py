@@ -81,7 +81,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
         raise hard(402, f"vhost {name} not found", _CLASS, _OPEN)
     handshake.open_(connection, method)
     # The scanner passes single frames here, because commands are counted.
-    connection.scanner.fast = False
+    connection.scanner.fast = connection.slowed = False
 
 
 HANDLERS: dict[type, Callable[[Any, Any], None]] = {

@@ -82,6 +82,7 @@ class BaseConnection(FrameSink):
         outruns: whether its publishes keep consumers from what they could take: the shell reads it
             more slowly.
         ahead_of: within a turn, the queue whose consumers its publishes outrun; None without one.
+        slowed: whether the scanner passes on frames to the end of this read, as memory is short.
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
         now: when input was received last.
@@ -142,6 +143,7 @@ class BaseConnection(FrameSink):
         self.congested = False
         self.outruns = False
         self.ahead_of: Queue | None = None
+        self.slowed = False
         self._pace: Pace | None = None
         self.starved = False
         self.dirty = False
@@ -268,20 +270,17 @@ class BaseConnection(FrameSink):
         work.ahead = None
         self.broker.events.source = self
         scanner, registry = self.scanner, self.registry
-        slow = (
-            scanner.fast and not self.blocked and (registry.gauge.over or registry.publishers.short)
-        )
-        if slow:
-            # Frame by frame, so that a message that begins is not taken: see `begins_publish`.
-            scanner.fast = False
+        if scanner.fast and not self.blocked and (registry.gauge.over or registry.publishers.short):
+            self._slow_down()
         try:
             self.scanner.feed(data)
         except Exception as error:
             # The frames are malformed: later input cannot be parsed.
             self.caught(error)
             self.scanner.stopped = True
-        if slow and self.state is _OPEN and not self.closing:
-            scanner.fast = True
+        if self.slowed:
+            self.slowed = False
+            scanner.fast = self.state is _OPEN and not self.closing
         self.outruns = False
         if work.ahead is not None:
             self._outruns(work.ahead)
@@ -294,12 +293,17 @@ class BaseConnection(FrameSink):
         return 0
 
     def scan_whole(self) -> None:
-        """Have the scanner pass on whole messages from now on: the connection is open."""
+        """Have the scanner pass on whole messages: the connection is open."""
         self.scanner.fast = True
         if self.registry.publishers.short_of():
-            # What came together with the login is read in another turn, which looks at that first.
-            self.scanner.hold = True
-            self._put_off()
+            # What came together with the login may begin to publish.
+            self._slow_down()
+
+    def _slow_down(self) -> Done:
+        """Scan the rest of a read frame by frame: what begins in it waits (`begins_publish`)."""
+        self.scanner.fast = False
+        self.slowed = True
+        return 0
 
     def begins_publish(self) -> None:
         """Read no further behind the method of a publish while memory or disk is short."""
