@@ -140,7 +140,8 @@ def _written_body(converter: ToSections, body: bytes) -> bytes | None:
         # The type is one of the application.
         converter.keep_type()
     sizes = None if converter.data_sizes is None else _sizes(converter.data_sizes)
-    if sizes is not None and sum(sizes) == len(body):
+    # A body of no sections is none.
+    if sizes and sum(sizes) == len(body):
         out = bytearray()
         offset = 0
         for size in sizes:

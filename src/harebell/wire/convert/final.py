@@ -63,6 +63,7 @@ _DELIVERY, _MESSAGE = b"\x04\x01", b"\x04\x03"
 _HEAD = 8
 _UINT64_MAX = (1 << 64) - 1
 _INT64_MAX = (1 << 63) - 1
+_STR16_BYTES = (1 << 16) - 1
 
 # The fields of the two structs in order: bytes of a value, or minus the bytes of its length.
 _DELIVERY_FIELDS = (
@@ -252,6 +253,12 @@ def from_basic(message: Message) -> Message:
     fields: dict[str, bytes] = {}
     extra_headers: dict[str, Any] = {}
     moved_headers: set[str] = set()
+    others = headers.get(STRUCTS)
+    # Anything else would make the header segment of another client malformed.
+    if isinstance(others, bytes) and _are_structs(others):
+        moved_headers.add(STRUCTS)
+    else:
+        others = None
     _to_delivery(given, headers, delivery, extra_headers, moved_headers)
     _to_message(given, headers, fields, extra_headers, moved_headers)
     table = b"".join(_entry(name, value) for name, value in extra_headers.items())
@@ -268,7 +275,6 @@ def from_basic(message: Message) -> Message:
     raw = _struct(_DELIVERY, delivery, _DELIVERY_FIELDS) + _struct(
         _MESSAGE, fields, _MESSAGE_FIELDS
     )
-    others = headers.get(STRUCTS)
     if isinstance(others, bytes):
         raw += others
     properties = Properties(
@@ -306,8 +312,10 @@ def _to_delivery(
         moved_headers.add(EXPIRES_AT)
     resume_id = headers.get(RESUME_ID)
     if isinstance(resume_id, str):
-        fields["resume_id"] = resume_id.encode(errors="surrogateescape")
-        moved_headers.add(RESUME_ID)
+        octets = resume_id.encode(errors="surrogateescape")
+        if len(octets) <= _STR16_BYTES:
+            fields["resume_id"] = octets
+            moved_headers.add(RESUME_ID)
     resume_ttl = headers.get(RESUME_TTL)
     if isinstance(resume_ttl, str | int) and not isinstance(resume_ttl, bool | Timestamp):
         ttl = ttl_in(str(resume_ttl), _UINT64_MAX)
@@ -329,7 +337,7 @@ def _to_message(
             fields[name] = text.encode(errors="surrogateescape")
     for name, header in LONG.items():
         value = headers.get(header)
-        if isinstance(value, bytes) and name not in fields:
+        if isinstance(value, bytes) and len(value) <= _STR16_BYTES and name not in fields:
             fields[name] = value
             moved_headers.add(header)
     if given.message_id is not None:
@@ -349,9 +357,15 @@ def _to_message(
             reply_to["exchange"] = exchange.encode()
             moved_headers.add(REPLY_EXCHANGE)
         fields["reply_to"] = _fields(reply_to, _REPLY_TO_FIELDS)
-    moved_headers.add(STRUCTS)
     # A header of the same name must not come before the one that stands for the property.
     moved_headers.update(extra_headers)
+
+
+def _are_structs(octets: bytes) -> bool:
+    try:
+        return all(_structs(octets))
+    except (ValueError, IndexError):
+        return False
 
 
 def _uuid(text: str) -> UUID | None:

@@ -412,3 +412,11 @@ def test_exact_values_that_are_no_sections_are_a_header(forged: bytes) -> None:
 def test_lengths_that_are_not_those_of_the_body_are_ignored(sizes: list[Any]) -> None:
     there = from_basic(basic(BasicProperties(headers={"x-amqp-data-sections": sizes})))
     assert (there.family, there.raw, there.body) == (FAMILY_1_0, b"", b"body")
+
+
+def test_an_empty_body_is_a_data_section_whatever_its_headers_say_of_sections() -> None:
+    properties = BasicProperties(headers={"x-amqp-data-sections": []})
+    raw = parse_properties(encode_properties(properties))
+    there = from_basic(Message("x", "k", raw, b""))
+    assert (there.family, there.body) == (FAMILY_1_0, b"")
+    assert to_basic(there).body == b""

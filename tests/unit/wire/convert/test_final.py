@@ -119,6 +119,25 @@ def test_an_expiration_that_is_no_plain_number_comes_back_as_it_was(expiration: 
     assert properties_of(to_basic(from_basic(message))).expiration == expiration
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        {"x-amqp-resume-id": "r" * 70_000},
+        {"x-amqp-user-id": b"u" * 70_000},
+        {"x-amqp-correlation-id": b"c" * 70_000},
+        {"x-amqp-structs": b"no struct"},
+        {"x-amqp-structs": b"\0\0\0\x04\x04\x01"},
+    ],
+    ids=lambda header: next(iter(header)),
+)
+def test_a_header_that_fits_no_field_stays_a_header(header: dict[str, Any]) -> None:
+    there = from_basic(basic(BasicProperties(headers=header)))
+    structs = structs_of(there)
+    assert structs["DeliveryProperties"] == DeliveryProperties()
+    assert structs["MessageProperties"].application_headers.keys() == header.keys()
+    assert properties_of(to_basic(there)).headers.keys() == header.keys()
+
+
 @pytest.mark.parametrize("text", ["007", "1_0", " 7", "9" * 5000])
 def test_a_resume_ttl_that_is_no_plain_number_stays_a_header(text: str) -> None:
     there = from_basic(basic(BasicProperties(headers={"x-amqp-resume-ttl": text})))
