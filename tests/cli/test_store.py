@@ -15,7 +15,7 @@ from harebell.client.blocking import connect
 from tests.cli.conftest import error_of, run_harebell
 from tests.patience import eventually
 from tests.robustness.lives import kill, life
-from tests.running import RunningBroker, command, running_broker
+from tests.running import RunningBroker, asked, command, running_broker
 
 COUNT = 20
 
@@ -67,6 +67,26 @@ def _state(data: Path) -> dict[str, tuple[bytes, int]]:
         for path in sorted(data.rglob("*"))
         if path.is_file()
     }
+
+
+def test_records_of_jobs_are_no_messages_that_are_dumped(tmp_path: Path) -> None:
+    data = tmp_path / "data"
+    with running_broker("--data-dir", str(data)) as broker:
+        with connect(broker.address()) as connection:
+            channel = connection.channel()
+            for name in ("jobs", "done"):
+                channel.declare_queue(name, durable=True)
+            channel.publish(b"moved", routing_key="jobs", persistent=True)
+        moved = asked(broker, "queues", "move", "jobs", "true", "--to-queue", "done")
+        assert moved.returncode == 0, moved.stderr
+        assert eventually(lambda: " done " in asked(broker, "jobs", "list").stdout)
+        assert broker.stop() == 0
+    rows = run_harebell("store", "check", str(data)).stdout.decode().splitlines()
+    assert ["-", "jobs", "jobs", "1"] in [row.split()[:4] for row in rows]
+    dumped = run_harebell("store", "dump", str(data))
+    assert dumped.returncode == 0, dumped.stderr
+    (message,) = map(json.loads, dumped.stdout.splitlines())
+    assert (message["queue"], message["body"]) == ("done", "moved")
 
 
 def _flip(data: Path) -> None:

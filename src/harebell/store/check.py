@@ -41,6 +41,7 @@ _OWN = {
     JOB_LOG: ("", "jobs", JOBS),
 }
 """Logs that do not belong to a queue."""
+_OWN_KINDS = frozenset(kind for _, _, kind in _OWN.values())
 
 
 @dataclass
@@ -78,6 +79,11 @@ class Holding:
     harmless: list[str] = field(default_factory=list)
     quarantined: list[str] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+
+    @property
+    def of_broker(self) -> bool:
+        """True for records of the broker itself, which are no messages of a queue."""
+        return self.kind in _OWN_KINDS
 
 
 class Survey:

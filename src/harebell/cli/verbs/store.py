@@ -241,7 +241,7 @@ def _look(
                 for holding in survey.holdings(vhost=vhost, queue=queue):
                     findings.append(holding)
                     progress.at(len(findings))
-                    if action == DUMP and holding.kind != "transactions":
+                    if action == DUMP and not holding.of_broker:
                         _dump(survey, holding)
             unread = _print_unread(findings)
             if action == DUMP:
@@ -426,8 +426,8 @@ def _survey(directory: Path, *, mend: bool) -> Iterator[tuple[Survey, list[str]]
 def _label(holding: Holding) -> str:
     if not holding.kind:
         return f"logs {holding.identity}"
-    if holding.kind == "transactions":
-        return "the log of prepared transactions"
+    if holding.of_broker:
+        return f"the log of {holding.name}"
     return f"{'exchange' if holding.kind == 'exchange' else 'queue'} {holding.name!r}"
 
 
