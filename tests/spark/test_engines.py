@@ -36,7 +36,7 @@ ODD = (
     *(b"", b"\xff\xfe", b"no JSON", b'{"a": null}', b'{"a": "text", "list": [1, {"x": 2.50}]}'),
     *(
         b'{"a": true, "inner": {"b": [1, 2], "c": "d/e"}}',
-        b'{"a": 1.10}',
+        b'{"a": 1.10, "list": [1, null]}',
         b"[1]",
         b'{"a": "\\u00e9"}',
     ),

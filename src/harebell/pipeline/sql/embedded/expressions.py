@@ -536,8 +536,10 @@ class Expressions:
         spark = "$" + "".join(f"[{step}]" if type(step) is int else f".{step}" for _, step in keys)
         unclear = UNKNOWN if self._says(_QUOTED_STEP) else ""
         label = f"get_json_object({value.label}, {spark}){unclear}"
-        twice = " OR ".join(_twice(value.sql, step) for _, step in keys if type(step) is str)
-        text = f"hb_json({value.sql}, {quoted(inside)}, {twice or 'false'})"
+        other = [_twice(value.sql, step) for _, step in keys if type(step) is str]
+        if keys[-1][0] == "jsonpathsubscript":
+            other.append(f"json_type({value.sql}, {quoted(inside)}) = 'NULL'")
+        text = f"hb_json({value.sql}, {quoted(inside)}, {' OR '.join(other)})"
         return Typed(text, TEXT, label)
 
     # --- maps -----------------------------------------------------------------------------------

@@ -18,7 +18,7 @@ _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2}"
 _TIME = (
     rf"{_DAY}([ T][0-9]{{2}}:[0-9]{{2}}:[0-9]{{2}}(\.[0-9]{{1,6}})?(Z|[+-][0-9]{{2}}:[0-9]{{2}})?)?"
 )
-_SURROGATE, _UNKNOWN = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]"), "\ufffd".encode()
+_SURROGATE, _UNKNOWN = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?"), "\ufffd".encode()
 # What `String.trim` of Java removes.
 _BARE = r"regexp_replace(x, '^[\x00-\x20]+|[\x00-\x20]+$', '', 'g')"
 
@@ -55,11 +55,11 @@ MACROS = {
         f"WHEN lower({_BARE}) IN ('f', 'false', 'n', 'no', '0') THEN false "
         f"WHEN x IS NULL THEN NULL ELSE {_invalid('BOOLEAN')} END"
     ),
-    # DuckDB takes the first of several values of one name, Spark the first that is no null.
-    "hb_json(x, path, twice)": (
+    # Of several values of one name DuckDB takes the first, and Spark the first that is no null.
+    "hb_json(x, path, otherwise)": (
         f"CASE WHEN json_valid(x) AND NOT regexp_matches(x, '{OTHERWISE}') "
         f"THEN coalesce(json_extract_string(x, path), "
-        f"CASE WHEN twice THEN hb_json_any(x, path) END) "
+        f"CASE WHEN otherwise THEN hb_json_any(x, path) END) "
         f"WHEN regexp_matches(x, '^[ \\t\\r\\n]*[{{\\[]') THEN hb_json_any(x, path) END"
     ),
     "hb_div(x, y)": (

@@ -32,12 +32,16 @@ _PLAIN_FROM, _PLAIN_BELOW = 1e-3, 1e7
 """Java writes the numbers between them without an exponent."""
 
 
+_NULL_ELEMENT = object()
+"""A null in an array: Spark has a text of it, and none of a null in an object."""
+
+
 class _Fields(list[tuple[str, Any]]):
     """The fields of an object, in their order: a name may stand there twice."""
 
 
 def spark_json(text: str, path: str) -> str | None:
-    """Return what Spark finds in a text; None if that is nothing, null, or no JSON.
+    """Return what Spark finds in a text; None if that is nothing, a null field, or no JSON.
 
     Args:
         text: what should be JSON.
@@ -64,6 +68,8 @@ def _spark_json(text: str, path: str) -> str | None:
             return None
     steps = [int(at) if at else name for at, name in _STEP.findall(path)]
     found = _found(root, steps)
+    if found is _NULL_ELEMENT:
+        return "null"
     shown = found if isinstance(found, str) else None if found is None else _written(found)
     # Half of a surrogate pair is no text.
     return None if shown is None or not _is_text(shown) else shown
@@ -104,8 +110,9 @@ def _found(value: Any, steps: list[int | str]) -> Any:
         return value
     step, *others = steps
     if isinstance(step, int):
-        is_there = type(value) is list and step < len(value)
-        return _found(value[step], others) if is_there else None
+        if type(value) is not list or step >= len(value):
+            return None
+        return _found(value[step], others) if others or value[step] is not None else _NULL_ELEMENT
     if isinstance(value, _Fields):
         for name, each in value:
             if name == step and (found := _found(each, others)) is not None:

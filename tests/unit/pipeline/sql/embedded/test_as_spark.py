@@ -65,6 +65,7 @@ def test_a_zero_that_is_only_read_keeps_its_sign(engine: Engine) -> None:
         (f"SELECT -a AS a FROM {TWO} ORDER BY a + 0", [(-2,), (-1,)]),
         (f"SELECT -a AS a FROM {TWO} ORDER BY a", [(-2,), (-1,)]),
         ("SELECT CAST(X'61eda08062' AS STRING)", [("a\ufffdb",)]),
+        ("SELECT CAST(X'61eda0ed' AS STRING)", [("a\ufffd\ufffd",)]),
         (
             "SELECT TIMESTAMP '0001-01-01 00:00:00' - INTERVAL 366 DAYS",
             [("0000-01-01 00:00:00",)],
@@ -132,6 +133,10 @@ def test_only_rows_of_the_filter_are_converted(
         ('{"a": {"x": 1}, "a": {"b": 2}}', "$.a.b", "2"),
         ('{"a": {"b": null}, "b": 1}', "$.a.b", None),
         ('[{"a": null, "a": 2}]', "$[0].a", "2"),
+        ('{"a": [null], "a": [1]}', "$.a[0]", "null"),
+        ("[null, 1]", "$[0]", "null"),
+        ("[null, 1]", "$[2]", None),
+        ("[null] x", "$[0]", "null"),
     ],
 )
 def test_the_first_value_of_a_name_that_is_no_null_is_taken(
