@@ -94,3 +94,6 @@ SELECT ok AND CAST(t AS INT) > 1 AS v, NOT ok OR CAST(t AS INT) > 1 OR t = 'a' O
 FROM (SELECT 'x' AS t, false AS ok UNION ALL SELECT '12', true UNION ALL SELECT NULL, NULL) ORDER BY v;
 SELECT max(CAST(t AS INT)) FILTER (WHERE ok), count(t) FILTER (WHERE ok), count_if(ok AND CAST(t AS INT) > 1)
 FROM (SELECT 'x' AS t, false AS ok UNION ALL SELECT '12', true UNION ALL SELECT NULL, NULL);
+SELECT properties.priority, CAST(properties.priority AS STRING), CAST(offset AS STRING), headers['region'], upper(headers['region']),
+  CAST(headers['n'] AS INT) FROM queue('orders') WHERE offset NOT IN (SELECT offset FROM queue('customers'))
+AND (headers['n'] IS NULL OR offset IN (SELECT offset + 10 FROM queue('customers'))) ORDER BY properties.priority, 3;

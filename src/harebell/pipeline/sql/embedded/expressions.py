@@ -72,6 +72,10 @@ class Expressions:
 
     written = ""
     """The text of the query: names of columns are made of it."""
+    joined: frozenset[int] = frozenset()
+    """The identities of those IN with a query that Spark answers with a join, of a WHERE."""
+    correlated = 0
+    """How often a query within the query has named a column of the query around it."""
 
     def column(self, node: exp.Expr) -> Typed:
         """Translate a column, or a field of one."""
@@ -289,6 +293,8 @@ class Expressions:
         this, listed, query = parts(node, "this", "expressions", "query")
         value = self.expression(this)
         if query is not None:
+            if id(node) not in self.joined:
+                raise NeedsSpark("IN with a query as a value")
             text, kinds = self.subquery(query)
             if len(kinds) != 1 or not alike(value.kind, kinds[0]):
                 raise NeedsSpark("IN with a query of another type")
@@ -301,14 +307,18 @@ class Expressions:
         return Typed(f"({value.sql} IN ({inside}))", BOOL, f"({value.label} IN ({labels}))")
 
     def _of_exists(self, node: exp.Exists) -> Typed:
+        before = self.correlated
         text, _ = self.subquery(*parts(node, "this"))
-        return Typed(f"EXISTS {text}", BOOL, "exists()")
+        unclear = UNKNOWN if self.correlated > before else ""
+        return Typed(f"EXISTS {text}", BOOL, f"exists(){unclear}")
 
     def _of_subquery(self, node: exp.Subquery) -> Typed:
+        before = self.correlated
         text, kinds = self.subquery(node)
         if len(kinds) != 1:
             raise NeedsSpark("a query of several columns as a value")
-        return Typed(text, kinds[0], "scalarsubquery()")
+        unclear = UNKNOWN if self.correlated > before else ""
+        return Typed(text, kinds[0], f"scalarsubquery(){unclear}")
 
     def _of_like(self, node: exp.Like) -> Typed:
         return self._pattern(node, "LIKE")

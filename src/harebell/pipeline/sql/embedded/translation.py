@@ -193,9 +193,13 @@ class Translation(Aggregates):
             source = "" if from_ is None else f" FROM {self._from(from_.this, joins or ())}"
             selected = ""
             if where is not None:
+                self.joined |= frozenset(_joined(where.this))
                 selected = f" WHERE {self.condition(where.this)}"
                 self._push(where.this)
+            before_columns = self.correlated
             columns = list(self._projected(projected))
+            if group is not None and self.correlated > before_columns:
+                raise NeedsSpark("a query for each row within one that has groups")
             if distinct is not None and not all(each.kind.simple for _, each in columns):
                 raise NeedsSpark("DISTINCT of such columns")
             scope.name(columns)
@@ -243,8 +247,11 @@ class Translation(Aggregates):
                 yield node.alias, self.expression(node.this)
             else:
                 made = self.expression(node)
-                # Spark calls the conversion of a column by the column's name.
-                name = column_name(node.this if node.key == "cast" else node) or made.label
+                # Spark calls the conversion of a column by its name, but not that of a field.
+                name = column_name(node) or made.label
+                inner = column_name(node.this) if node.key == "cast" else ""
+                if inner and made.label.startswith(f"CAST({inner} AS "):
+                    name = inner
                 if UNKNOWN in name:
                     raise NeedsSpark(f"the name of the column {name.replace(UNKNOWN, '')}")
                 yield name, made
@@ -445,6 +452,7 @@ class Translation(Aggregates):
         while scope is not None:
             found = self._found(path, scope)
             if found is not None:
+                self.correlated += scope is not self._scope
                 return found
             scope = scope.outer
         raise NeedsSpark(f"the column {'.'.join(path)}")
@@ -497,6 +505,23 @@ class Translation(Aggregates):
         """Translate a query within an expression; return the types of its columns, too."""
         text, columns = self._query(node)
         return f"({text})", [kind for _, kind in columns]
+
+
+def _joined(where: exp.Expr) -> Iterator[int]:
+    """Yield the identities of each IN for which null and false are the same.
+
+    Spark has no null there. It has one where NOT IN alone decides on a row.
+    """
+    rest = [(where, True)]
+    while rest:
+        node, alone = rest.pop()
+        if node.key in ("and", "or", "paren"):
+            sides = (node.this, node.args.get("expression"))
+            rest += [(side, alone and node.key != "or") for side in sides if side is not None]
+        elif node.key == "in":
+            yield id(node)
+        elif node.key == "not" and alone:
+            yield id(node.this)
 
 
 def _zero(text: str) -> str:
