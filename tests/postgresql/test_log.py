@@ -12,8 +12,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from harebell.base.files import write_all
 from harebell.base.osfs import OsFiles
+from harebell.base.ports import write_all
 from harebell.cluster.postgresql import fenced_log_writer
 from harebell.cluster.postgresql.database import Database
 from harebell.cluster.postgresql.fenced_log_writer import FencedLogWriter

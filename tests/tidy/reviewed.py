@@ -160,8 +160,6 @@ CIRCLES: dict[tuple[str, ...], str] = {
         "harebell.server.net.connection",
         "harebell.server.net.listener",
     ): "the app opens listeners, which accept connections, which use what the app shares",
-    ("harebell.store.commit", "harebell.store.redo"): "a batch writes the redo file with the same "
-    "function that writes segments",
     (
         "harebell.store.log.spill",
         "harebell.store.log.transient_log",

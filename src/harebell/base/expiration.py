@@ -48,7 +48,7 @@ def _unsigned(text: str) -> str:
     return text[1:] if text[:1] in "+-" else text
 
 
-def _number(digits: str, most: int) -> int:
-    """Return the number of some digits, at most `most`; Python reads no 5,000 of them."""
+def _number(digits: str, limit: int) -> int:
+    """Return the number of some digits, at most `limit`; Python reads no 5,000 of them."""
     significant = digits.lstrip("0")
-    return most if len(significant) > len(str(most)) else min(int(significant or 0), most)
+    return limit if len(significant) > len(str(limit)) else min(int(significant or 0), limit)

@@ -7,6 +7,7 @@ simulated disk that loses what was not synced.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
@@ -414,6 +415,22 @@ class File:
     def close(self) -> None:
         """Close the file without a sync."""
         raise NotImplementedError
+
+
+def write_all(file: File, data: bytes | memoryview, offset: int) -> None:
+    """Write all bytes at an offset, in as many calls as necessary.
+
+    Raises:
+        OSError: the disk refuses; ENOSPC also when nothing at all could be written.
+    """
+    rest = memoryview(data)
+    while rest:
+        done = file.write_at(rest, offset)
+        # Would loop forever: nothing was written, and there is no error.
+        if done <= 0:
+            raise OSError(errno.ENOSPC, "nothing could be written")
+        rest = rest[done:]
+        offset += done
 
 
 class Files:

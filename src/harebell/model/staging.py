@@ -33,8 +33,7 @@ from collections.abc import Callable, Iterator
 
 from harebell.base.clock import Clock
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.files import write_all
-from harebell.base.ports import Commit, File, Files
+from harebell.base.ports import Commit, File, Files, write_all
 from harebell.base.share import Shares
 from harebell.base.timers import Timers
 from harebell.model.limits import (

@@ -23,8 +23,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Protocol
 
 from harebell.base.c_types import C, Done, Py, i32, i64
-from harebell.base.files import write_all
-from harebell.base.ports import Commit, Definitions, File, Files
+from harebell.base.ports import Commit, Definitions, File, Files, write_all
 from harebell.store.limits import AHEAD_PIECE_BYTES
 from harebell.store.log.segment import Segment, unused
 from harebell.store.removal import Removal

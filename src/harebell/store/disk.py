@@ -7,7 +7,6 @@ from contextlib import suppress
 
 from harebell.base.clock import Clock
 from harebell.base.durability import Durability
-from harebell.base.files import write_all
 from harebell.base.gauge import Gauge
 from harebell.base.lags import lag_of
 from harebell.base.ports import (
@@ -19,6 +18,7 @@ from harebell.base.ports import (
     Files,
     Log,
     Store,
+    write_all,
 )
 from harebell.base.work import Step, Work
 from harebell.store import inventory

@@ -12,8 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 
-from harebell.base.files import write_all
-from harebell.base.ports import Files
+from harebell.base.ports import Files, write_all
 from harebell.kernels.records import crc32c
 
 NAME = "inventory"

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from harebell.base.files import write_all
-from harebell.base.ports import File, Files
+from harebell.base.ports import File, Files, write_all
 
 DIRECTORY = "quarantine"
 _CHUNK = 1_048_576

@@ -26,8 +26,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from struct import Struct
 
-from harebell.base.files import write_all
-from harebell.base.ports import File, Files
+from harebell.base.ports import File, Files, write_all
 from harebell.kernels.records import crc32c
 from harebell.store.limits import REDO_KEEP_BYTES
 

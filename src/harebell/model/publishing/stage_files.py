@@ -25,8 +25,7 @@ from collections.abc import Iterator
 from struct import Struct
 from typing import NamedTuple
 
-from harebell.base.files import write_all
-from harebell.base.ports import File
+from harebell.base.ports import File, write_all
 from harebell.kernels.records import crc32c
 from harebell.model.publishing.publishers import STAGED, Key, text_at, texts
 

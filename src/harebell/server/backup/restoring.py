@@ -10,8 +10,8 @@ from pathlib import Path
 from shutil import rmtree
 
 from harebell.base.errors import StoreError
-from harebell.base.files import write_all
 from harebell.base.osfs import OsFiles
+from harebell.base.ports import write_all
 from harebell.base.printable import printable
 from harebell.cluster.stores import DIRECTORY as STORES
 from harebell.cluster.workers.layout import write_number

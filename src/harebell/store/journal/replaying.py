@@ -10,8 +10,7 @@ from pathlib import PurePosixPath
 import msgspec
 
 from harebell.base.errors import StoreError
-from harebell.base.files import write_all
-from harebell.base.ports import File, Files
+from harebell.base.ports import File, Files, write_all
 from harebell.store.definitions import NAME
 from harebell.store.journal.changes import (
     ALIVE,

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from harebell.base.files import write_all
-from harebell.base.ports import Files
+from harebell.base.ports import Files, write_all
 from harebell.kernels.records import crc32c
 from harebell.store.log.segment import (
     HEADER_BYTES,

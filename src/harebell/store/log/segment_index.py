@@ -24,8 +24,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from struct import Struct
 
-from harebell.base.files import write_all
-from harebell.base.ports import File, Files
+from harebell.base.ports import File, Files, write_all
 from harebell.base.slices import Slices, ended
 from harebell.kernels.records import crc32c, find_good, good, head, record_size, scan
 from harebell.kernels.settled_bitmap import SettledBitmap

@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.files import write_all
-from harebell.base.ports import File
+from harebell.base.ports import File, write_all
 from harebell.store.limits import TRANSIENT_SLICE_BYTES, TRANSIENT_SLICE_UNITS
 from harebell.store.log.large_record import LargeRecord
 

@@ -13,8 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from harebell.base.errors import StoreError
-from harebell.base.files import write_all
 from harebell.base.osfs import OsFiles
+from harebell.base.ports import write_all
 from harebell.kernels.records import crc32c
 from harebell.store.definitions import open_definitions
 from harebell.store.journal.changes import SNAPSHOT, WRITE, Change, decode, encode
