@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.c_types import C, i64
+from harebell.base.c_types import C, Py, i64
 from harebell.base.clock import Clock
 from harebell.base.message import Message
 from harebell.base.work import Work
@@ -43,11 +43,19 @@ class Looker:
         self._work: Work = Work() if context is None else context.timers.work
         self._subject = Subject(_NOTHING if context is None else context.editor)
         self._position: i64 = -1
+        # What `wants` was asked for last, mostly for many messages, and what it needs of that.
+        self._selector: Py[Filter | None] = None
+        self._condition: Condition | None = None
+        self._reads_body = False
 
     def wants(self, selector: Filter, message: Message, position: i64) -> C[bool]:
         """True if a selector is true for the message at a position."""
-        condition: Condition = selector.condition
-        if selector.reads_body:
+        condition: Condition | None = self._condition
+        if condition is None or selector is not self._selector:
+            self._selector = selector
+            condition = self._condition = selector.condition
+            self._reads_body = selector.reads_body
+        if self._reads_body:
             self._work.spent += selector.units(message)
         self._position = position
         try:

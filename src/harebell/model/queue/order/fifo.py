@@ -199,11 +199,12 @@ class FifoOrder(MessageOrder):
 
     def first_ready_from(self, position: i64) -> i64_or_minus_1:
         """Return the first ready position from a position on; -1 if there is none."""
-        self._sort()
         first: i64 = -1
-        index: isize = bisect_left(self._requeued, position)
-        if index < len(self._requeued):
-            first = self._requeued[index]
+        if self._requeued:
+            self._sort()
+            index: isize = bisect_left(self._requeued, position)
+            if index < len(self._requeued):
+                first = self._requeued[index]
         position = max(position, self._cursor)
         end: i64 = self.end()
         while position < end:
