@@ -14,9 +14,9 @@ from harebell.admin.node import Certificate, Listening
 from harebell.config import Config
 from harebell.front.common.blocked_publishers import Alarm
 from harebell.management.health import rules, watch
-from harebell.management.health.trails import QueueTrail
 from harebell.management.health.watch import Watch
 from harebell.management.limits import FINDINGS_SHOWN, FINDINGS_SLICE_QUEUES
+from harebell.model.queue.contract import Queue
 from harebell.wire.v09 import methods as m
 from tests.unit.management.health.watching import LOOK_SECONDS, Watched, words
 
@@ -414,13 +414,13 @@ def test_many_full_queues_are_looked_at_in_slices_that_are_charged_to_the_work_b
     looks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[str] = []
-    look_at = Watch._look_at
+    look_at_queue = Watch._look_at_queue
 
-    def noted(self: Watch, trail: QueueTrail, config: Config) -> None:
-        seen.append(trail.queue.name)
-        look_at(self, trail, config)
+    def noted(self: Watch, queue: Queue, now: int, config: Config) -> None:
+        seen.append(queue.name)
+        look_at_queue(self, queue, now, config)
 
-    monkeypatch.setattr(Watch, "_look_at", noted)
+    monkeypatch.setattr(Watch, "_look_at_queue", noted)
     site = Watched()
     count = FINDINGS_SLICE_QUEUES * 10
     for number in range(count):
