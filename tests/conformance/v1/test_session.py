@@ -76,6 +76,27 @@ def test_end_is_answered_and_the_channel_is_free(queue: str, peer1: Peer1) -> No
     peer1.quiet()
 
 
+@pytest.mark.rule("1.0#047")
+def test_each_transfer_comes_to_the_session_that_its_channel_has_now(
+    queue: str, peer1: Peer1
+) -> None:
+    peer1.begin(1)
+    for channel in (0, 1):
+        peer1.attach_sender(f"/queues/{queue}", channel=channel)
+    for channel, body in ((0, b"a"), (1, b"b"), (1, b"c"), (0, b"d")):
+        peer1.transfer(0, body, channel=channel, settled=True)
+    peer1.send(c.End())
+    peer1.expect(c.End, error=None)
+    # The last transfer came in it, and its channel gets another one.
+    peer1.begin()
+    peer1.attach_sender(f"/queues/{queue}")
+    peer1.transfer(0, b"e", settled=True)
+    peer1.transfer(0, b"f", channel=1, settled=True)
+    peer1.attach_receiver(f"/queues/{queue}", handle=1, credit=6)
+    for body in (b"a", b"b", b"c", b"d", b"e", b"f"):
+        assert peer1.expect_transfer().payload.endswith(data_section(body))
+
+
 @pytest.mark.rule("1.0#049", "1.0#066")
 @pytest.mark.parametrize("value", [c.Flow(None, 1, 0, 1, handle=9), c.Detach(9), c.Transfer(9)])
 def test_a_handle_without_a_link_ends_the_session(peer1: Peer1, value: c.Detach) -> None:
