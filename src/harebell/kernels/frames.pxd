@@ -1,10 +1,14 @@
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
+from harebell.kernels.output cimport Passage
 
 cdef class FrameSink:
     cpdef int frame(self, int kind, int channel, bytes payload) except -1
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
                       Properties properties, bytes body) except -1
+    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key,
+                          Properties properties)
+    cpdef int passed(self, int channel, Passage passage) except -1
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
     cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
                       bint redelivered, str exchange, str routing_key, Properties properties,
@@ -30,6 +34,8 @@ cdef class FrameScanner:
     cdef bytes _last_tag_raw
     cdef bytes _last_route
     cdef Properties _last_properties
+    cdef int _last_flags
+    cdef bint _looks
     cdef FrameSink _diverted
     cdef int _diverted_channel
     cdef int _gather_channel
@@ -41,6 +47,10 @@ cdef class FrameScanner:
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data, bytearray own) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef bint _repeats(self, const unsigned char* like, const unsigned char* p,
+                       Py_ssize_t length) noexcept
+    cdef Py_ssize_t _pass_repeats(self, int channel, const unsigned char* like,
+                                  const unsigned char* p, Py_ssize_t length) except -1
     cdef int _count(self) except -1
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef int _keep(self, const unsigned char* data, Py_ssize_t length) except -1

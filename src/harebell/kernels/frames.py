@@ -18,7 +18,8 @@ from harebell.base.errors import ProtocolError
 from harebell.base.limits import FRAME_OVERHEAD_BYTES, HANDSHAKE_FRAME_BYTES
 from harebell.base.message import Properties
 from harebell.base.work import Work
-from harebell.kernels.limits import FRAME_FUDGE_BYTES
+from harebell.kernels.limits import FRAME_FUDGE_BYTES, PASSAGE_MESSAGES
+from harebell.kernels.output import Passage
 from harebell.kernels.properties import parse_properties
 
 METHOD = 1
@@ -58,6 +59,19 @@ class FrameSink:
         body: bytes,
     ) -> int:
         """A whole basic.publish; `flags`: 1 mandatory, 2 immediate, and perhaps a ticket."""
+        raise NotImplementedError
+
+    def passage(
+        self, channel: int, flags: int, exchange: str, routing_key: str, properties: Properties
+    ) -> Passage | None:
+        """The passage of publishes like the last one, which differ in their bodies; None for most.
+
+        It is good until `passed` is called, which is before anything else of the sink is.
+        """
+        return None
+
+    def passed(self, channel: int, passage: Passage) -> int:
+        """The end of a passage, through which some messages have gone."""
         raise NotImplementedError
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
@@ -118,6 +132,8 @@ class FrameScanner:
         self._rest = bytearray()
         self._held = b""
         self._last_properties = Properties(b"\0\0")
+        self._last: tuple[int, str, str] = (0, "", "")
+        self._looks = False
         self._diverted = sink
         self._diverted_channel = -1
         self._gather_channel = -1
@@ -275,6 +291,7 @@ class FrameScanner:
     def _scan(self, data: bytes) -> int:
         offset = 0
         length = len(data)
+        self._looks = not self.client
         while length - offset >= _HEAD:
             size = self._frame_size(data, offset)
             if length - offset < size + FRAME_OVERHEAD_BYTES:
@@ -287,23 +304,68 @@ class FrameScanner:
                     501,
                     f"type {kind}, all octets = <<>>: {{invalid_frame_end_marker,{marker}}}",
                 )
-            used = self._whole(data, offset, size) if self.fast and kind == METHOD else 0
+            whole = used = self._whole(data, offset, size) if self.fast and kind == METHOD else 0
             if used < 0:
                 break
             if used == 0:
                 channel = int.from_bytes(data[offset + 1 : offset + 3])
                 self._frame(kind, channel, data[offset + _HEAD : offset + _HEAD + size])
                 used = size + FRAME_OVERHEAD_BYTES
-            offset += used
-            # One read may hold thousands of small frames: other connections get their turn.
-            if self.work.frame():
-                self.hold = self.cut = True
+            like, offset = offset, offset + used
+            self._count()
             if self.stopped:
                 # What follows a close must be discarded (connection.close): all of it is used.
                 return length
+            if whole and self._looks and not self.hold and self._repeats(data, like, offset):
+                offset += self._pass_repeats(data, like, offset)
             if self.hold:
                 return offset
         return offset
+
+    def _count(self) -> None:
+        # One read may hold thousands of small frames: other connections get their turn.
+        if self.work.frame():
+            self.hold = self.cut = True
+
+    def _repeats(self, data: bytes, like: int, offset: int) -> bool:
+        """True if a publish begins at `offset` that differs from `like` in its body only."""
+        if data[like + _HEAD : like + _HEAD + 4] != _PUBLISH:
+            return False
+        method = self._frame_size(data, like) + FRAME_OVERHEAD_BYTES
+        header = self._frame_size(data, like + method) + FRAME_OVERHEAD_BYTES
+        size_at = method + _HEAD + 4
+        first, second = data[like : like + method + header], data[offset : offset + method + header]
+        # Its frames up to the body, but for the size of the body in the header.
+        return first[:size_at] == second[:size_at] and first[size_at + 8 :] == second[size_at + 8 :]
+
+    def _pass_repeats(self, data: bytes, like: int, offset: int) -> int:
+        """Pass on publishes that differ from that at `like` in their bodies only.
+
+        Returns:
+            octets used.
+        """
+        channel = int.from_bytes(data[like + 1 : like + 3])
+        passage = self._sink.passage(channel, *self._last, self._last_properties)
+        self._looks = False
+        if passage is None:
+            return 0
+        begin = offset
+        method = self._frame_size(data, like) + FRAME_OVERHEAD_BYTES
+        fixed = method + self._frame_size(data, like + method) + FRAME_OVERHEAD_BYTES
+        try:
+            while not self.hold and self._repeats(data, like, offset):
+                size_at = offset + method + _HEAD + 4
+                size = int.from_bytes(data[size_at : size_at + 8])
+                body = self._neighbour(data, offset + fixed, BODY, channel) if size else b""
+                if body is None or len(body) != size or not passage.put(body):
+                    break
+                offset += fixed + (size + FRAME_OVERHEAD_BYTES if size else 0)
+                self._count()
+        finally:
+            self._sink.passed(channel, passage)
+        # Where publishes repeat each other rarely, a passage costs more than it saves.
+        self._looks = passage.count >= PASSAGE_MESSAGES
+        return offset - begin
 
     def _frame(self, kind: int, channel: int, payload: bytes) -> None:
         """Pass on a frame, or gather it."""
@@ -417,6 +479,7 @@ class FrameScanner:
         flags = arguments[-1] & 3
         if self.tickets:
             flags |= int.from_bytes(arguments[:2]) << _TICKET_SHIFT
+        self._last = (flags, exchange, key)
         self._sink.publish(channel, flags, exchange, key, properties, body)
         return 0
 

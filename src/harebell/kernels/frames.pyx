@@ -26,10 +26,11 @@ from harebell.base.work cimport Work
 from harebell.kernels.octets cimport (
     BASIC_PUBLISH, BODY, END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, u16, u32, u64,
 )
+from harebell.kernels.output cimport Passage
 from harebell.kernels.properties cimport read_properties
 
 from harebell.base.errors import ProtocolError
-from harebell.kernels.limits import FRAME_FUDGE_BYTES
+from harebell.kernels.limits import FRAME_FUDGE_BYTES, PASSAGE_MESSAGES
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
 
 cdef enum:
@@ -41,6 +42,7 @@ cdef enum:
     ACK_SIZE = 13
 
 cdef int FUDGE = FRAME_FUDGE_BYTES
+cdef int FEW = PASSAGE_MESSAGES
 cdef int FRAME_UNITS = WORK_FRAME_UNITS
 
 
@@ -67,6 +69,13 @@ cdef class FrameSink:
 
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
                       Properties properties, bytes body) except -1:
+        raise NotImplementedError
+
+    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key,
+                          Properties properties):
+        return None
+
+    cpdef int passed(self, int channel, Passage passage) except -1:
         raise NotImplementedError
 
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1:
@@ -323,6 +332,7 @@ cdef class FrameScanner:
         cdef const unsigned char* p
         cdef unsigned int which, content = BASIC_DELIVER if self.client else BASIC_PUBLISH
         cdef int channel
+        self._looks = not self.client
         while length - at >= HEAD:
             p = data + at
             size = u32(p + 3)
@@ -362,6 +372,10 @@ cdef class FrameScanner:
                             return length
                         if self.hold:
                             return at
+                        if self._looks and self._repeats(p, data + at, length - at):
+                            at += self._pass_repeats(channel, p, data + at, length - at)
+                            if self.hold:
+                                return at
                         continue
                     if self._awaited(p, length - at, size, False) > length - at:
                         # Cut by the end of the input: keep it until the rest arrives.
@@ -388,6 +402,52 @@ cdef class FrameScanner:
                 return length
             if self.hold:
                 return at
+        return at
+
+    cdef bint _repeats(self, const unsigned char* like, const unsigned char* p,
+                       Py_ssize_t length) noexcept:
+        """True if a publish begins at `p` that differs from `like` in its body only."""
+        cdef Py_ssize_t method = u32(like + 3) + OVERHEAD
+        cdef Py_ssize_t header = u32(like + method + 3) + OVERHEAD
+        like += method
+        # Its frames up to the body, but for the size of the body in the header.
+        return (length >= method + header and memcmp(p, like - method, method) == 0
+                and memcmp(p + method, like, HEAD + 4) == 0
+                and memcmp(p + method + HEAD + HEADER_FIXED, like + HEAD + HEADER_FIXED,
+                           header - HEAD - HEADER_FIXED) == 0)
+
+    cdef Py_ssize_t _pass_repeats(self, int channel, const unsigned char* like,
+                                  const unsigned char* p, Py_ssize_t length) except -1:
+        """Pass on publishes that differ from `like` in their bodies only; return their size."""
+        cdef Py_ssize_t method = u32(like + 3) + OVERHEAD, at = 0, size
+        cdef Py_ssize_t fixed = method + u32(like + method + 3) + OVERHEAD
+        cdef unsigned long long limit = self.frame_max - OVERHEAD + FUDGE, body_size
+        cdef const unsigned char* b
+        cdef Passage passage = self._sink.passage(channel, self._last_flags, self._last_exchange,
+                                                  self._last_key, self._last_properties)
+        self._looks = False
+        if passage is None:
+            return 0
+        try:
+            while not self.hold and self._repeats(like, p + at, length - at):
+                body_size = u64(p + at + method + HEAD + 4)
+                b = p + at + fixed
+                size = fixed
+                if body_size:
+                    if body_size > limit:
+                        break
+                    size += <Py_ssize_t>body_size + OVERHEAD
+                    if (length - at < size or b[0] != BODY or u16(b + 1) != <unsigned int>channel
+                            or u32(b + 3) != body_size or b[HEAD + body_size] != END):
+                        break
+                if not passage._put(b + HEAD, <Py_ssize_t>body_size):
+                    break
+                at += size
+                self._count()
+        finally:
+            self._sink.passed(channel, passage)
+        # Where publishes repeat each other rarely, a passage costs more than it saves.
+        self._looks = passage.count >= FEW
         return at
 
     cdef int _count(self) except -1:
@@ -482,6 +542,7 @@ cdef class FrameScanner:
         # Access tickets of 0-8 and 0-9; 0-9-1 has reserved the field.
         if self.tickets:
             flags |= <int>u16(p) << TICKET_SHIFT
+        self._last_flags = flags
         return self._sink.publish(channel, flags, self._last_exchange, self._last_key,
                                   properties, body)
 

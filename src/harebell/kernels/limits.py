@@ -4,6 +4,8 @@ from __future__ import annotations
 
 FRAME_FUDGE_BYTES = 8
 """Tolerance over frame-max for clients that do not count the eight bytes of the frame."""
+PASSAGE_MESSAGES = 16
+"""Fewest messages that pass without becoming objects, for another passage in the same read."""
 
 # --- AMQP 1.0 -------------------------------------------------------------------------------------
 NESTING = 32

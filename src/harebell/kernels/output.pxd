@@ -1,4 +1,5 @@
 from cpython.object cimport PyObject
+from harebell.base.arrivals cimport Arrivals
 from harebell.base.message cimport Message
 
 cdef class OutBuffer:
@@ -27,3 +28,20 @@ cdef class OutBuffer:
     cpdef bytes take(self)
     cpdef list take_parts(self)
     cdef bytes _take_buffer(self)
+
+cdef class Passage:
+    cdef readonly object consumer
+    cdef readonly long long count
+    cdef OutBuffer _out
+    cdef bytes _frames
+    cdef int _channel
+    cdef Py_ssize_t _tag_at
+    cdef Py_ssize_t _size_at
+    cdef unsigned long long _tag
+    cdef Py_ssize_t _body_max
+    cdef Py_ssize_t _output_max
+    cdef Arrivals _arrivals
+    cdef bint _answered
+
+    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1
+    cpdef int open_to(self, Arrivals arrivals, bint answered, Py_ssize_t body_max) except -1

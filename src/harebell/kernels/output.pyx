@@ -8,12 +8,13 @@ from cpython.object cimport PyObject
 from cpython.ref cimport Py_XDECREF
 from libc.string cimport memcpy
 
+from harebell.base.arrivals cimport Arrivals
 from harebell.base.body_frames import BodyFrames, encoded
 from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.base.message cimport Message
 from harebell.kernels.octets cimport (
     END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, PUBLISH_FIXED, framed_size, put16, put32, put64,
-    put_body, put_head, put_name, put_publish, u32, utf8,
+    put_body, put_head, put_name, put_publish, u16, u32, utf8,
 )
 
 cdef extern from "Python.h":
@@ -24,6 +25,7 @@ cdef extern from "Python.h":
 cdef enum:
     BASIC = 60
     HEAD = 7
+    IDS = 4                     # class and method, or class and weight, as a payload begins
     FIRST_CAPACITY = 4096
     LAST_MAX = 1 << 20
 
@@ -298,3 +300,54 @@ cdef class OutBuffer:
         result = <bytes>data
         Py_XDECREF(data)
         return result
+
+
+cdef class Passage:
+    """The way of messages that differ in their bodies only; see the twin."""
+
+    def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
+                 Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t body_max,
+                 Py_ssize_t output_max):
+        cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(frames)
+        self.consumer = consumer
+        self.count = 0
+        self._out = out
+        self._frames = frames
+        self._channel = u16(p + 1)
+        self._tag_at = HEAD + IDS + consumer_tag_size
+        self._size_at = u32(p + 3) + OVERHEAD + HEAD + IDS
+        self._tag = tag
+        self._body_max = body_max
+        self._output_max = output_max
+        self._arrivals = Arrivals()
+        self._answered = False
+
+    cpdef int open_to(self, Arrivals arrivals, bint answered, Py_ssize_t body_max) except -1:
+        """Say what the publisher adds; see the twin."""
+        self._arrivals = arrivals
+        self._answered = answered
+        self._body_max = min(self._body_max, body_max)
+        return 0
+
+    def put(self, bytes body not None):
+        """Deliver a message with this body; see the twin."""
+        return bool(self._put(<const unsigned char*>PyBytes_AS_STRING(body), len(body)))
+
+    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1:
+        """Deliver a message; return 0 if it has to go the usual way."""
+        cdef OutBuffer out = self._out
+        cdef Py_ssize_t fixed = PyBytes_GET_SIZE(self._frames)
+        cdef Py_ssize_t whole = fixed + (n + OVERHEAD if n else 0)
+        cdef unsigned char* p
+        if n > self._body_max or out.size >= self._output_max:
+            return 0
+        p = out._room(whole)
+        memcpy(p, PyBytes_AS_STRING(self._frames), fixed)
+        put64(p + self._tag_at, self._tag)
+        put64(p + self._size_at, n)
+        put_body(p + fixed, self._channel, body, n, n)
+        out.size += whole
+        self._arrivals.count(n, 1, self._answered)
+        self._tag += 1
+        self.count += 1
+        return 1

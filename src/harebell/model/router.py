@@ -78,6 +78,15 @@ class Router:
             exchange.routes_epoch == self.epoch and routing_key in exchange.routes
         )
 
+    def only_queue(self, exchange: Exchange, routing_key: str) -> C[Queue | None]:
+        """Return the queue of a routing key that was just routed, if only that one gets it."""
+        if exchange.default:
+            return self.queues.get(routing_key)
+        if not self.same_for(exchange, routing_key):
+            return None
+        queues: tuple[Queue, ...] = exchange.routes[routing_key]
+        return queues[0] if len(queues) == 1 else None
+
     def route_keys(
         self, exchange: Exchange, message: Message, further_keys: Sequence[str]
     ) -> tuple[Queue, ...]:

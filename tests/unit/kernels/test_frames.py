@@ -31,10 +31,11 @@ def scanner(module: Any, *, client: bool = False, fast: bool = True) -> tuple[An
     return made, sink
 
 
-def run(module: Any, parts: list[bytes], *, client: bool, fast: bool) -> list[Any]:
+def run(module: Any, parts: list[bytes], *, client: bool, fast: bool, passes: int = 0) -> list[Any]:
     """Every call of the sink, and the error that ended it, if any."""
     scan, sink = scanner(module, client=client, fast=fast)
     sink.on_call = lambda _: None
+    sink.passes = passes
     for part in parts:
         found = outcome(scan.feed, part)
         if found[0] == "raises":
@@ -58,6 +59,8 @@ def flattened(calls: list[Any]) -> list[Any]:
                     properties=properties[0],
                 )
             )
+        elif isinstance(call, tuple) and call[0] == "passage":
+            pass
         elif isinstance(call, tuple) and call[0] == "ack":
             flat += frames_of(o.ack(call[2], channel=call[1], multiple=call[3]))
         else:
@@ -107,6 +110,114 @@ def test_how_input_is_cut_changes_nothing_but_how_contents_are_told(parts: list[
     whole = run(USED, [b"".join(parts)], client=False, fast=True)
     pieces = run(USED, parts, client=False, fast=True)
     assert flattened(pieces) == flattened(whole)
+
+
+repeated = st.lists(
+    st.builds(
+        lambda body, count, key, properties: b"".join(
+            o.publish(body + b"+" * more, key=key, properties=properties) for more in range(count)
+        ),
+        st.binary(max_size=30),
+        st.integers(1, 40),
+        st.sampled_from([b"a.b", b"other"]),
+        st.sampled_from([o.PLAIN, o.PERSISTENT]),
+    )
+    | st.builds(o.ack, st.integers(0, 2**64 - 1)),
+    max_size=5,
+).map(b"".join)
+
+
+def bodies_of(calls: list[Any]) -> list[bytes]:
+    """The bodies that were published, came in frames, or passed, in order."""
+    found: list[bytes] = []
+    for call in calls:
+        if isinstance(call, tuple) and call[0] == "publish":
+            found.append(call[6])
+        elif isinstance(call, tuple) and call[:2] == ("frame", o.BODY):
+            found.append(call[3])
+        elif isinstance(call, tuple) and call[:2] == ("frame", o.HEADER):
+            found += [b""] * (call[3][4:12] == bytes(8))
+        elif isinstance(call, tuple) and call[0] == "passed":
+            delivered = run(TWIN, [call[3]], client=True, fast=True)
+            assert delivered.pop() == 0
+            assert len(delivered) == call[2]
+            found += [each[8] for each in delivered]
+    return found
+
+
+@settings(max_examples=200, deadline=None)
+@given(o.cut(repeated), st.integers(0, 3000))
+def test_repeated_publishes_pass_in_their_order_wherever_input_is_cut(
+    parts: list[bytes], passes: int
+) -> None:
+    calls = run(USED, parts, client=False, fast=True, passes=passes)
+    assert calls == run(TWIN, parts, client=False, fast=True, passes=passes)
+    usual = run(USED, [b"".join(parts)], client=False, fast=True)
+    assert bodies_of(calls) == bodies_of(usual)
+
+
+@settings(max_examples=200, deadline=None)
+@given(o.cut(repeated), st.integers(0, 5), st.integers(0, 255), st.data())
+def test_both_pass_the_same_of_damaged_input(
+    parts: list[bytes], place: int, octet: int, data: st.DataObject
+) -> None:
+    broken = bytearray(b"".join(parts))
+    if broken:
+        broken[data.draw(st.integers(0, len(broken) - 1))] = octet
+    used = run(USED, [bytes(broken)], client=False, fast=True, passes=2000)
+    assert used == run(TWIN, [bytes(broken)], client=False, fast=True, passes=2000)
+
+
+@BOTH
+def test_publishes_that_differ_in_their_bodies_only_pass_without_a_call_each(module: Any) -> None:
+    scan, sink = scanner(module)
+    sink.passes = 1 << 20
+    scan.feed(b"".join(o.publish(b"%d" % number) for number in range(20)) + o.ack(9))
+    told = [call[0] for call in sink.calls]
+    assert told == ["publish", "passage", "passed", "ack"]
+    assert sink.calls[1] == ("passage", 1, 0, "x", "a.b", PLAIN)
+    assert sink.calls[2][2] == 19
+    assert bodies_of(sink.calls) == [b"%d" % number for number in range(20)]
+
+
+@BOTH
+def test_after_a_short_passage_or_none_no_other_is_tried_in_the_same_input(module: Any) -> None:
+    for passes, told in ((0, []), (1 << 20, ["passed"])):
+        scan, sink = scanner(module)
+        sink.passes = passes
+        pair = o.publish(b"1") + o.publish(b"2")
+        scan.feed((pair + o.ack(1)) * 3)
+        calls = [call[0] for call in sink.calls if call[0] not in ("publish", "ack")]
+        assert calls == ["passage", *told]
+        scan.feed(pair)
+        assert [call[0] for call in sink.calls].count("passage") == 2
+
+
+@BOTH
+def test_a_passage_ends_where_the_work_budget_does(module: Any) -> None:
+    scan, sink = scanner(module)
+    sink.passes = 1 << 20
+    scan.work.begin(10)
+    scan.feed(b"".join(o.publish(b"%d" % number) for number in range(200)))
+    assert scan.hold
+    assert scan.cut
+    first = bodies_of(sink.calls)
+    assert 1 < len(first) < 200
+    scan.hold = scan.cut = False
+    scan.work.end()
+    scan.feed(b"")
+    assert bodies_of(sink.calls) == [b"%d" % number for number in range(200)]
+
+
+@BOTH
+def test_what_does_not_pass_goes_the_usual_way(module: Any) -> None:
+    scan, sink = scanner(module)
+    sink.passes = 100
+    scan.feed(b"".join(o.publish(b"%2d" % number + b"b" * 20) for number in range(9)))
+    told = [call[0] for call in sink.calls]
+    assert told[:3] == ["publish", "passage", "passed"]
+    assert "publish" in told[3:]
+    assert [body[:2] for body in bodies_of(sink.calls)] == [b"%2d" % number for number in range(9)]
 
 
 @BOTH

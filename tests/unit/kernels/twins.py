@@ -15,6 +15,7 @@ from typing import Any
 
 import harebell
 from harebell.base.errors import ProtocolError
+from harebell.base.message import Message
 
 _KERNELS = Path(harebell.__file__).parent / "kernels"
 
@@ -38,13 +39,16 @@ def used(name: str) -> ModuleType:
 def recorder(module: ModuleType) -> Any:
     """A sink of that module's kind that keeps every call in `.calls`.
 
-    `on_call` is run after each call with the sink, to set flags of the scanner in the middle.
+    `on_call` is run after each call with the sink, to set flags of the scanner in the middle. A
+    passage has room for `passes` messages.
     """
 
     class Recorder(module.FrameSink):  # type: ignore[misc,name-defined]
         def __init__(self) -> None:
             self.calls: list[tuple[Any, ...]] = []
             self.on_call: Any = None
+            self.passes = 0
+            self.out = used("output").OutBuffer()
 
         def note(self, *call: Any) -> int:
             self.calls.append(call)
@@ -59,6 +63,23 @@ def recorder(module: ModuleType) -> Any:
             self, channel: int, flags: int, exchange: str, key: str, properties: Any, body: bytes
         ) -> int:
             return self.note("publish", channel, flags, exchange, key, told(properties), body)
+
+        def passage(
+            self, channel: int, flags: int, exchange: str, key: str, properties: Any
+        ) -> Any:
+            self.note("passage", channel, flags, exchange, key, told(properties))
+            if not self.passes:
+                return None
+            frames = used("output").OutBuffer()
+            example = Message(exchange, key, properties, b"")
+            frames.deliver(channel, b"\x00", 0, False, example, 1 << 20)
+            full = self.out.size + self.passes
+            passage = used("output").Passage
+            return passage(self, self.out, frames.take(), 1, 1, 1 << 20, full)
+
+        def passed(self, channel: int, passage: Any) -> int:
+            assert passage.consumer is self
+            return int(self.note("passed", channel, passage.count, self.out.take()))
 
         def ack(self, channel: int, tag: int, multiple: bool) -> int:
             return self.note("ack", channel, tag, bool(multiple))

@@ -32,6 +32,9 @@ class TransitionalConsumer(ChannelConsumer):
         channel = self.channel
         return channel.may_deliver() and window_admits(self, channel) and super().ready()
 
+    def passage(self, message: Message) -> None:
+        """Return None: the session numbers each delivery."""
+
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:
         """Write basic.deliver and remember what has to be acknowledged."""
         channel = self.channel

@@ -32,6 +32,7 @@ from harebell.front.operations.publish import is_internal, too_large
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.front.operations.returns import IMMEDIATE, NO_ROUTE, unroutable
 from harebell.front.operations.special_properties import prepared
+from harebell.kernels.output import Passage
 from harebell.model.exchange.kind import Exchange
 from harebell.model.limits import REMOVED_AT_ONCE
 from harebell.model.queue.contract import Queue, unrouted
@@ -133,6 +134,21 @@ class Channel(PublishingChannel):
         if self.publisher is not None and self.publisher.passes_over(properties):
             return 0
         return self.route(connection, flags, exchange_name, routing_key, properties, body, confirms)
+
+    def passage(
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
+    ) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one."""
+        if self.publisher is not None:
+            return None
+        confirms = self.confirms is not None
+        return self.repeated(self.connection, exchange_name, routing_key, properties, confirms)
+
+    def passed(self, passage: Passage) -> Done:
+        """Confirm and count the messages that have gone through a passage."""
+        if self.confirms is not None:
+            self.confirms.passed(passage.count)
+        return self.count_passed(self.connection, passage)
 
     def routed(
         self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties

@@ -103,6 +103,14 @@ class Confirms:
             self._connection.confirming.append(self)
         return 0
 
+    def passed(self, count: i64) -> Done:
+        """Number publishes whose messages were delivered at once."""
+        self.taken += count
+        if not self._waiting:
+            self._waiting = True
+            self._connection.confirming.append(self)
+        return 0
+
     def flush(self) -> Done:
         """Write what is due."""
         self._waiting = False

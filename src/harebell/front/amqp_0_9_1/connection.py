@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from harebell.auth.authority import Undecided
 from harebell.auth.users import Users
 from harebell.base import limits as base_limits
-from harebell.base.c_types import Done, Py, i32, u64
+from harebell.base.c_types import C, Done, Py, i32, u64
 from harebell.base.counters import BY_ERROR, BY_FORCE, BY_LOSS
 from harebell.base.errors import ProtocolError, Refusal
 from harebell.base.message import FAMILY_09, Message, Properties
@@ -44,7 +44,7 @@ from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.frames import FrameScanner
-from harebell.kernels.output import OutBuffer
+from harebell.kernels.output import OutBuffer, Passage
 from harebell.model.broker import Broker
 from harebell.model.limits import REMOVED_AT_ONCE
 from harebell.wire.v09 import methods
@@ -257,6 +257,20 @@ class Connection(BaseConnection):
         except Exception as error:
             self.channel_caught(opened, error, 60, 40)
         return 0
+
+    def passage(
+        self, channel: i32, flags: i32, exchange: str, routing_key: str, properties: Properties
+    ) -> C[Passage | None]:
+        """Return how publishes that repeat the last one get to their consumer."""
+        opened: PublishingChannel | None = self.channels.get(channel)
+        if opened is None or opened.content is not None or self.closing:
+            return None
+        return opened.passage(flags, exchange, routing_key, properties)
+
+    def passed(self, channel: i32, passage: Passage) -> Done:
+        """Note the messages that have gone through a passage."""
+        opened: PublishingChannel = self.channels[channel]
+        return opened.passed(passage)
 
     def ack(self, channel: i32, tag: u64, multiple: bool) -> Done:
         """Take a basic.ack from the scanner."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.base.c_types import C, Done, i32, i64, isize, u64
+from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.connection import Connection
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert.dispatch import converted
 from harebell.front.limits import OUTPUT_HIGH_BYTES
+from harebell.kernels.limits import LONG_BODY_BYTES
+from harebell.kernels.output import OutBuffer, Passage
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -82,6 +85,31 @@ class ChannelConsumer(Consumer):
             channel.unacked.deliver(self, position, tag)
         if channel.router.tracer is not None:
             delivered(channel, message, self.queue.name, redelivered)
+        return 0
+
+    def passage(self, message: Message) -> C[Passage | None]:
+        """Return how messages that differ from this one in their bodies only get to its output."""
+        channel = self._channel
+        connection: Connection = channel.connection
+        if message.family != _FAMILY or connection.stamps or channel.router.tracer is not None:
+            return None
+        frames = OutBuffer()
+        limit: isize = min(connection.frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
+        frames.deliver(channel.number, self._tag_field, 0, False, message, connection.frame_max)
+        return Passage(
+            self,
+            connection.out,
+            frames.take(),
+            len(self._tag_field),
+            channel.next_tag,
+            limit,
+            _OUTPUT_HIGH,
+        )
+
+    def passed(self, count: i64) -> Done:
+        """Note that messages have got into its output through a passage."""
+        self._channel.next_tag += count
+        self._channel.connection.touch()
         return 0
 
     def released(self) -> Done:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from harebell.base.c_types import i32
+from harebell.base.c_types import C, i32
 from harebell.base.message import Message, Properties
 from harebell.front.amqp_0_9_1.channel import Channel
 from harebell.front.amqp_0_9_1.prefetch_size_window import Window
@@ -28,6 +28,7 @@ from harebell.front.operations.returns import (
     takers,
     undelivered_code,
 )
+from harebell.kernels.output import Passage
 from harebell.model.queue.contract import Queue
 
 if TYPE_CHECKING:
@@ -88,6 +89,14 @@ class LegacyChannel(Channel):
             self.checked_properties = properties
             self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
         return Channel.publish(self, base_flags, exchange_name, routing_key, properties, body)
+
+    def passage(
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
+    ) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one."""
+        if flags & _IMMEDIATE:
+            return None
+        return Channel.passage(self, flags, exchange_name, routing_key, properties)
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; if immediate, only to those that can deliver."""

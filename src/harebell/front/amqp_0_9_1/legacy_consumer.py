@@ -9,6 +9,7 @@ from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 from harebell.front.amqp_0_9_1.prefetch_size_window import TOO_LONG, UNKNOWN
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
+from harebell.kernels.output import Passage
 
 _FAMILY: i32 = FAMILY_09
 _TOO_LONG: i32 = TOO_LONG
@@ -39,6 +40,10 @@ class LegacyConsumer(ChannelConsumer):
         """True if flow is on, and there is credit and room in the output."""
         channel: LegacyChannel = self._channel  # type: ignore[assignment]
         return window_admits(self, channel) and ChannelConsumer.ready(self)
+
+    def passage(self, message: Message) -> C[Passage | None]:
+        """Return how messages get to its output, unless their headers have to be made readable."""
+        return None if message.has_headers else ChannelConsumer.passage(self, message)
 
     def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write basic.deliver with headers that the client can read."""

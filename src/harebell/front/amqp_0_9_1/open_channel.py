@@ -50,6 +50,9 @@ class ChannelConfirms(Protocol):
     def published(self, result: int) -> int:
         """Number a publish; `result` has the bits of its queues."""
 
+    def passed(self, count: int) -> int:
+        """Number publishes whose messages were delivered at once."""
+
     def publishes_at(self, details: Counters) -> None:
         """Count confirms of later publishes for another exchange."""
 

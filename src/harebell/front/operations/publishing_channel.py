@@ -9,13 +9,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
-from harebell.base.c_types import Done, i32, i64, isize, u64
+from harebell.base.c_types import C, Done, i32, i64, isize, u64
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.message import Message, Properties, new_message
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.permission import check_topic, topic_of
 from harebell.front.operations.publish import writable_exchange
+from harebell.kernels.output import Passage
+from harebell.model.consumer import Consumer
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
 from harebell.model.router import Router
@@ -114,6 +116,16 @@ class PublishingChannel:
         """Make the error for an internal exchange."""
         raise NotImplementedError
 
+    def passage(
+        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
+    ) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one; see `repeated`."""
+        return None
+
+    def passed(self, passage: Passage) -> Done:
+        """Note the messages that have gone through a passage."""
+        raise NotImplementedError
+
     def counts_at(self, counters: Counters) -> None:
         """Note that later publishes count for another exchange."""
 
@@ -171,6 +183,56 @@ class PublishingChannel:
             message.origin = connection.origin
         self.count_publish(connection, exchange, self.at_exchange, len(body), len(queues), answered)
         return self.routed(message, queues, flags, properties)
+
+    def repeated(
+        self,
+        connection: BaseConnection,
+        exchange_name: str,
+        routing_key: str,
+        properties: Properties,
+        answered: bool,
+    ) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one, but for their bodies.
+
+        The publishes of a passage are checked as the last one was: nothing has happened since. None
+        if something has to see each message.
+        """
+        exchange: Exchange | None = self._exchange
+        router = self.router
+        if (
+            exchange is None
+            or exchange.name != exchange_name
+            or self._exchange_epoch != router.epoch
+            or self.topic is not None
+            or self.transaction is not None
+            or connection.intercepts
+            or properties.suspect
+            or router.origins
+            or router.tracer is not None
+        ):
+            return None
+        queue: Queue | None = router.only_queue(exchange, routing_key)
+        if queue is None:
+            return None
+        passage = queue.passage(new_message(exchange.name, routing_key, properties, b""))
+        if passage is not None:
+            passage.open_to(connection.arrivals, answered, connection.message_max)
+        return passage
+
+    def count_passed(self, connection: BaseConnection, passage: Passage) -> Done:
+        """Count the messages of a passage as `count_publish` and their queue count each."""
+        count: i64 = passage.count
+        exchange: Exchange | None = self._exchange
+        connection.published = True
+        if exchange is not None:
+            exchange.published += count
+            exchange.routed += count
+        self.counters.publish += count
+        self.at_exchange.publish += count
+        consumer: Consumer = passage.consumer
+        queue: Queue = consumer.queue
+        queue.passed(consumer, count)
+        return consumer.passed(count)
 
     def count_publish(
         self,

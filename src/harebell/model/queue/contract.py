@@ -16,6 +16,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
+from harebell.kernels.output import Passage
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.feedback import feedback_of, set_feedback
@@ -164,6 +165,26 @@ class Queue:
             mine.redeliver += 1
             theirs.redeliver += 1
             both.redeliver += 1
+        return 0
+
+    def passage(self, message: Message) -> C[Passage | None]:
+        """Return how messages like this one, which was just published, get to their consumer.
+
+        They differ in their bodies only, and nothing of them stays here. None if the queue has to
+        see each of them.
+        """
+        return None
+
+    def passed(self, consumer: Consumer, count: i64) -> Done:
+        """Count messages that have got to a consumer without acknowledgements by a passage."""
+        mine: Counters
+        theirs: Counters
+        both: Counters
+        mine, theirs, both = self.counters, consumer.counters, consumer.details
+        mine.publish += count
+        mine.deliver_no_ack += count
+        theirs.deliver_no_ack += count
+        both.deliver_no_ack += count
         return 0
 
     def arrives_from(self, exchange: str) -> Done:

@@ -20,6 +20,7 @@ from harebell.base.c_types import C, Cdef, Done, Py, i32, i64, isize
 from harebell.base.histogram import Histogram
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, PERSISTENT, Message
 from harebell.base.ports import Commit
+from harebell.kernels.output import Passage
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
@@ -273,6 +274,27 @@ class MessageQueue(QueueInternals):
         if self._browsing is not None:
             self._browsing.show_all()
         return self.outcome(message)
+
+    def passage(self, message: Message) -> C[Passage | None]:
+        """Return the passage to the sole consumer, if `publish` would only deliver the messages."""
+        expiry = self.expiry
+        looks: bool = (
+            self.order.count > 0
+            or self._keeps_each
+            or self._batch is not None
+            or self.limits is not None
+            or self.deduplication is not None
+            or self.no_local is not None
+            or self.keyed is not None
+            or self.selecting is not None
+            or message.exchange is not self.source
+        )
+        if looks or (expiry is not None and expiry.ttl >= 0):
+            return None
+        consumer: Consumer | None = self.consumers.ready_alone()
+        if consumer is None or not consumer.no_ack:
+            return None
+        return consumer.passage(message)
 
     def knows(self, message: Message) -> bool:
         """True if a message would be dropped as a duplicate."""

@@ -221,6 +221,13 @@ class Consumers:
                 consumer = consumer.after
         return None
 
+    def ready_alone(self) -> C[Consumer | None]:
+        """Return the consumer if there is one alone, it wants every message, and it is ready."""
+        sole: Consumer | None = self._sole
+        if self._single or sole is None or sole.group is not None or not sole.ready():
+            return None
+        return sole
+
     def pick_selective(self, lowest: i32) -> C[Consumer | None]:
         """Return the next ready selective consumer, and advance the round robin of its rank.
 

@@ -1,0 +1,162 @@
+"""Publishes that pass to a consumer without becoming objects do what each does by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from harebell.base.message import Properties
+from harebell.wire.v09 import methods as m
+from harebell.wire.v09.content import BasicProperties
+from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
+
+SIZES = [0, 1, 99, 100, 101, 3, 0, 131_064, 7, 5000, 131_065, 2] + [20] * 30
+Setting = Callable[[World, OctetPeer, OctetPeer], None]
+
+
+def plain(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    taker.send(m.BasicConsume(queue="q", consumer_tag="c", no_ack=True))
+
+
+def confirming(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    sender.ask(m.ConfirmSelect())
+
+
+def acknowledging(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    taker.send(m.BasicConsume(queue="q", consumer_tag="c"))
+
+
+def without_consumer(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    pass
+
+
+def two_consumers(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    taker.send(m.BasicConsume(queue="q", consumer_tag="d", no_ack=True))
+
+
+def in_transaction(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    sender.ask(m.TxSelect())
+
+
+def traced(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    vhost = world.broker.vhosts["/"]
+    vhost.take_metadata(replace(vhost.metadata, tracing=True))
+
+
+def declared(**arguments: Any) -> Setting:
+    def setting(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+        sender.ask(m.QueueDelete(queue="q"))
+        names = {name.replace("_", "-"): value for name, value in arguments.items()}
+        sender.ask(m.QueueDeclare(queue="q", arguments=names))
+        plain(world, sender, taker)
+
+    return setting
+
+
+def no_local(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    sender.send(m.BasicConsume(queue="q", consumer_tag="own", no_ack=True, no_local=True))
+    sender.frames()
+
+
+def fanned_out(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    plain(world, sender, taker)
+    sender.ask(m.QueueDeclare(queue="other"))
+    sender.ask(m.QueueBind(queue="other", exchange="amq.direct", routing_key="q"))
+
+
+SETTINGS: dict[str, Setting] = {
+    "plain": plain,
+    "confirming": confirming,
+    "acknowledging": acknowledging,
+    "without a consumer": without_consumer,
+    "two consumers": two_consumers,
+    "in a transaction": in_transaction,
+    "traced": traced,
+    "single active consumer": declared(x_single_active_consumer=True),
+    "with a limit": declared(x_max_length=1),
+    "with an expiration": declared(x_message_ttl=5),
+    "no-local": no_local,
+    "fanned out": fanned_out,
+}
+PASSING = {"plain", "confirming"}
+
+
+def told(peer: OctetPeer) -> list[tuple[int, int, bytes]]:
+    """What a peer got, without confirms, which may be told together."""
+    return [each for each in peer.frames() if each[2][:4] != b"\x00\x3c\x00\x50" or each[0] != 1]
+
+
+def play(setting: Setting, exchange: str, together: bool, **of: Any) -> tuple[Any, ...]:
+    """What consumer, publisher and counters show after publishes, given together or one by one."""
+    world = World(message_max=131_065)
+    sender, taker = world.peer(), world.peer()
+    sender.ask(m.QueueDeclare(queue="q"))
+    setting(world, sender, taker)
+    sender.ask(m.QueueBind(queue="q", exchange="amq.direct", routing_key="q"))
+    taker.frames()
+    pieces = [publish(b"b" * size, exchange=exchange, **of) for size in SIZES]
+    for data in [b"".join(pieces)] if together else pieces:
+        sender.give(data)
+    vhost = world.broker.vhosts["/"]
+    channel = sender.connection.channels[1]
+    queue, source = vhost.queues["q"], vhost.exchanges[exchange]
+    arrivals = sender.connection.arrivals
+    confirmed = channel.confirms.sent if channel.confirms is not None else None
+    return (
+        [told(taker), told(sender), confirmed],
+        [channel.counters.values(), channel.at_exchange.values(), queue.counters.values()],
+        taker.connection.channels[1].counters.values(),
+        [(one.tag, one.details.values()) for one in queue.consumers],
+        (source.published, source.routed, queue.ready_count(), queue.arrivals()),
+        (arrivals.sizes().counts, arrivals.routed, arrivals.wanting_confirm, arrivals.byte_count),
+    )
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+@pytest.mark.parametrize("exchange", ["", "amq.direct"])
+def test_publishes_that_come_together_do_what_they_do_one_by_one(name: str, exchange: str) -> None:
+    for of in ({}, {"mandatory": True}, {"properties": BasicProperties(delivery_mode=2)}):
+        together = play(SETTINGS[name], exchange, True, **of)
+        assert together == play(SETTINGS[name], exchange, False, **of)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_messages_pass_only_where_nothing_has_to_see_each(name: str) -> None:
+    world = World()
+    sender, taker = world.peer(), world.peer()
+    sender.ask(m.QueueDeclare(queue="q"))
+    SETTINGS[name](world, sender, taker)
+    sender.ask(m.QueueBind(queue="q", exchange="amq.direct", routing_key="q"))
+    sender.give(publish(b"first", exchange="amq.direct"))
+    channel = sender.connection.channels[1]
+    found = channel.passage(0, "amq.direct", "q", Properties(b"\0\0"))
+    assert (found is not None) == (name in PASSING)
+    assert channel.passage(0, "amq.direct", "q", Properties(b"\0\0", suspect=True)) is None
+    assert channel.passage(0, "amq.fanout", "q", Properties(b"\0\0")) is None
+
+
+def test_a_consumer_whose_output_is_full_leaves_the_rest_in_the_queue() -> None:
+    world = World()
+    sender, taker = world.peer(), world.peer()
+    sender.ask(m.QueueDeclare(queue="q"))
+    plain(world, sender, taker)
+    taker.frames()
+    bodies = [b"%4d" % number + b"b" * 20_000 for number in range(400)]
+    sender.give(b"".join(publish(body) for body in bodies))
+    queue = world.broker.vhosts["/"].queues["q"]
+    waiting = queue.ready_count()
+    assert 0 < waiting < len(bodies)
+    got = taker.bodies()
+    assert len(got) == len(bodies) - waiting
+    while queue.ready_count():
+        world.turn()
+        got += taker.bodies()
+    assert got == bodies
