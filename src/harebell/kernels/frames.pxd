@@ -8,7 +8,6 @@ cdef class FrameSink:
                       Properties properties, bytes body) except -1
     cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key,
                           Properties properties)
-    cpdef int passed(self, int channel, Passage passage) except -1
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
     cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
                       bint redelivered, str exchange, str routing_key, Properties properties,

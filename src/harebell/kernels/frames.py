@@ -66,13 +66,9 @@ class FrameSink:
     ) -> Passage | None:
         """The passage of publishes like the last one, which differ in their bodies; None for most.
 
-        It is good until `passed` is called, which is before anything else of the sink is.
+        Until it has ended, nothing else of the sink is called.
         """
         return None
-
-    def passed(self, channel: int, passage: Passage) -> int:
-        """The end of a passage, through which some messages have gone."""
-        raise NotImplementedError
 
     def ack(self, channel: int, tag: int, multiple: bool) -> int:
         """A basic.ack."""
@@ -313,11 +309,12 @@ class FrameScanner:
                 used = size + FRAME_OVERHEAD_BYTES
             like, offset = offset, offset + used
             self._count()
+            goes_on = not self.hold and not self.stopped
+            if goes_on and whole and self._looks and self._repeats(data, like, offset):
+                offset += self._pass_repeats(data, like, offset)
             if self.stopped:
                 # What follows a close must be discarded (connection.close): all of it is used.
                 return length
-            if whole and self._looks and not self.hold and self._repeats(data, like, offset):
-                offset += self._pass_repeats(data, like, offset)
             if self.hold:
                 return offset
         return offset
@@ -353,7 +350,7 @@ class FrameScanner:
         method = self._frame_size(data, like) + FRAME_OVERHEAD_BYTES
         fixed = method + self._frame_size(data, like + method) + FRAME_OVERHEAD_BYTES
         try:
-            while not self.hold and self._repeats(data, like, offset):
+            while not self.hold and not self.stopped and self._repeats(data, like, offset):
                 size_at = offset + method + _HEAD + 4
                 size = int.from_bytes(data[size_at : size_at + 8])
                 body = self._neighbour(data, offset + fixed, BODY, channel) if size else b""
@@ -362,7 +359,7 @@ class FrameScanner:
                 offset += fixed + (size + FRAME_OVERHEAD_BYTES if size else 0)
                 self._count()
         finally:
-            self._sink.passed(channel, passage)
+            passage.end()
         # Where publishes repeat each other rarely, a passage costs more than it saves.
         self._looks = passage.count >= PASSAGE_MESSAGES
         return offset - begin

@@ -75,9 +75,6 @@ cdef class FrameSink:
                           Properties properties):
         return None
 
-    cpdef int passed(self, int channel, Passage passage) except -1:
-        raise NotImplementedError
-
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1:
         raise NotImplementedError
 
@@ -374,6 +371,8 @@ cdef class FrameScanner:
                             return at
                         if self._looks and self._repeats(p, data + at, length - at):
                             at += self._pass_repeats(channel, p, data + at, length - at)
+                            if self.stopped:
+                                return length
                             if self.hold:
                                 return at
                         continue
@@ -429,7 +428,8 @@ cdef class FrameScanner:
         if passage is None:
             return 0
         try:
-            while not self.hold and self._repeats(like, p + at, length - at):
+            while (not self.hold and not self.stopped
+                   and self._repeats(like, p + at, length - at)):
                 body_size = u64(p + at + method + HEAD + 4)
                 b = p + at + fixed
                 size = fixed
@@ -445,7 +445,7 @@ cdef class FrameScanner:
                 at += size
                 self._count()
         finally:
-            self._sink.passed(channel, passage)
+            passage.end()
         # Where publishes repeat each other rarely, a passage costs more than it saves.
         self._looks = passage.count >= FEW
         return at

@@ -30,8 +30,15 @@ cdef class OutBuffer:
     cdef bytes _take_buffer(self)
 
 cdef class Passage:
+    cdef public long long count
+
+    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1
+    cpdef bint put(self, bytes body) except -1
+    cpdef int end(self) except -1
+
+cdef class OutputPassage(Passage):
     cdef readonly object consumer
-    cdef readonly long long count
+    cdef object _publisher
     cdef OutBuffer _out
     cdef bytes _frames
     cdef int _channel
@@ -43,5 +50,5 @@ cdef class Passage:
     cdef Arrivals _arrivals
     cdef bint _answered
 
-    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1
-    cpdef int open_to(self, Arrivals arrivals, bint answered, Py_ssize_t body_max) except -1
+    cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
+                      Py_ssize_t body_max) except -1

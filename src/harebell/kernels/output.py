@@ -215,7 +215,26 @@ class OutBuffer:
 
 
 class Passage:
-    """The way of messages that differ in their bodies only to the consumer that takes them.
+    """The way of messages that differ in their bodies only.
+
+    Attributes:
+        count: the messages that have gone this way.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    def put(self, body: bytes) -> bool:
+        """Pass on a message with this body; False if it has to go the usual way."""
+        raise NotImplementedError
+
+    def end(self) -> int:
+        """Count the messages; the scanner calls it before it passes on anything else."""
+        raise NotImplementedError
+
+
+class OutputPassage(Passage):
+    """The way into the output of a consumer that takes each message at once.
 
     Args:
         consumer: the `harebell.model.consumer.Consumer` that takes them.
@@ -228,7 +247,6 @@ class Passage:
 
     Attributes:
         consumer: as given.
-        count: the messages that have gone this way.
     """
 
     def __init__(
@@ -241,8 +259,9 @@ class Passage:
         body_max: int,
         output_max: int,
     ) -> None:
+        super().__init__()
         self.consumer = consumer
-        self.count = 0
+        self._publisher: Any = None
         self._out = out
         self._frames = frames
         self._tag_at = _HEAD + _IDS + consumer_tag_size
@@ -253,8 +272,16 @@ class Passage:
         self._arrivals = Arrivals()
         self._answered = False
 
-    def open_to(self, arrivals: Arrivals, answered: bool, body_max: int) -> int:
-        """Say what the publisher adds: the counters, whether it gets confirms, and its limit."""
+    def open_to(self, publisher: Any, arrivals: Arrivals, answered: bool, body_max: int) -> int:
+        """Say what the publisher adds.
+
+        Args:
+            publisher: its method `passed` counts what has gone this way.
+            arrivals: counts the messages and their sizes.
+            answered: whether the publisher gets confirms.
+            body_max: the largest body that it may send, in octets.
+        """
+        self._publisher = publisher
         self._arrivals = arrivals
         self._answered = answered
         self._body_max = min(self._body_max, body_max)
@@ -279,3 +306,9 @@ class Passage:
         self._tag += 1
         self.count += 1
         return True
+
+    def end(self) -> int:
+        """Have it counted what has gone this way."""
+        if self.count:
+            self._publisher.passed(self)
+        return 0

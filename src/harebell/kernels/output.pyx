@@ -20,6 +20,7 @@ from harebell.kernels.octets cimport (
 cdef extern from "Python.h":
     PyObject* PyBytes_FromStringAndSize(const char* data, Py_ssize_t size) except NULL
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
+    bytes bytes_of "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size)
     char* raw_string "PyBytes_AS_STRING"(PyObject* data)
 
 cdef enum:
@@ -305,6 +306,20 @@ cdef class OutBuffer:
 cdef class Passage:
     """The way of messages that differ in their bodies only; see the twin."""
 
+    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1:
+        """Pass a message on; return 0 if it has to go the usual way."""
+        return self.put(bytes_of(<const char*>body, n))
+
+    cpdef bint put(self, bytes body) except -1:
+        raise NotImplementedError
+
+    cpdef int end(self) except -1:
+        raise NotImplementedError
+
+
+cdef class OutputPassage(Passage):
+    """The way into the output of a consumer; see the twin."""
+
     def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
                  Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t body_max,
                  Py_ssize_t output_max):
@@ -322,16 +337,24 @@ cdef class Passage:
         self._arrivals = Arrivals()
         self._answered = False
 
-    cpdef int open_to(self, Arrivals arrivals, bint answered, Py_ssize_t body_max) except -1:
+    cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
+                      Py_ssize_t body_max) except -1:
         """Say what the publisher adds; see the twin."""
+        self._publisher = publisher
         self._arrivals = arrivals
         self._answered = answered
         self._body_max = min(self._body_max, body_max)
         return 0
 
-    def put(self, bytes body not None):
+    cpdef bint put(self, bytes body) except -1:
         """Deliver a message with this body; see the twin."""
-        return bool(self._put(<const unsigned char*>PyBytes_AS_STRING(body), len(body)))
+        return self._put(<const unsigned char*>PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body))
+
+    cpdef int end(self) except -1:
+        """Have it counted what has gone this way; see the twin."""
+        if self.count:
+            self._publisher.passed(self)
+        return 0
 
     cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1:
         """Deliver a message; return 0 if it has to go the usual way."""

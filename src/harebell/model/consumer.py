@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.base.c_types import C, Done, Py, i32, i64
 from harebell.base.counters import UNCOUNTED, Counters
 from harebell.base.message import Message
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage
 from harebell.model.queue.features.selector_group import SelectorGroup
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Consumer:
         """Deliver a message; `position` is -1 if it is not to be acknowledged. Return 0."""
         raise NotImplementedError
 
-    def passage(self, message: Message) -> C[Passage | None]:
+    def passage(self, message: Message) -> C[OutputPassage | None]:
         """Return how messages get to it that differ from this one in their bodies only.
 
         It is ready and takes no acknowledgements. None if it has to see each message.

@@ -78,14 +78,12 @@ class Router:
             exchange.routes_epoch == self.epoch and routing_key in exchange.routes
         )
 
-    def only_queue(self, exchange: Exchange, routing_key: str) -> C[Queue | None]:
-        """Return the queue of a routing key that was just routed, if only that one gets it."""
+    def known(self, exchange: Exchange, routing_key: str) -> C[tuple[Queue, ...]]:
+        """Return the queues of a routing key for which `same_for` is true."""
         if exchange.default:
-            return self.queues.get(routing_key)
-        if not self.same_for(exchange, routing_key):
-            return None
-        queues: tuple[Queue, ...] = exchange.routes[routing_key]
-        return queues[0] if len(queues) == 1 else None
+            queue: Queue | None = self.queues.get(routing_key)
+            return self._reply(routing_key) if queue is None else queue.itself
+        return exchange.routes[routing_key]
 
     def route_keys(
         self, exchange: Exchange, message: Message, further_keys: Sequence[str]

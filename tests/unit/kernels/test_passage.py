@@ -37,7 +37,7 @@ def passage(
     frames = OutBuffer()
     frames.deliver(channel, consumer_tag, 0, False, example, FRAME_MAX)
     size = len(consumer_tag)
-    return module.Passage(None, out, frames.take(), size, tag, body_max, output_max)
+    return module.OutputPassage(None, out, frames.take(), size, tag, body_max, output_max)
 
 
 @settings(max_examples=200, deadline=None)
@@ -81,10 +81,10 @@ def test_a_body_over_either_limit_does_not_pass(module: Any) -> None:
     made = passage(module, out, Message("", "q", Properties(o.PLAIN), b""), body_max=10)
     assert made.put(b"b" * 10)
     assert not made.put(b"b" * 11)
-    made.open_to(Arrivals(), False, 4)
+    made.open_to(None, Arrivals(), False, 4)
     assert made.put(b"b" * 4)
     assert not made.put(b"b" * 5)
-    made.open_to(Arrivals(), False, 1000)
+    made.open_to(None, Arrivals(), False, 1000)
     assert not made.put(b"b" * 5)
     assert made.count == 2
 
@@ -105,8 +105,28 @@ def test_nothing_passes_into_an_output_that_is_full(module: Any) -> None:
 def test_what_passes_is_counted_by_its_size_for_the_publisher(module: Any) -> None:
     arrivals = Arrivals()
     made = passage(module, OutBuffer(), Message("", "q", Properties(o.PLAIN), b""))
-    made.open_to(arrivals, True, FRAME_MAX)
+    made.open_to(None, arrivals, True, FRAME_MAX)
     for size in (0, 100, 101, 5000):
         assert made.put(b"b" * size)
     assert (arrivals.to_100, arrivals.to_1k, arrivals.to_10k) == (2, 1, 1)
     assert (arrivals.routed, arrivals.wanting_confirm, arrivals.byte_count) == (4, 4, 5201)
+
+
+class Publisher:
+    def __init__(self) -> None:
+        self.counts: list[int] = []
+
+    def passed(self, passage: Any) -> int:
+        self.counts.append(passage.count)
+        return 0
+
+
+@BOTH
+def test_the_publisher_counts_at_the_end_what_has_passed(module: Any) -> None:
+    publisher = Publisher()
+    for count in (0, 3):
+        made = passage(module, OutBuffer(), Message("", "q", Properties(o.PLAIN), b""))
+        made.open_to(publisher, Arrivals(), False, FRAME_MAX)
+        assert all(made.put(b"b") for _ in range(count))
+        made.end()
+    assert publisher.counts == [3]

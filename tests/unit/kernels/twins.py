@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import Any
 
 import harebell
+from harebell.base.arrivals import Arrivals
 from harebell.base.errors import ProtocolError
 from harebell.base.message import Message
 
@@ -74,12 +75,14 @@ def recorder(module: ModuleType) -> Any:
             example = Message(exchange, key, properties, b"")
             frames.deliver(channel, b"\x00", 0, False, example, 1 << 20)
             full = self.out.size + self.passes
-            passage = used("output").Passage
-            return passage(self, self.out, frames.take(), 1, 1, 1 << 20, full)
+            kind = used("output").OutputPassage
+            passage = kind(self, self.out, frames.take(), 1, 1, 1 << 20, full)
+            passage.open_to(self, Arrivals(), False, 1 << 20)
+            return passage
 
-        def passed(self, channel: int, passage: Any) -> int:
+        def passed(self, passage: Any) -> int:
             assert passage.consumer is self
-            return int(self.note("passed", channel, passage.count, self.out.take()))
+            return int(self.note("passed", passage.count, self.out.take()))
 
         def ack(self, channel: int, tag: int, multiple: bool) -> int:
             return self.note("ack", channel, tag, bool(multiple))

@@ -32,7 +32,7 @@ from harebell.front.operations.publish import is_internal, too_large
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.front.operations.returns import IMMEDIATE, NO_ROUTE, unroutable
 from harebell.front.operations.special_properties import prepared
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage, Passage
 from harebell.model.exchange.kind import Exchange
 from harebell.model.limits import REMOVED_AT_ONCE
 from harebell.model.queue.contract import Queue, unrouted
@@ -142,13 +142,18 @@ class Channel(PublishingChannel):
         if self.publisher is not None:
             return None
         confirms = self.confirms is not None
-        return self.repeated(self.connection, exchange_name, routing_key, properties, confirms)
+        connection = self.connection
+        return self.repeated(connection, flags, exchange_name, routing_key, properties, confirms)
 
-    def passed(self, passage: Passage) -> Done:
-        """Confirm and count the messages that have gone through a passage."""
+    def passed(self, passage: OutputPassage) -> Done:
+        """Confirm and count the messages that have gone into the output of a consumer."""
         if self.confirms is not None:
             self.confirms.passed(passage.count)
-        return self.count_passed(self.connection, passage)
+        return self.count_output(self.connection, passage)
+
+    def publish_failed(self, error: Exception) -> None:
+        """Close the channel, or the connection: a publish of a passage was refused."""
+        self.connection.channel_caught(self, error, *_PUBLISH)
 
     def routed(
         self, message: Message, queues: tuple[Queue, ...], flags: i32, properties: Properties

@@ -267,11 +267,6 @@ class Connection(BaseConnection):
             return None
         return opened.passage(flags, exchange, routing_key, properties)
 
-    def passed(self, channel: i32, passage: Passage) -> Done:
-        """Note the messages that have gone through a passage."""
-        opened: PublishingChannel = self.channels[channel]
-        return opened.passed(passage)
-
     def ack(self, channel: i32, tag: u64, multiple: bool) -> Done:
         """Take a basic.ack from the scanner."""
         opened: PublishingChannel | None = self.channels.get(channel)

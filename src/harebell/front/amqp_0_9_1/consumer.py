@@ -13,7 +13,7 @@ from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert.dispatch import converted
 from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.kernels.limits import LONG_BODY_BYTES
-from harebell.kernels.output import OutBuffer, Passage
+from harebell.kernels.output import OutBuffer, OutputPassage
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -87,7 +87,7 @@ class ChannelConsumer(Consumer):
             delivered(channel, message, self.queue.name, redelivered)
         return 0
 
-    def passage(self, message: Message) -> C[Passage | None]:
+    def passage(self, message: Message) -> C[OutputPassage | None]:
         """Return how messages that differ from this one in their bodies only get to its output."""
         channel = self._channel
         connection: Connection = channel.connection
@@ -96,7 +96,7 @@ class ChannelConsumer(Consumer):
         frames = OutBuffer()
         limit: isize = min(connection.frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
         frames.deliver(channel.number, self._tag_field, 0, False, message, connection.frame_max)
-        return Passage(
+        return OutputPassage(
             self,
             connection.out,
             frames.take(),

@@ -96,7 +96,7 @@ class LegacyChannel(Channel):
         """Return the passage of publishes that repeat the last one."""
         if flags & _IMMEDIATE:
             return None
-        return Channel.passage(self, flags, exchange_name, routing_key, properties)
+        return Channel.passage(self, flags & _MANDATORY, exchange_name, routing_key, properties)
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; if immediate, only to those that can deliver."""

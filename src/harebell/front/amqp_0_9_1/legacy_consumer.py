@@ -9,7 +9,7 @@ from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 from harebell.front.amqp_0_9_1.prefetch_size_window import TOO_LONG, UNKNOWN
 from harebell.front.convert.dispatch import converted
 from harebell.front.convert.plain import plain_message
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage
 
 _FAMILY: i32 = FAMILY_09
 _TOO_LONG: i32 = TOO_LONG
@@ -41,7 +41,7 @@ class LegacyConsumer(ChannelConsumer):
         channel: LegacyChannel = self._channel  # type: ignore[assignment]
         return window_admits(self, channel) and ChannelConsumer.ready(self)
 
-    def passage(self, message: Message) -> C[Passage | None]:
+    def passage(self, message: Message) -> C[OutputPassage | None]:
         """Return how messages get to its output, unless their headers have to be made readable."""
         return None if message.has_headers else ChannelConsumer.passage(self, message)
 

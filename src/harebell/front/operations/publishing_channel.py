@@ -16,7 +16,7 @@ from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.permission import check_topic, topic_of
 from harebell.front.operations.publish import writable_exchange
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage, Passage
 from harebell.model.consumer import Consumer
 from harebell.model.exchange.kind import Exchange
 from harebell.model.queue.contract import Queue
@@ -122,8 +122,12 @@ class PublishingChannel:
         """Return the passage of publishes that repeat the last one; see `repeated`."""
         return None
 
-    def passed(self, passage: Passage) -> Done:
-        """Note the messages that have gone through a passage."""
+    def passed(self, passage: OutputPassage) -> Done:
+        """Note the messages that have gone into the output of a consumer."""
+        raise NotImplementedError
+
+    def publish_failed(self, error: Exception) -> None:
+        """Close the channel, or the connection: a publish of a passage was refused."""
         raise NotImplementedError
 
     def counts_at(self, counters: Counters) -> None:
@@ -187,6 +191,7 @@ class PublishingChannel:
     def repeated(
         self,
         connection: BaseConnection,
+        flags: i32,
         exchange_name: str,
         routing_key: str,
         properties: Properties,
@@ -194,8 +199,7 @@ class PublishingChannel:
     ) -> C[Passage | None]:
         """Return the passage of publishes that repeat the last one, but for their bodies.
 
-        The publishes of a passage are checked as the last one was: nothing has happened since. None
-        if something has to see each message.
+        They are checked and routed as the last one was. None if something has to see each.
         """
         exchange: Exchange | None = self._exchange
         router = self.router
@@ -209,26 +213,35 @@ class PublishingChannel:
             or properties.suspect
             or router.origins
             or router.tracer is not None
+            or not router.same_for(exchange, routing_key)
         ):
             return None
-        queue: Queue | None = router.only_queue(exchange, routing_key)
-        if queue is None:
-            return None
-        passage = queue.passage(new_message(exchange.name, routing_key, properties, b""))
-        if passage is not None:
-            passage.open_to(connection.arrivals, answered, connection.message_max)
-        return passage
+        message: Message = new_message(exchange.name, routing_key, properties, b"")
+        queues: tuple[Queue, ...] = router.known(exchange, routing_key)
+        if len(queues) == 1:
+            queue: Queue = queues[0]
+            passage: OutputPassage | None = queue.passage(message)
+            if passage is not None:
+                limit = connection.message_max
+                passage.open_to(self, connection.arrivals, answered, limit)
+                return passage
+        return RoutedPassage(self, connection, message, properties, queues, flags, answered)
 
-    def count_passed(self, connection: BaseConnection, passage: Passage) -> Done:
-        """Count the messages of a passage as `count_publish` and their queue count each."""
-        count: i64 = passage.count
+    def count_passed(self, connection: BaseConnection, copies: i64, count: i64) -> Done:
+        """Count the messages of a passage, each as `count_publish` does without its size."""
         exchange: Exchange | None = self._exchange
         connection.published = True
         if exchange is not None:
             exchange.published += count
-            exchange.routed += count
+            exchange.routed += copies
         self.counters.publish += count
         self.at_exchange.publish += count
+        return 0
+
+    def count_output(self, connection: BaseConnection, passage: OutputPassage) -> Done:
+        """Count the messages that have gone into the output of a consumer."""
+        count: i64 = passage.count
+        self.count_passed(connection, count, count)
         consumer: Consumer = passage.consumer
         queue: Queue = consumer.queue
         queue.passed(consumer, count)
@@ -278,3 +291,64 @@ class PublishingChannel:
             self.transaction.publish(message, queues, flags)
             return 0
         return self.accept(message, queues, flags)
+
+
+class RoutedPassage(Passage):
+    """The way of publishes that repeat the last one to the queues of its route.
+
+    Args:
+        channel: the channel of the publisher.
+        connection: the connection of the channel.
+        like: the message that they repeat, without its body.
+        properties: of the message.
+        queues: of the route; a tuple without any for what is not routed.
+        flags: of the publish, for `PublishingChannel.accept`.
+        answered: whether the publisher gets confirms.
+    """
+
+    def __init__(
+        self,
+        channel: PublishingChannel,
+        connection: BaseConnection,
+        like: Message,
+        properties: Properties,
+        queues: tuple[Queue, ...],
+        flags: i32,
+        answered: bool,
+    ) -> None:
+        super().__init__()
+        self._channel = channel
+        self._connection = connection
+        self._like = like
+        self._properties = properties
+        self._queues = queues
+        self._flags = flags
+        self._answered = answered
+        self._epoch: i64 = channel.router.epoch
+        self._broken = False
+
+    def put(self, body: bytes) -> C[bool]:
+        """Publish a message with this body; False if it has to be checked and routed again."""
+        connection = self._connection
+        router = self._channel.router
+        if self._broken or router.epoch != self._epoch or len(body) > connection.message_max:
+            return False
+        like = self._like
+        copies: isize = len(self._queues)
+        self.count += 1
+        if copies > 1:
+            # As for each route: every queue after the first gets another copy.
+            router.work.charge(copies)
+        connection.arrivals.count(len(body), copies, self._answered)
+        message: Message = new_message(like.exchange, like.routing_key, self._properties, body)
+        try:
+            self._channel.accept(message, self._queues, self._flags)
+        except Exception as error:
+            self._broken = True
+            self._channel.publish_failed(error)
+        return True
+
+    def end(self) -> Done:
+        """Count what has gone this way."""
+        copies: i64 = self.count * len(self._queues)
+        return self._channel.count_passed(self._connection, copies, self.count)

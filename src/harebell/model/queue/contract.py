@@ -16,7 +16,7 @@ from harebell.base.message import Message
 from harebell.base.ports import Log
 from harebell.base.work import Work
 from harebell.kernels.batches import BatchBuilder
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.feedback import feedback_of, set_feedback
@@ -167,7 +167,7 @@ class Queue:
             both.redeliver += 1
         return 0
 
-    def passage(self, message: Message) -> C[Passage | None]:
+    def passage(self, message: Message) -> C[OutputPassage | None]:
         """Return how messages like this one, which was just published, get to their consumer.
 
         They differ in their bodies only, and nothing of them stays here. None if the queue has to

@@ -20,7 +20,7 @@ from harebell.base.c_types import C, Cdef, Done, Py, i32, i64, isize
 from harebell.base.histogram import Histogram
 from harebell.base.message import FAMILY_FILE, FAMILY_STREAM, PERSISTENT, Message
 from harebell.base.ports import Commit
-from harebell.kernels.output import Passage
+from harebell.kernels.output import OutputPassage
 from harebell.kernels.rows import Rows
 from harebell.model.consumer import Consumer
 from harebell.model.dead_letter import EXPIRED, REJECTED
@@ -275,7 +275,7 @@ class MessageQueue(QueueInternals):
             self._browsing.show_all()
         return self.outcome(message)
 
-    def passage(self, message: Message) -> C[Passage | None]:
+    def passage(self, message: Message) -> C[OutputPassage | None]:
         """Return the passage to the sole consumer, if `publish` would only deliver the messages."""
         expiry = self.expiry
         looks: bool = (

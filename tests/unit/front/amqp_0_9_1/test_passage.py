@@ -8,7 +8,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from harebell.base.errors import ErrorKind, Refusal
 from harebell.base.message import Properties
+from harebell.front.operations.publishing_channel import RoutedPassage
+from harebell.kernels.output import OutputPassage
 from harebell.wire.v09 import methods as m
 from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
@@ -60,6 +63,13 @@ def declared(**arguments: Any) -> Setting:
     return setting
 
 
+def refusing(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    sender.ask(m.QueueDelete(queue="q"))
+    limit = {"x-max-length": 3, "x-overflow": "reject-publish"}
+    sender.ask(m.QueueDeclare(queue="q", arguments=limit))
+    sender.ask(m.ConfirmSelect())
+
+
 def no_local(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
     plain(world, sender, taker)
     sender.send(m.BasicConsume(queue="q", consumer_tag="own", no_ack=True, no_local=True))
@@ -82,15 +92,19 @@ SETTINGS: dict[str, Setting] = {
     "traced": traced,
     "single active consumer": declared(x_single_active_consumer=True),
     "with a limit": declared(x_max_length=1),
+    "refusing": refusing,
     "with an expiration": declared(x_message_ttl=5),
     "no-local": no_local,
     "fanned out": fanned_out,
 }
-PASSING = {"plain", "confirming"}
+AT_ONCE = {"plain", "confirming"}
+"""Where messages get into the output of the consumer without becoming objects."""
+SEEN = {"in a transaction", "traced", "no-local"}
+"""Where something has to see each publish."""
 
 
 def told(peer: OctetPeer) -> list[tuple[int, int, bytes]]:
-    """What a peer got, without confirms, which may be told together."""
+    """What a peer got, without positive confirms, which may be told together."""
     return [each for each in peer.frames() if each[2][:4] != b"\x00\x3c\x00\x50" or each[0] != 1]
 
 
@@ -138,7 +152,8 @@ def test_messages_pass_only_where_nothing_has_to_see_each(name: str) -> None:
     sender.give(publish(b"first", exchange="amq.direct"))
     channel = sender.connection.channels[1]
     found = channel.passage(0, "amq.direct", "q", Properties(b"\0\0"))
-    assert (found is not None) == (name in PASSING)
+    kind = OutputPassage if name in AT_ONCE else type(None) if name in SEEN else RoutedPassage
+    assert isinstance(found, kind)
     assert channel.passage(0, "amq.direct", "q", Properties(b"\0\0", suspect=True)) is None
     assert channel.passage(0, "amq.fanout", "q", Properties(b"\0\0")) is None
 
@@ -160,3 +175,49 @@ def test_a_consumer_whose_output_is_full_leaves_the_rest_in_the_queue() -> None:
         world.turn()
         got += taker.bodies()
     assert got == bodies
+
+
+@pytest.mark.parametrize("mandatory", [False, True])
+def test_what_is_not_routed_is_returned_and_confirmed_as_one_by_one(mandatory: bool) -> None:
+    seen = []
+    for together in (True, False):
+        world = World()
+        sender = world.peer()
+        sender.ask(m.ConfirmSelect())
+        pieces = [publish(b"b" * size, "nowhere", mandatory=mandatory) for size in range(30)]
+        for data in [b"".join(pieces)] if together else pieces:
+            sender.give(data)
+        channel = sender.connection.channels[1]
+        seen.append((told(sender), channel.counters.values(), channel.confirms.sent))
+    assert seen[0] == seen[1]
+    assert seen[0][2] == 30
+
+
+def test_a_publish_that_fails_in_the_middle_closes_its_channel_and_ends_the_passage() -> None:
+    world = World()
+    sender = world.peer()
+    sender.ask(m.QueueDeclare(queue="q", arguments={"x-message-deduplication": True}))
+    sender.send(m.ChannelOpen(), channel=2)
+    sender.frames()
+    queue = world.broker.vhosts["/"].queues["q"]
+
+    class Failing:
+        seen = 0
+
+        def holds(self, message: object) -> bool:
+            Failing.seen += 1
+            if Failing.seen == 5:
+                raise Refusal(ErrorKind.PRECONDITION_FAILED, "enough")
+            return False
+
+        def keeps(self, message: object) -> None:
+            pass
+
+    queue.deduplication = Failing()  # type: ignore[attr-defined]
+    repeats = b"".join(publish(b"%d" % number) for number in range(20))
+    sender.give(repeats + publish(b"other channel", channel=2))
+    (closed,) = sender.methods()
+    assert isinstance(closed, m.ChannelClose)
+    assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
+    assert queue.ready_count() == 5
+    assert queue.first().body == b"0"
