@@ -38,7 +38,7 @@ async def drain(
     """
     every = range(FIRST_STORE, FIRST_STORE + config.storage_stores)
     numbers = every if store is None else (store,)
-    if store is not None and store not in every:
+    if store is not None and not every[0] <= store <= every[-1]:
         raise CommandRefused(f"there is no store {store}: the cluster has {len(every)}")
     refused: list[str] = []
     given = 0

@@ -13,7 +13,6 @@ from typing import Any
 from harebell.base.errors import Refusal
 from harebell.model.resource import precondition
 
-_INT32 = range(-(2**31), 2**31)
 # Of a value that a peer has chosen, error texts show the begin.
 _SHOWN = 20
 _BEGIN = Repr()
@@ -27,7 +26,7 @@ def type_name(value: Any) -> str:
     if isinstance(value, bool):
         return "bool"
     if isinstance(value, int):
-        return "signedint" if value in _INT32 else "long"
+        return "signedint" if -(2**31) <= value < 2**31 else "long"
     if isinstance(value, str | bytes):
         return "longstr"
     if isinstance(value, float):

@@ -9,6 +9,7 @@ import pytest
 
 from harebell.base.errors import ErrorKind, Refusal
 from harebell.model.equivalence import check_arguments, check_field, shown, type_name
+from harebell.wire.v09.fields import Timestamp
 
 THING = "queue 'q' in vhost '/'"
 KEYS = ("x-max-length", "x-expires")
@@ -21,6 +22,7 @@ KEYS = ("x-max-length", "x-expires")
         (5, "signedint"),
         (-(2**31), "signedint"),
         (2**31, "long"),
+        (Timestamp(2**63), "long"),
         ("x", "longstr"),
         (b"x", "longstr"),
         (1.5, "double"),

@@ -48,7 +48,6 @@ _INFINITE = 0xFFFF_FFFF
 _ACCEPT, _REJECT, _RELEASE, _ACQUIRE = (4, 2), (4, 3), (4, 4), (4, 5)
 """The codes of class and command."""
 _PRIORITY = "x-priority"
-_INT32 = range(-(1 << 31), 1 << 31)
 
 
 # --- settling deliveries ------------------------------------------------------------------------
@@ -217,7 +216,7 @@ def _check_sharing(session: Session, queue: Queue, *, exclusive: bool) -> None:
 
 def _priority(command: commands.MessageSubscribe) -> int:
     value = command.arguments.get(_PRIORITY, 0)
-    if isinstance(value, bool) or not isinstance(value, int) or value not in _INT32:
+    if isinstance(value, bool) or not isinstance(value, int) or not -(2**31) <= value < 2**31:
         text = f"{_PRIORITY} is a number of 32 bits, not {value!r}"
         raise ExecutionError(INVALID_ARGUMENT, text, 7)
     return value

@@ -99,7 +99,7 @@ _TEN_YEARS_MS = 315_360_000_000
 _INT_MAX = 2**63 - 1
 _INT32_MAX = 2**31 - 1
 _PRIORITY_MAX = 255
-_FILTER_SIZES = range(16, 256)
+_FILTER_SIZE_MIN, _FILTER_SIZE_MAX = 16, 255
 _BOTH = (CLASSIC, QUORUM)
 
 Problem = str | None
@@ -478,7 +478,8 @@ def check_queue_arguments(resource: str, arguments: Mapping[str, Any]) -> None:
     # RabbitMQ words these two differently from the checks of values above.
     if arguments.get(SEGMENT_SIZE, 0) > STREAM_SEGMENT_MAX_BYTES:
         raise precondition(f"Exceeded max value for {SEGMENT_SIZE}")
-    if arguments.get("x-stream-filter-size-bytes", _FILTER_SIZES[0]) not in _FILTER_SIZES:
+    filter_size = arguments.get("x-stream-filter-size-bytes", _FILTER_SIZE_MIN)
+    if not _FILTER_SIZE_MIN <= filter_size <= _FILTER_SIZE_MAX:
         raise precondition("Invalid value for x-stream-filter-size-bytes")
 
 

@@ -51,7 +51,7 @@ _NESTING: i32 = NESTING
 _COMPOUND: isize = COMPOUND_BYTES
 _VOID_ELEMENTS: isize = VOID_ARRAY_ELEMENTS
 _LAST_CHARACTER = 0x10FFFF
-_SURROGATES = range(0xD800, 0xE000)
+_SURROGATES = (0xD800, 0xDFFF)
 _CONSTANTS = {0x40: None, 0x41: True, 0x42: False, 0x43: UInt(0), 0x44: ULong(0)}
 _UNSIGNED = {
     0x50: UByte,
@@ -322,7 +322,7 @@ def _fixed(code: i32, octets: bytes) -> C[Any]:
         return UUID(bytes=octets)
     if code == 0x73:
         number = int.from_bytes(octets)
-        if number > _LAST_CHARACTER or number in _SURROGATES:
+        if number > _LAST_CHARACTER or _SURROGATES[0] <= number <= _SURROGATES[1]:
             raise DecodeError(f"a char {number:#x}, which is no Unicode character")
         return Char(chr(number))
     return _OCTETS[code](octets)
