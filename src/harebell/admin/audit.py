@@ -59,8 +59,9 @@ LEFT_OUT = "audit.left-out"
 _SECRET_NAME = re.compile(
     r"pass(word|phrase|wd|$)|secret|token|credential|private|_hash$", re.IGNORECASE
 )
-_URL_PASSWORD = re.compile(r"(://[^/\s:@]*):\S*@")
-_URL_HIDDEN = rf"\1:{HIDDEN}@"
+# It takes all up to the next space also where no password is: a failed match would be tried again
+# from each of the addresses after it, which takes time by the square of the length.
+_URL_LOGIN = re.compile(r"(://[^/\s:@]*):(\S*)")
 _OBJECT = (
     *("component", "source", "destination", "queue", "group", "publisher", "xid", "user", "users"),
     *("name", "exchange", "key", "id", "to", "target", "store", "node"),
@@ -460,13 +461,19 @@ def _is_secret(name: str, value: Any) -> bool:
     return bool(value) and value is not True and _SECRET_NAME.search(name) is not None
 
 
+def _without_password(login: re.Match[str]) -> str:
+    user, rest = login.groups()
+    _, at, place = rest.rpartition("@")
+    return f"{user}:{HIDDEN}@{place}" if at else login[0]
+
+
 def plain(value: Any, depth: int = 0) -> Any:
     """Return a value for a line: without secrets, as JSON has it, and not too long."""
     if value is None or value is True or value is False:
         return value
     # Nearly all texts are names, which are written as they are.
     if type(value) is str and value.isascii() and len(value) < AUDIT_TEXT_CHARACTERS:
-        return _URL_PASSWORD.sub(_URL_HIDDEN, value) if "://" in value else value
+        return _URL_LOGIN.sub(_without_password, value) if "://" in value else value
     if isinstance(value, Mapping):
         if depth == _DEPTH:
             return "…"
@@ -490,6 +497,6 @@ def plain(value: Any, depth: int = 0) -> Any:
     text = shown(value, iso=True)
     if not isinstance(text, str):
         return text
-    text = _URL_PASSWORD.sub(_URL_HIDDEN, text)
+    text = _URL_LOGIN.sub(_without_password, text)
     short = AUDIT_TEXT_CHARACTERS
     return text if len(text) <= short else f"{text[:short]}… ({len(text)} characters)"

@@ -120,6 +120,8 @@ def test_what_a_retry_writes_into_messages_is_in_no_line(trailed: Trailed) -> No
         ({b"\xff": 2**80}, {"b'\\xff'": str(2**80)}),
         ("amqps://u:p@q@host/v", "amqps://u:(secret)@host/v"),
         ("amqp://host:5672/v", "amqp://host:5672/v"),
+        ("a://u:p@h b://u:p@h", "a://u:(secret)@h b://u:(secret)@h"),
+        ("://a:" * 400_000, "://a:" * 200 + "… (2000000 characters)"),
         ([{"api_token": "t"}, None], [{"api_token": "(secret)"}, None]),
         (b"\xff", "base64:/w=="),
         ("x" * 1_001, "x" * 1_000 + "… (1001 characters)"),
