@@ -243,8 +243,9 @@ def from_basic(message: Message) -> Message:
     given = decode_properties(message.raw)
     headers = given.headers or {}
     unreadable = headers.get(UNREADABLE)
-    # A message that came from 0-10 and was malformed there: it goes back as it came.
-    if isinstance(unreadable, bytes):
+    # A message that came from 0-10 and was malformed there: it goes back as it came. A text that
+    # is no UTF-8 has a type of its own, and is no such header.
+    if type(unreadable) is bytes:
         properties = Properties(
             unreadable, message.delivery_mode, message.priority, family=FAMILY_010
         )

@@ -12,9 +12,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from harebell.base.message import FAMILY_010, FAMILY_09, Message, Properties
-from harebell.base.values import Typed
+from harebell.base.values import Long, Typed
 from harebell.front.convert import converted
 from harebell.front.convert.final import decode_final, encode_final, from_basic, to_basic
+from harebell.wire.convert.final import (
+    CLUSTER_ID,
+    LONG,
+    MESSAGE_ID,
+    REPLY_EXCHANGE,
+    RESUME_ID,
+    RESUME_TTL,
+    STRUCTS,
+    TYPE,
+    UNREADABLE,
+)
 from harebell.wire.v010.structs import DeliveryProperties, MessageProperties, ReplyTo
 from harebell.wire.v010.types import Array
 from harebell.wire.v09.content import (
@@ -23,7 +34,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.fields import Timestamp
+from harebell.wire.v09.fields import LongString, Timestamp
 from tests.unit.wire.v09.tables import TABLES, shortstr
 
 TIME = datetime(2008, 2, 20, 12, 0, tzinfo=UTC)
@@ -187,6 +198,44 @@ def test_a_header_that_cannot_be_read_is_carried_as_it_came() -> None:
     back = from_basic(found)
     assert back.raw == raw
     assert (back.delivery_mode, back.priority) == (2, 3)
+
+
+NAMES = (
+    *LONG.values(),
+    STRUCTS,
+    UNREADABLE,
+    RESUME_ID,
+    RESUME_TTL,
+    REPLY_EXCHANGE,
+    MESSAGE_ID,
+    TYPE,
+    CLUSTER_ID,
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "value",
+    [
+        LongString(b"\xff"),
+        "text",
+        "",
+        5,
+        Long(5),
+        Timestamp(UINT64),
+        TIME,
+        Decimal(7),
+        None,
+        {},
+        [],
+    ],
+    ids=repr,
+)
+def test_a_publisher_may_use_the_names_of_carried_fields_for_anything(
+    name: str, value: Any
+) -> None:
+    headers = {name: value, "mine": "1"}
+    assert as_final(basic(headers=headers))[1].application_headers["mine"] == "1"
 
 
 def test_the_dispatch_finds_it() -> None:
