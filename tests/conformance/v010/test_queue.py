@@ -60,6 +60,7 @@ def test_older_names_of_arguments_and_numbers_as_texts_are_understood(talk: Talk
         (c.QueueDeclare("x", passive=True), 404, "no queue 'x'"),
         (c.QueueDeclare("x", arguments={"odd": 1}), 540, "unknown argument 'odd'"),
         (c.QueueDeclare("x", arguments={"qpid.policy_type": "odd"}), 542, "ring"),
+        (c.QueueDeclare("x", arguments={"qpid.policy_type": {"ring": 1}}), 542, "ring"),
         (c.QueueDeclare("x", arguments={"x-max-length": -1}), 406, "x-max-length"),
         (c.QueueDelete(""), 542, "is empty"),
         (c.QueueDelete("x"), 404, "no queue 'x'"),

@@ -129,7 +129,7 @@ def _levels(value: Any) -> int:
 
 
 def _policy(value: Any) -> str:
-    if value not in _POLICIES:
+    if not isinstance(value, str) or value not in _POLICIES:
         text = f"{_POLICY} is one of {', '.join(_POLICIES)}, not {value!r}"
         raise ExecutionError(INVALID_ARGUMENT, text, _ARGUMENTS)
     return _POLICIES[value]
