@@ -517,6 +517,12 @@ def test_a_message_that_the_peer_does_not_take(queue: str, peer1: Peer1) -> None
     expect_bodies(peer1, b"0", bytes(200))
 
 
+def test_a_peer_may_have_the_largest_limit_that_there_is(queue: str, peer1: Peer1) -> None:
+    fill(peer1, queue, 1)
+    peer1.attach_receiver(f"/queues/{queue}", 1, credit=5, max_message_size=2**64 - 1)
+    expect_bodies(peer1, b"0")
+
+
 def test_a_message_that_the_peer_does_not_take_stays_although_its_link_settles(
     queue: str, peer1: Peer1
 ) -> None:

@@ -79,6 +79,8 @@ FIRST, SECOND = 0, 1
 _OUTCOMES = Symbols(
     ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 )
+_MESSAGE_MAX = 2**63 - 1
+"""No message is larger; clients without a limit say 2**64 - 1, which is more than a link can keep."""
 _COPY = "copy"
 _PRIORITY = Symbol("rabbitmq:priority")
 _CONSUMER_TIMEOUT = Symbol("rabbitmq:consumer-timeout")
@@ -389,7 +391,7 @@ def _consumer(
         tag,
         settles=settles,
         browses=browses,
-        message_max=asked.max_message_size or 0,
+        message_max=min(asked.max_message_size or 0, _MESSAGE_MAX),
         priority=priority,
         arguments=arguments,
     )
