@@ -15,6 +15,7 @@ import pytest
 
 from harebell.admin.catalog import find
 from harebell.admin.context import Unavailable
+from harebell.base.slices import Slices
 from harebell.cluster.command_caller import CommandCaller
 from harebell.cluster.command_wire import Actor, Request
 from harebell.cluster.limits import CLUSTER_IDLE_LINKS
@@ -727,6 +728,65 @@ def test_only_reading_is_tried_again_when_a_connection_is_cut(owners: Owners) ->
     with pytest.raises(Unavailable, match=r"did not answer: .*: look whether it was done"):
         owners.call(ask_while_it_is_cut(reads=False))
     owners.do(caller.close)
+
+
+def test_an_owner_that_works_for_long_says_so(
+    owners: Owners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = owners.both
+    caller = CommandCaller(first.directory)
+    lines: list[bytes] = []
+    over = owners.call(_event())
+    run_here = second.commands.run_here
+
+    def slow(*words: Any) -> Slices[Any]:
+        waiting = asyncio.get_running_loop().create_task(over.wait())
+        while not waiting.done():
+            yield waiting
+        return (yield from run_here(*words))
+
+    async def heard() -> None:
+        transport = await open_link(owners.paper.addresses[2], SECRET, {"service": "command"})
+        reader, writer = streams(transport)
+        request = Request("queues.list", {"vhost": FAR}, 2, None, reads=True, waits=True)
+        writer.write(msgspec.json.encode(request) + b"\n")
+        asked = asyncio.ensure_future(listed(caller))
+        lines.extend([await reader.readline() for _ in range(3)])
+        over.set()
+        while lines[-1] == b'{"working":true}\n':
+            lines.append(await reader.readline())
+        writer.close()
+        await asked
+
+    monkeypatch.setattr(second.service, "_working_seconds", 0.01)
+    monkeypatch.setattr(second.commands, "run_here", slow)
+    owners.call(heard())
+    assert set(lines[:-1]) == {b'{"working":true}\n'}
+    assert msgspec.json.decode(lines[-1])["ok"] is True
+    owners.do(caller.close)
+
+
+def test_an_owner_that_says_nothing_is_given_up(
+    owners: Owners, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, second = owners.both
+    caller = CommandCaller(first.directory, silent_seconds=0.1)
+    command = find("definitions.export")
+    assert command is not None
+    over = owners.call(_event())
+
+    async def silent(*_: object) -> None:
+        await over.wait()
+
+    monkeypatch.setattr(second.service, "_answer", silent)
+    with pytest.raises(Unavailable, match="the owner of store 2 did not answer: it takes too long"):
+        owners.call(caller.run(2, command, {}, None, reads=True))
+    owners.do(over.set)
+    owners.do(caller.close)
+
+
+async def _event() -> asyncio.Event:
+    return asyncio.Event()
 
 
 async def listed(caller: CommandCaller, *, reads: bool = True) -> None:

@@ -342,6 +342,28 @@ def test_metrics_say_which_worker_is_away() -> None:
         assert eventually(lambda: _metrics(port).values("harebell_store_answered") == [1, 1])
 
 
+def test_an_import_says_which_worker_does_not_answer() -> None:
+    with workers(management_port=free_port()) as found:
+        api = _api(found)
+        document = {
+            "vhosts": [{"name": "later"}],
+            "queues": [{"name": "q", "vhost": "/", "durable": True, "arguments": {}}],
+        }
+        # Its connection to the other one stays open for the next command.
+        found.ask("queues.list", 1)
+        os.kill(found.pid(2), signal.SIGSTOP)
+        answer = api.ask("POST", "/api/definitions", document)
+        assert answer.status == 503
+        text = answer.json["reason"]
+        assert "the owner of store 2" in text
+        assert "nothing was imported" in text
+        os.kill(_process_of(2, found.broker.data_dir), signal.SIGCONT)
+        assert found.ask("queues.list", 1) == []
+        assert "later" not in {row["name"] for row in found.ask("vhosts.list")}
+        assert api.ask("POST", "/api/definitions", document).status < 300
+        assert [row["name"] for row in found.ask("queues.list", 1)] == ["q"]
+
+
 def test_a_port_for_metrics_that_is_taken_is_named() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

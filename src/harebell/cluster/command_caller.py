@@ -36,6 +36,7 @@ from harebell.cluster.limits import (
     CLUSTER_IDLE_SECONDS,
     CLUSTER_LIST_SECONDS,
     CLUSTER_REACH_SECONDS,
+    CLUSTER_SILENT_SECONDS,
     CONTROL_IMPORT_SECONDS,
 )
 from harebell.cluster.lines import Lines
@@ -167,12 +168,17 @@ class CommandCaller:
     Args:
         directory: knows where they are.
         idle_seconds: how long connections wait for the next command.
+        silent_seconds: how long an owner that runs a command may send nothing.
     """
 
     def __init__(
-        self, directory: StoreDirectory, idle_seconds: float = CLUSTER_IDLE_SECONDS
+        self,
+        directory: StoreDirectory,
+        idle_seconds: float = CLUSTER_IDLE_SECONDS,
+        silent_seconds: float = CLUSTER_SILENT_SECONDS,
     ) -> None:
         self._directory = directory
+        self._silent_seconds = silent_seconds
         self._idle = _IdleLines(idle_seconds)
 
     def close(self) -> None:
@@ -215,7 +221,7 @@ class CommandCaller:
         if address is None:
             named = f"vhost '{about}' is in store {store}, which" if about else f"store {store}"
             raise Unavailable(f"{named} has no owner now: try again in some seconds")
-        request = Request(command.name, fields, store, actor_of(user), reads, places)
+        request = Request(command.name, fields, store, actor_of(user), reads, places, True)
         patience = _patience(command, gathers=gathers)
         lines = self._idle.take(address)
         was_idle = lines is not None
@@ -287,7 +293,9 @@ class CommandCaller:
         """Return the line that is the answer, and whether lines with questions came before."""
         asked = False
         while True:
-            reply = await lines.next(Reply)
+            reply = await lines.next(Reply, self._silent_seconds)
+            if reply.working:
+                continue
             if reply.question is None:
                 return reply, asked
             asked = True

@@ -24,6 +24,7 @@ from harebell.cluster.command_wire import (
     Request,
     refused,
 )
+from harebell.cluster.limits import CLUSTER_WORKING_SECONDS
 from harebell.cluster.lines import Lines, LineService
 from harebell.management.backends.asked import AskedAuthority
 from harebell.management.backends.decided import decided
@@ -49,6 +50,7 @@ class CommandService(LineService):
         dispatcher: runs the commands.
         directory: knows the store of this process.
         commands: runs commands here.
+        working_seconds: how often a caller hears that its command still runs.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class CommandService(LineService):
         dispatcher: Dispatcher,
         directory: StoreDirectory,
         commands: ClusterCommands,
+        working_seconds: float = CLUSTER_WORKING_SECONDS,
     ) -> None:
         super().__init__(context.log)
+        self._working_seconds = working_seconds
         self._context = context
         self._dispatcher = dispatcher
         self._directory = directory
@@ -71,7 +75,11 @@ class CommandService(LineService):
             async with asyncio.timeout(CONTROL_TIMEOUT_SECONDS):
                 line = await lines.next_bytes()
             questions = _Questions(lines)
-            answer = await self._answer(line, questions)
+            working = _Working(lines, self._working_seconds)
+            try:
+                answer = await self._answer(line, questions, working)
+            finally:
+                working.end()
             has_asked = questions.end()
             rows = answer.get("rows")
             if isinstance(rows, Rows):
@@ -92,10 +100,14 @@ class CommandService(LineService):
             if held is not None:
                 self._dispatcher.settle(held, delivered=delivered)
 
-    async def _answer(self, line: bytes, questions: _Questions) -> dict[str, Any]:
+    async def _answer(
+        self, line: bytes, questions: _Questions, working: _Working
+    ) -> dict[str, Any]:
         """Run the command of a request; returns the fields of the answer."""
         try:
             request = msgspec.json.decode(line, type=Request)
+            if request.waits:
+                working.begin()
             if request.store != self._directory.number:
                 raise Unavailable(
                     f"store {request.store} has another owner now: try again in some seconds"
@@ -182,6 +194,33 @@ async def _delivered(lines: Lines) -> bool:
             return (await lines.next(Delivered)).delivered
     except msgspec.MsgspecError:
         return False
+
+
+class _Working:
+    """Says to the broker that has sent a command that it is still being run.
+
+    Args:
+        lines: the connection to it.
+        seconds: the time between two such lines.
+    """
+
+    def __init__(self, lines: Lines, seconds: float) -> None:
+        self._lines = lines
+        self._seconds = seconds
+        self._timer: asyncio.TimerHandle | None = None
+
+    def begin(self) -> None:
+        """Say it from time to time."""
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self._say)
+
+    def end(self) -> None:
+        """Say it no more."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _say(self) -> None:
+        self.begin()
+        self._lines.write({"working": True})
 
 
 class _Questions:

@@ -3,7 +3,8 @@
     caller                                             owner
     {"ask": "queues.purge", "fields": {...},
      "store": 2, "actor": {...}, "reads": false,
-     "places": false}                             -->
+     "places": false, "waits": true}              -->
+                                                  <--  {"working": true}        any number of times
                                                   <--  {"question": {...}}      any number of times
     {"allowed": true}                             -->
                                                   <--  {"ok": true, "answer": ..., "away": [3]}
@@ -17,6 +18,9 @@ messages, is followed by a line of the caller: whether its client has it. Withou
 as not delivered.
 
     {"delivered": true}                           -->
+
+An owner that needs long says every CLUSTER_WORKING_SECONDS that it works, if the caller waits for
+that: one that says nothing for CLUSTER_SILENT_SECONDS hangs, and the caller gives up.
 
 The actor is the user on whose behalf the command runs, or null for the control socket. The owner
 looks up the users of the broker by their names, and checks their rights as if they had asked it
@@ -103,6 +107,7 @@ class Request(msgspec.Struct):
         reads: whether it only reads, as the HTTP method says.
         places: whether the owner looks itself where the command runs: a broker that stands by does
             not. Such a command has no user.
+        waits: whether the owner says from time to time that it still works.
     """
 
     ask: str
@@ -111,6 +116,7 @@ class Request(msgspec.Struct):
     actor: Actor | None
     reads: bool
     places: bool = False
+    waits: bool = False
 
 
 class Reply(msgspec.Struct):
@@ -125,6 +131,7 @@ class Reply(msgspec.Struct):
         check: the answer of a health check that has failed.
         question: what the user may do, if the owner asks that.
         away: the stores that are missing in the answer.
+        working: whether the answer is still being made; the other fields say nothing then.
     """
 
     ok: bool = False
@@ -135,6 +142,7 @@ class Reply(msgspec.Struct):
     check: dict[str, Any] | None = None
     question: Question | None = None
     away: list[int] = []
+    working: bool = False
 
 
 class Allowed(msgspec.Struct):

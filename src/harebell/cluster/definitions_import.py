@@ -67,18 +67,27 @@ def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slic
     for store in {*parts, *([FIRST_STORE] if shared else [])} - {own}:
         if directory.address_of(store) is None:
             raise Unavailable(f"store {store} has no owner now, and nothing was imported")
-    trial = call._replace(command=DEFINITIONS.commands[_TRY])
-    for store, part in (parts or {own: _about(document)}).items():
+    trial = call._replace(command=DEFINITIONS.commands[_TRY], reads=True)
+    about = _about(document)
+    if _has_new_vhosts(document, directory):
+        # Any owner may get a new one: one that does not answer has to be known before.
+        serving = filter(directory.address_of, range(FIRST_STORE, FIRST_STORE + directory.stores))
+        parts = {own: about, **dict.fromkeys(serving, about), **parts}
+    for store, part in (parts or {own: about}).items():
         # Permissions may be those of users in the same document.
         whole = {**part, **shared}
-        yield from commands.run_at(store, trial._replace(arguments={_ARGUMENT: whole}))
+        tried = commands.run_at(store, trial._replace(arguments={_ARGUMENT: whole}))
+        try:
+            yield from tried
+        except Unavailable as error:
+            raise Unavailable(f"{error}; nothing was imported") from None
     if call.command is trial.command:
         return {}
     done: list[str] = []
     answers = []
     try:
         if shared:
-            first = {**_about(document), **shared}
+            first = {**about, **shared}
             answers.append((yield from commands.durably(FIRST_STORE, _with(call, first))))
             done.append("users and global parameters")
         yield from _place(commands, document)
@@ -96,6 +105,15 @@ def import_parts(commands: Parts, directory: StoreDirectory, call: Call) -> Slic
 
 def _with(call: Call, document: Document) -> Call:
     return call._replace(arguments={_ARGUMENT: document})
+
+
+def _has_new_vhosts(document: Document, directory: StoreDirectory) -> bool:
+    """Whether a document has vhosts that have no store yet."""
+    entries = document.get(VHOSTS)
+    if not isinstance(entries, list):
+        return False  # it is refused, or there is none
+    names = [each.get("name") for each in entries if isinstance(each, dict)]
+    return any(isinstance(name, str) and directory.store_of(name) is None for name in names)
 
 
 def _about(document: Document) -> Document:

@@ -30,6 +30,10 @@ CLUSTER_REACH_SECONDS = 5.0
 """Time to reach the owner of another store for a command."""
 CLUSTER_LIST_SECONDS = 15.0
 """Time that a list of all stores waits for the owner of one."""
+CLUSTER_WORKING_SECONDS = 2.0
+"""How often an owner that still works on a command says so."""
+CLUSTER_SILENT_SECONDS = 10.0
+"""Time without a byte after which an owner that runs a command counts as one that hangs."""
 CLUSTER_ANSWER_BYTES = 268_435_456
 """Longest line between brokers: definitions, or the rows of a list (256 MiB)."""
 CLUSTER_IDLE_LINKS = 4

@@ -57,27 +57,34 @@ class Lines:
         """Whether the peer has not closed the connection, as far as is known here."""
         return not self.reader.at_eof() and not self.writer.is_closing()
 
-    async def next(self, kind: type[_T]) -> _T:
+    async def next(self, kind: type[_T], silent_seconds: float | None = None) -> _T:
         """Return the next line as a value of this type.
+
+        Args:
+            kind: the type.
+            silent_seconds: how long to wait for a byte; None for as long as it takes.
 
         Raises:
             ConnectionError: the connection has ended.
+            TimeoutError: nothing comes.
             msgspec.MsgspecError: the line is something else, or too long.
         """
-        return msgspec.json.decode(await self.next_bytes(), type=kind)
+        return msgspec.json.decode(await self.next_bytes(silent_seconds), type=kind)
 
-    async def next_bytes(self) -> bytes:
+    async def next_bytes(self, silent_seconds: float | None = None) -> bytes:
         """Return the next line.
 
         Raises:
             ConnectionError: the connection has ended.
+            TimeoutError: nothing comes for so many seconds.
             msgspec.ValidationError: the line is too long.
         """
         parts: list[bytes] = []
         size = 0
         while True:
             try:
-                part = await self.reader.readuntil(b"\n")
+                async with asyncio.timeout(silent_seconds):
+                    part = await self.reader.readuntil(b"\n")
             except asyncio.LimitOverrunError as error:
                 # The reader holds little, so that a peer stops that sends more than is read here.
                 part = await self.reader.readexactly(error.consumed)
