@@ -198,9 +198,23 @@ def test_a_key_that_is_set_at_one_is_set_at_both(both: Workers, store: int) -> N
     done = both.ask("config.set", store, key="memory_high_watermark", value="8GiB")
     assert done == {"key": "memory_high_watermark", "value": 8 << 30}
     assert figures("memory_high_watermark_bytes") == [4 << 30, 4 << 30]
-    both.ask("config.unset", store, key="memory_high_watermark")
+    assert both.ask("config.effective", store)["memory_high_watermark"] == 8 << 30
+    done = both.ask("config.unset", store, key="memory_high_watermark")
+    assert done["value"] == both.ask("config.effective", store)["memory_high_watermark"] == 0.4
     assert figures("memory_high_watermark_bytes") == before
     assert figures("memory_alarm") == [False, False]
+
+
+@pytest.mark.parametrize("store", [1, 2])
+def test_the_configuration_is_shown_as_it_was_given(both: Workers, store: int) -> None:
+    done = both.ask("config.set", store, key="log_file", value="other.log")
+    assert done["value"] == both.ask("config.effective", store)["log_file"] == "other.log"
+    for number, name in ((1, "other.log"), (2, "other-2.log")):
+        assert (both.data_dir(number) / "log" / name).exists()
+    assert both.ask("config.unset", store, key="log_file")["value"] == "none"
+    shown = both.ask("config.effective", store)
+    assert shown["log_file"] == "none"
+    assert shown["data_dir"] == str(both.broker.data_dir)
 
 
 def test_the_log_files_of_both_are_opened_anew() -> None:

@@ -290,11 +290,15 @@ class ClusterCommands:
             store: loop.create_task(self._sent(store, call, gathers=True))
             for store in self._others()
         }
+        stores = (self._directory.number, *tasks)
+        if call.command.place == WORKERS:
+            # The first one has the names of log files as they were given.
+            stores = tuple(sorted(stores))
         answers: list[Any] = []
         failures: list[CheckFailed] = []
         missing: HarebellError | None = None
         try:
-            for store in (self._directory.number, *tasks):
+            for store in stores:
                 task = tasks.get(store)
                 try:
                     if task is None:

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 
 from harebell.cluster.stores import FIRST_STORE, data_dir_of
 from harebell.config.errors import ConfigError
-from harebell.config.values import divided
 
 if TYPE_CHECKING:
     from harebell.config import Config
@@ -18,8 +17,8 @@ if TYPE_CHECKING:
 def config_of(config: Config, number: int) -> Config:
     """Return the configuration for the process of a store, one of several on this machine.
 
-    Ports and logs that cannot be shared get the number of the store. The memory of the machine is
-    shared evenly. `workers` becomes `storage_stores`.
+    Ports and logs that cannot be shared get the number of the store. `workers` becomes
+    `storage_stores`.
 
     Raises:
         ConfigError: both are given, and differ.
@@ -31,10 +30,6 @@ def config_of(config: Config, number: int) -> Config:
                 "are names of the same number, so leave one of them out"
             )
         config = replace(config, storage_stores=config.workers)
-    if config.storage_stores == 1:
-        return config
-    high = divided(config.memory_high_watermark, config.storage_stores)
-    config = replace(config, memory_high_watermark=high)
     if number == FIRST_STORE:
         return config
     after = number - FIRST_STORE

@@ -28,6 +28,7 @@ __all__ = [
     "load",
     "machine_memory_bytes",
     "memory_bytes",
+    "memory_share",
     "read_configuration",
 ]
 
@@ -117,6 +118,16 @@ def memory_bytes(high_watermark: float | int, machine_bytes: int | None = None) 
         return high_watermark
     total = machine_memory_bytes() if machine_bytes is None else machine_bytes
     return int(total * high_watermark)
+
+
+def memory_share(config: Config, machine_bytes: int | None = None) -> int:
+    """Return the part of the memory watermark that this process has, in bytes.
+
+    Args:
+        config: its `memory_high_watermark` is that of all processes of the machine together.
+        machine_bytes: as in `memory_bytes`.
+    """
+    return memory_bytes(config.memory_high_watermark, machine_bytes) // config.storage_stores
 
 
 def _check_listeners(config: Config) -> None:

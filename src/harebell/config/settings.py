@@ -510,7 +510,7 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
         RabbitMQ("default_queue_type"),
         "Type of queues whose declaration and vhost name none."] = "classic"
     memory_high_watermark: Annotated[float | int, watermark, Reload.MEMORY,
-        "Memory of the process above which publishers are blocked; 0 blocks them now."
+        "Memory, of all workers together, above which publishers are blocked; 0: now."
     ] = limits.MEMORY_HIGH_WATERMARK
     disk_free_limit: Annotated[float | int, free_space, Reload.DISK,
         "Free disk space below which publishers are blocked; 0 for no limit."

@@ -157,12 +157,6 @@ def watermark(value: Any) -> float | int:
     return 0 if _is_zero(value) else _memory(value)
 
 
-def divided(high: float | int, processes: int) -> float | int:
-    """Return the part of a `memory_high_watermark` that one of several processes has."""
-    # A size stays a size: as a float it would be a share of the machine's memory.
-    return type(high)(high / processes)
-
-
 def free_space(value: Any) -> float | int:
     """Parse `disk_free_limit`: a fraction of the disk or a size; 0 for no limit."""
     return 0 if _is_zero(value) else _free(value)

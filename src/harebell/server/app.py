@@ -29,7 +29,7 @@ from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
 from harebell.cluster.stores import FIRST_STORE, STOPPED, number_of
-from harebell.config import Config, Configuration, memory_bytes
+from harebell.config import Config, Configuration, memory_share
 from harebell.config.shown import shown_values
 from harebell.front.arrival import Arrival
 from harebell.front.common.base_connection import BaseConnection
@@ -135,7 +135,7 @@ class App:
         self.node = node_name(config)
         self.logger = PublishedLog(logger, self.loop, config, self.node)
         self.started_at = self.clock()
-        gauge = Gauge(memory_bytes(config.memory_high_watermark))
+        gauge = Gauge(memory_share(config))
         self.storage = Storage(config, gauge, self.logger.write, self._time, owned)
         self.wall = self.storage.wall
         self.files = shares(max_open())

@@ -8,6 +8,7 @@ that change without a reload are noticed in `harebell.server.net.tls`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -15,12 +16,11 @@ import msgspec
 
 from harebell.admin.context import WrongArgument
 from harebell.base.names import did_you_mean
-from harebell.config import Config, Configuration, memory_bytes
+from harebell.config import Config, Configuration, memory_share
 from harebell.config.errors import ConfigError
 from harebell.config.setting import Reload, Setting
 from harebell.config.settings import ALIASES, BY_NAME, SETTINGS
 from harebell.config.shown import plain, toml_value
-from harebell.config.values import divided
 from harebell.model.settings.ceilings import Ceilings
 from harebell.server.net.tls import tls_context
 
@@ -142,9 +142,18 @@ def set_key(app: Running, key: str, text: str) -> dict[str, Any]:
     except ValueError as error:
         raise WrongArgument(f"{setting.name} {error}") from None
     own = value
-    if setting.reload is Reload.MEMORY:
-        own = divided(value, app.config.storage_stores)
+    if app.config.storage_stores > 1:
+        own = _own(app.config, setting.name, value)
     return {**_with(app, setting, own, "until a restart"), "value": plain(value)}
+
+
+def _own(config: Config, name: str, value: Any) -> Any:
+    """Return the value that a key has in one of several processes, such as a log file's name."""
+    from harebell.cluster.process_config import config_of
+    from harebell.cluster.stores import number_of
+
+    given = msgspec.structs.replace(config, **{name: value})
+    return getattr(config_of(given, number_of(os.environ)), name)
 
 
 def unset_key(app: Running, key: str) -> dict[str, Any]:
@@ -245,7 +254,7 @@ def _ceilings(app: Running, config: Config) -> None:
 
 
 def _memory(app: Running, config: Config) -> None:
-    app.broker.gauge.set_high(memory_bytes(config.memory_high_watermark))
+    app.broker.gauge.set_high(memory_share(config))
     app.memory.measure()
     app.look_at_alarms()
 

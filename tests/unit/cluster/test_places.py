@@ -69,7 +69,8 @@ def test_commands_about_the_process_run_here(noun: str) -> None:
 
 def test_workers_have_one_configuration_and_open_their_logs_together() -> None:
     of_all = {each.name for each in EVERY if each.place == WORKERS}
-    assert of_all == {"config.reload", "config.set", "config.unset", "logs.reopen"}
+    config = {f"config.{verb}" for verb in ("effective", "reload", "set", "unset")}
+    assert of_all == {*config, "logs.reopen"}
 
 
 def test_users_are_changed_in_store_1_and_read_here() -> None:

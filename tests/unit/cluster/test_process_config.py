@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from harebell.cluster.process_config import config_of
-from harebell.config import Config, load, memory_bytes
+from harebell.config import Config, load, memory_share
 
 
 def stores(count: int, watermark: str) -> Config:
@@ -22,5 +22,6 @@ def test_the_memory_is_shared_evenly_whether_it_is_a_share_or_a_size(
 ) -> None:
     config = stores(4, written)
     for number in (1, 2, 4):
-        high = config_of(config, number).memory_high_watermark
-        assert memory_bytes(high, machine_bytes=1000) == octets
+        own = config_of(config, number)
+        assert memory_share(own, machine_bytes=1000) == octets
+        assert own.memory_high_watermark == config.memory_high_watermark

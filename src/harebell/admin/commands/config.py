@@ -21,7 +21,7 @@ def _done(outcome: Mapping[str, Any]) -> str:
     return text
 
 
-@CONFIG.over_http("GET /api/config/effective", tag=ADMINISTRATOR)
+@CONFIG.over_http("GET /api/config/effective", tag=ADMINISTRATOR, place=WORKERS, merge=FULLEST)
 def effective(context: AdminContext) -> Row:
     """Return the value of every key of the configuration; secrets are masked."""
     return context.configuration()
