@@ -112,6 +112,17 @@ def test_a_start_that_failed_has_changed_nothing(tmp_path: Path) -> None:
         assert [user["name"] for user in document["users"]] == ["guest"]
 
 
+def test_what_was_loaded_is_there_after_a_kill_as_soon_as_the_broker_serves(tmp_path: Path) -> None:
+    where = ["--data-dir", str(tmp_path / "data")]
+    queues = [{"name": "q", "vhost": "/", "durable": True, "auto_delete": False, "arguments": {}}]
+    path = written(tmp_path, {"vhosts": [{"name": "/"}], "queues": queues})
+    with RunningBroker(*where, "--load-definitions", str(path)) as broker:
+        broker.kill()
+    with running_broker(*where) as broker:
+        document = json.loads(done(broker, "definitions", "export"))
+        assert [queue["name"] for queue in document["queues"]] == ["q"]
+
+
 def test_a_broker_that_starts_with_users_makes_no_default_user(tmp_path: Path) -> None:
     users = [{"name": "ann", "password": "secret", "tags": "administrator"}]
     permissions = [{"user": "ann", "vhost": "/", "configure": "", "write": "", "read": ""}]

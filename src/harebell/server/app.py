@@ -28,6 +28,7 @@ from harebell.base.chooser import Chooser
 from harebell.base.errors import HarebellError
 from harebell.base.gauge import Gauge
 from harebell.base.work import Work
+from harebell.cluster.process_config import loads_definitions
 from harebell.cluster.stores import FIRST_STORE, STOPPED, number_of
 from harebell.config import Config, Configuration, memory_share
 from harebell.config.shown import shown_values
@@ -371,6 +372,10 @@ class App:
 
             self.cluster = Cluster(self, self.member, context, dispatcher)
             await self.cluster.start()
+        if loads_definitions(self.config):
+            # A client that can connect finds them after a kill, too. A disk without room is waited
+            # for later.
+            await self.flusher.drain(limits.STORE_END_SECONDS)
         handed = handed or HandedSockets()
         self.open_http = lambda: self._serve_http(context, dispatcher, handed)
         if not stopped:

@@ -1,7 +1,7 @@
 """Import the definitions that the configuration names at the start: files, or a document by HTTPS.
 
 Everything is read before anything is imported, and what is imported is written with the first
-commit, after the start: a source that fails ends the start and changes nothing.
+commit: a source that fails ends the start and changes nothing. Clients come after that commit.
 
 With several workers their supervisor reads the sources, and each worker gets the part of its store
 in a file in memory that it inherits: see `cluster/workers/definitions_parts.py`.
