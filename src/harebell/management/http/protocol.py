@@ -70,6 +70,20 @@ class _Flow(FlowControl):
         self._wake()
 
 
+class _Answers:
+    """What uvicorn writes answers to.
+
+    Args:
+        transport: that of the connection.
+        close: called after the last answer, in place of the transport's.
+    """
+
+    def __init__(self, transport: asyncio.Transport, close: Callable[[], None]) -> None:
+        self.write = transport.write
+        self.is_closing = transport.is_closing
+        self.close = close
+
+
 class GuardedConnection(H11Protocol):
     """A connection of a client.
 
@@ -119,6 +133,7 @@ class GuardedConnection(H11Protocol):
         made = cast(asyncio.Transport, transport)
         super().connection_made(made)
         self.flow = _Flow(made, self.handle_events)
+        self._answers = cast(asyncio.Transport, _Answers(made, self._close))
         if self.client is not None:
             self.client = (self._address, self.client[1])
         self._sock = None
@@ -267,6 +282,8 @@ class GuardedConnection(H11Protocol):
             try:
                 self.conn.receive_data(piece)
                 super().handle_events()
+                if self.cycle is not None:
+                    self.cycle.transport = self._answers
             # What the broker would send does not fit the state of the connection: it cannot go on,
             # even to say so.
             except h11.LocalProtocolError:
@@ -371,9 +388,24 @@ class GuardedConnection(H11Protocol):
             self.cycle.disconnected = True
             self.cycle.message_event.set()
         self._deadline = monotonic() + HTTP_LINGER_SECONDS
+        self._drop_rest()
+
+    def _close(self) -> None:
+        """Close the connection after its last answer, which a client has read that still sends."""
+        if self.conn.their_state is not h11.SEND_BODY:
+            self.transport.close()
+            return
+        self._ended = True
+        self._input.clear()
+        self._drop_rest()
+
+    def _drop_rest(self) -> None:
+        """Close this direction alone, and drop what comes until the deadline.
+
+        Closing a socket with unread input resets it, and the client may lose the answer (RFC 9112
+        9.6).
+        """
         self._adjust_reading()
-        # Only this direction is closed, and input is still read: closing a socket with unread input
-        # resets it, and the client may lose the answer (RFC 9112 9.6).
         if self.transport.can_write_eof():
             self.transport.write_eof()
 

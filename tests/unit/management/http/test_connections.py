@@ -233,6 +233,28 @@ def test_a_body_of_arguments_is_small_and_one_of_messages_may_be_large(patient: 
     assert patient.api.done("POST", path, sent).json == {"routed": False}
 
 
+@pytest.mark.parametrize("login", [LOGIN, "authorization: Basic bm9ib2R5OnA="])
+@pytest.mark.parametrize("connection", ["close", "keep-alive"])
+def test_a_client_that_sends_a_whole_body_that_is_too_large_reads_why(
+    patient: Served, connection: str, login: str
+) -> None:
+    body = b"x" * 30_000_000
+    head = request(
+        "POST",
+        "/api/definitions",
+        login,
+        f"content-length: {len(body)}",
+        f"connection: {connection}",
+    )
+    with link_to(patient.api.port) as link:
+        # As urllib and other clients do, which look for no answer before the end.
+        link.sendall(head + body)
+        answer = read_answer(link)
+        assert answer.status == (413 if login == LOGIN else 401)
+        if connection == "close":
+            assert ends(link)
+
+
 def test_octets_sent_before_a_login_are_not_kept(patient: Served) -> None:
     pid = patient.broker.process.pid
 
