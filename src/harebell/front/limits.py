@@ -86,6 +86,11 @@ CONVERSIONS_KEPT_COUNT = 64
 """Converted property lists that are cached."""
 CONVERSIONS_KEPT_BYTES = 131_072
 """Longest property list whose conversion is cached: that of a largest frame."""
+HEADERS_BYTES = 122_880
+"""Longest properties and headers of a message, in the form of AMQP 0-9-1 (120 KiB): they have to
+fit into one frame there, with what the broker adds, such as the history of a dead letter."""
+HEADERS_SHORT_BYTES = 12_288
+"""Properties of other versions that are no longer need no look: an octet becomes nine at most."""
 FILE_DELIVERIES_COUNT = 5
 """Deliveries of a file without acknowledgement until it is dead-lettered (AMQP 0-8, file)."""
 FILE_ASIDE_COUNT = 1_000

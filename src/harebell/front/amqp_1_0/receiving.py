@@ -36,7 +36,8 @@ from harebell.front.amqp_1_0.transactions import transaction_of
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import EXCHANGE
-from harebell.front.limits import LINK_CREDIT
+from harebell.front.limits import HEADERS_SHORT_BYTES, LINK_CREDIT
+from harebell.front.operations.long_headers import check_long_headers
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.performatives import ECHO
 from harebell.kernels.sections import parse_properties, split
@@ -60,6 +61,7 @@ _MODE_UNSETTLED: i32 = 0
 _PENDING: i32 = PENDING
 _REJECTED: i32 = REJECTED
 _CREDIT: i32 = LINK_CREDIT
+_SHORT: i32 = HEADERS_SHORT_BYTES
 _RENEW: i32 = LINK_CREDIT // 2
 _NO_DELIVERY: i64 = -1
 _UNSAID: i64 = -1
@@ -207,6 +209,9 @@ class ReceivingLink(PublishingChannel):
         size: isize = len(properties.raw) + len(body)
         if size > self.message_max:
             raise self.too_large(size)
+        if len(properties.raw) > _SHORT:
+            self.connection.charge(len(properties.raw))
+            check_long_headers(properties)
         self._current = _NO_DELIVERY if settled else number
         if self.resumes_only or self.unsettled is not None:
             self._check_new(settled, tag)

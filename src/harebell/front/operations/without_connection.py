@@ -15,7 +15,9 @@ from harebell.base.slices import Slices
 from harebell.front.common.firehose_tap import delivered_to, published_by
 from harebell.front.common.interceptors import intercepted, stamped_as_sent
 from harebell.front.common.permission import check_topic, topic_of
+from harebell.front.limits import HEADERS_SHORT_BYTES
 from harebell.front.operations.get import count_taken, readable_queue
+from harebell.front.operations.long_headers import check_long_headers
 from harebell.front.operations.publish import is_internal, too_large, writable_exchange
 from harebell.front.operations.special_properties import prepared
 from harebell.model.firehose import Actor
@@ -117,6 +119,8 @@ def publish(
     """
     if len(body) > door.settings.message_max:
         raise too_large(len(body), door.settings.message_max)
+    if len(properties.raw) > HEADERS_SHORT_BYTES:
+        check_long_headers(properties)
     exchange = writable_exchange(caller, name, is_internal)
     topic = topic_of(caller, exchange)
     if door.intercepts:
