@@ -37,6 +37,8 @@ FUNNELS: dict[str, str] = {
     "closes the connection with a reply code",
     "src/harebell/front/amqp_0_9_1/connection.py": "an error of one connection closes it with a "
     "reply code and leaves the others alone",
+    "src/harebell/front/operations/publishing_channel.py": "an error of a publish closes its "
+    "channel or connection with a reply code, as that of any other method does",
     "src/harebell/front/common/base_connection.py": "an error of one connection closes it with a "
     "reply code and leaves the others alone",
     **dict.fromkeys(

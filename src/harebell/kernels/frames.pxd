@@ -2,12 +2,19 @@ from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
 from harebell.kernels.output cimport Passage
 
+# A content in the input: its property list and its body, and the bytes from its method to its end.
+cdef struct Content:
+    const unsigned char* raw
+    Py_ssize_t raw_size
+    const unsigned char* body
+    Py_ssize_t body_size
+    Py_ssize_t size
+
 cdef class FrameSink:
     cpdef int frame(self, int kind, int channel, bytes payload) except -1
     cpdef int publish(self, int channel, int flags, str exchange, str routing_key,
                       Properties properties, bytes body) except -1
-    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key,
-                          Properties properties)
+    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key)
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1
     cpdef int deliver(self, int channel, str consumer_tag, unsigned long long tag,
                       bint redelivered, str exchange, str routing_key, Properties properties,
@@ -46,8 +53,6 @@ cdef class FrameScanner:
     cpdef int feed(self, object data) except -1
     cdef int _feed(self, object data, bytearray own) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
-    cdef bint _repeats(self, const unsigned char* like, const unsigned char* p,
-                       Py_ssize_t length) noexcept
     cdef Py_ssize_t _pass_repeats(self, int channel, const unsigned char* like,
                                   const unsigned char* p, Py_ssize_t length) except -1
     cdef int _count(self) except -1
@@ -58,6 +63,8 @@ cdef class FrameScanner:
                              bint more) noexcept
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
                                    int channel, Py_ssize_t size, bint published) except -1
+    cdef bint _find_content(self, const unsigned char* data, Py_ssize_t length, int channel,
+                            Py_ssize_t at, Content* found) noexcept
     cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
                            Properties properties, bytes body) except -1
     cdef int _hand_delivery(self, int channel, const unsigned char* p, Py_ssize_t n,

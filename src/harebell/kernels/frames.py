@@ -61,10 +61,8 @@ class FrameSink:
         """A whole basic.publish; `flags`: 1 mandatory, 2 immediate, and perhaps a ticket."""
         raise NotImplementedError
 
-    def passage(
-        self, channel: int, flags: int, exchange: str, routing_key: str, properties: Properties
-    ) -> Passage | None:
-        """The passage of publishes like the last one, which differ in their bodies; None for most.
+    def passage(self, channel: int, flags: int, exchange: str, routing_key: str) -> Passage | None:
+        """The passage of publishes that repeat the last one's method; None for most.
 
         Until it has ended, nothing else of the sink is called.
         """
@@ -309,9 +307,11 @@ class FrameScanner:
                 used = size + FRAME_OVERHEAD_BYTES
             like, offset = offset, offset + used
             self._count()
+            method = data[like : like + size + FRAME_OVERHEAD_BYTES]
+            looks = self._looks and whole and method[_HEAD : _HEAD + 4] == _PUBLISH
             goes_on = not self.hold and not self.stopped
-            if goes_on and whole and self._looks and self._repeats(data, like, offset):
-                offset += self._pass_repeats(data, like, offset)
+            if looks and goes_on and data.startswith(method, offset):
+                offset += self._pass_repeats(data, method, offset)
             if self.stopped:
                 # What follows a close must be discarded (connection.close): all of it is used.
                 return length
@@ -324,39 +324,28 @@ class FrameScanner:
         if self.work.frame():
             self.hold = self.cut = True
 
-    def _repeats(self, data: bytes, like: int, offset: int) -> bool:
-        """True if a publish begins at `offset` that differs from `like` in its body only."""
-        if data[like + _HEAD : like + _HEAD + 4] != _PUBLISH:
-            return False
-        method = self._frame_size(data, like) + FRAME_OVERHEAD_BYTES
-        header = self._frame_size(data, like + method) + FRAME_OVERHEAD_BYTES
-        size_at = method + _HEAD + 4
-        first, second = data[like : like + method + header], data[offset : offset + method + header]
-        # Its frames up to the body, but for the size of the body in the header.
-        return first[:size_at] == second[:size_at] and first[size_at + 8 :] == second[size_at + 8 :]
-
-    def _pass_repeats(self, data: bytes, like: int, offset: int) -> int:
-        """Pass on publishes that differ from that at `like` in their bodies only.
+    def _pass_repeats(self, data: bytes, method: bytes, offset: int) -> int:
+        """Pass on publishes whose method is this one again.
 
         Returns:
             octets used.
         """
-        channel = int.from_bytes(data[like + 1 : like + 3])
-        passage = self._sink.passage(channel, *self._last, self._last_properties)
+        channel = int.from_bytes(method[1:3])
+        passage = self._sink.passage(channel, *self._last)
         self._looks = False
         if passage is None:
             return 0
         begin = offset
-        method = self._frame_size(data, like) + FRAME_OVERHEAD_BYTES
-        fixed = method + self._frame_size(data, like + method) + FRAME_OVERHEAD_BYTES
+        size = len(method) - FRAME_OVERHEAD_BYTES
         try:
-            while not self.hold and not self.stopped and self._repeats(data, like, offset):
-                size_at = offset + method + _HEAD + 4
-                size = int.from_bytes(data[size_at : size_at + 8])
-                body = self._neighbour(data, offset + fixed, BODY, channel) if size else b""
-                if body is None or len(body) != size or not passage.put(body):
+            while not self.hold and not self.stopped and data.startswith(method, offset):
+                found = self._find_content(data, offset, channel, size)
+                properties = None if found is None else self._properties(found[0])
+                if found is None or properties is None or properties.suspect:
                     break
-                offset += fixed + (size + FRAME_OVERHEAD_BYTES if size else 0)
+                if not passage.put(properties, found[1]):
+                    break
+                offset = found[2]
                 self._count()
         finally:
             passage.end()
@@ -411,21 +400,11 @@ class FrameScanner:
         return used
 
     def _whole_content(self, data: bytes, offset: int, channel: int, size: int) -> int:
-        limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
-        here = offset + size + FRAME_OVERHEAD_BYTES
-        header = self._neighbour(data, here, HEADER, channel)
-        if header is None or len(header) < _HEADER_FIXED + 2 or header[:4] != _BASIC_CONTENT:
+        found = self._find_content(data, offset, channel, size)
+        if found is None:
             return 0
-        here += len(header) + FRAME_OVERHEAD_BYTES
-        body_size = int.from_bytes(header[4:12])
-        body = b""
-        if body_size:
-            neighbour = self._neighbour(data, here, BODY, channel) if body_size <= limit else None
-            if neighbour is None or len(neighbour) != body_size:
-                return 0
-            body = neighbour
-            here += body_size + FRAME_OVERHEAD_BYTES
-        properties = self._properties(header[_HEADER_FIXED:])
+        raw, body, end = found
+        properties = self._properties(raw)
         if properties is None:
             return 0
         arguments = data[offset + _HEAD + 4 : offset + _HEAD + size]
@@ -433,7 +412,27 @@ class FrameScanner:
             self._hand_delivery(channel, arguments, properties, body)
         elif self._hand_publish(channel, arguments, properties, body):
             return 0
-        return here - offset
+        return end - offset
+
+    def _find_content(
+        self, data: bytes, offset: int, channel: int, size: int
+    ) -> tuple[bytes, bytes, int] | None:
+        """Return property list, body and end of a content; None if its frames are not adjacent."""
+        limit = self.frame_max - FRAME_OVERHEAD_BYTES + FRAME_FUDGE_BYTES
+        here = offset + size + FRAME_OVERHEAD_BYTES
+        header = self._neighbour(data, here, HEADER, channel)
+        if header is None or len(header) < _HEADER_FIXED + 2 or header[:4] != _BASIC_CONTENT:
+            return None
+        here += len(header) + FRAME_OVERHEAD_BYTES
+        body_size = int.from_bytes(header[4:12])
+        body = b""
+        if body_size:
+            neighbour = self._neighbour(data, here, BODY, channel) if body_size <= limit else None
+            if neighbour is None or len(neighbour) != body_size:
+                return None
+            body = neighbour
+            here += body_size + FRAME_OVERHEAD_BYTES
+        return header[_HEADER_FIXED:], body, here
 
     def _neighbour(self, data: bytes, offset: int, kind: int, channel: int) -> bytes | None:
         """Return the payload of a complete frame of this type and channel; None for another."""

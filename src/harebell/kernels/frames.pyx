@@ -71,8 +71,7 @@ cdef class FrameSink:
                       Properties properties, bytes body) except -1:
         raise NotImplementedError
 
-    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key,
-                          Properties properties):
+    cpdef Passage passage(self, int channel, int flags, str exchange, str routing_key):
         return None
 
     cpdef int ack(self, int channel, unsigned long long tag, bint multiple) except -1:
@@ -369,7 +368,8 @@ cdef class FrameScanner:
                             return length
                         if self.hold:
                             return at
-                        if self._looks and self._repeats(p, data + at, length - at):
+                        if (self._looks and length - at >= size + OVERHEAD
+                                and memcmp(data + at, p, size + OVERHEAD) == 0):
                             at += self._pass_repeats(channel, p, data + at, length - at)
                             if self.stopped:
                                 return length
@@ -403,46 +403,26 @@ cdef class FrameScanner:
                 return at
         return at
 
-    cdef bint _repeats(self, const unsigned char* like, const unsigned char* p,
-                       Py_ssize_t length) noexcept:
-        """True if a publish begins at `p` that differs from `like` in its body only."""
-        cdef Py_ssize_t method = u32(like + 3) + OVERHEAD
-        cdef Py_ssize_t header = u32(like + method + 3) + OVERHEAD
-        like += method
-        # Its frames up to the body, but for the size of the body in the header.
-        return (length >= method + header and memcmp(p, like - method, method) == 0
-                and memcmp(p + method, like, HEAD + 4) == 0
-                and memcmp(p + method + HEAD + HEADER_FIXED, like + HEAD + HEADER_FIXED,
-                           header - HEAD - HEADER_FIXED) == 0)
-
     cdef Py_ssize_t _pass_repeats(self, int channel, const unsigned char* like,
                                   const unsigned char* p, Py_ssize_t length) except -1:
-        """Pass on publishes that differ from `like` in their bodies only; return their size."""
-        cdef Py_ssize_t method = u32(like + 3) + OVERHEAD, at = 0, size
-        cdef Py_ssize_t fixed = method + u32(like + method + 3) + OVERHEAD
-        cdef unsigned long long limit = self.frame_max - OVERHEAD + FUDGE, body_size
-        cdef const unsigned char* b
+        """Pass on publishes whose method is that of `like`; return how many bytes they are."""
+        cdef Py_ssize_t method = u32(like + 3) + OVERHEAD, at = 0
+        cdef Content found
+        cdef Properties properties
         cdef Passage passage = self._sink.passage(channel, self._last_flags, self._last_exchange,
-                                                  self._last_key, self._last_properties)
+                                                  self._last_key)
         self._looks = False
         if passage is None:
             return 0
         try:
-            while (not self.hold and not self.stopped
-                   and self._repeats(like, p + at, length - at)):
-                body_size = u64(p + at + method + HEAD + 4)
-                b = p + at + fixed
-                size = fixed
-                if body_size:
-                    if body_size > limit:
-                        break
-                    size += <Py_ssize_t>body_size + OVERHEAD
-                    if (length - at < size or b[0] != BODY or u16(b + 1) != <unsigned int>channel
-                            or u32(b + 3) != body_size or b[HEAD + body_size] != END):
-                        break
-                if not passage._put(b + HEAD, <Py_ssize_t>body_size):
+            while (not self.hold and not self.stopped and length - at >= method
+                   and memcmp(p + at, like, method) == 0
+                   and self._find_content(p + at, length - at, channel, method, &found)):
+                properties = self._properties(found.raw, found.raw_size)
+                if (properties is None or properties.suspect
+                        or not passage._put(properties, found.body, found.body_size)):
                     break
-                at += size
+                at += found.size
                 self._count()
         finally:
             passage.end()
@@ -462,47 +442,57 @@ cdef class FrameScanner:
     cdef Py_ssize_t _whole_content(self, const unsigned char* data, Py_ssize_t length,
                                    int channel, Py_ssize_t size, bint published) except -1:
         """Pass on adjacent method, header and body frames; return 0 if they are not adjacent."""
-        cdef Py_ssize_t at = size + OVERHEAD, header_size, limit
+        cdef Content found
+        cdef Properties properties
+        cdef bytes body
+        if not self._find_content(data, length, channel, size + OVERHEAD, &found):
+            return 0
+        properties = self._properties(found.raw, found.raw_size)
+        if properties is None:
+            return 0
+        body = PyBytes_FromStringAndSize(<const char*>found.body, found.body_size)
+        if published:
+            if self._hand_publish(channel, data + HEAD + 4, size - 4, properties, body):
+                return 0
+        else:
+            self._hand_delivery(channel, data + HEAD + 4, size - 4, properties, body)
+        return found.size
+
+    cdef bint _find_content(self, const unsigned char* data, Py_ssize_t length, int channel,
+                            Py_ssize_t at, Content* found) noexcept:
+        """Find the header and body frames behind a method of `at` bytes; False without both."""
+        cdef Py_ssize_t header_size, limit = self.frame_max - OVERHEAD + FUDGE
         cdef const unsigned char* h
         cdef const unsigned char* b
         cdef unsigned long long body_size
-        cdef bytes body
-        cdef Properties properties
-        limit = self.frame_max - OVERHEAD + FUDGE
         # At least the property flags (2) and the frame end (1) follow the fixed part.
         if length - at < HEAD + HEADER_FIXED + 3:
-            return 0
+            return False
         h = data + at
         header_size = u32(h + 3)
         # 0x003C0000 is class 60 and the weight, which must be zero (AMQP 0-9-1 4.2.6.1).
         if (h[0] != HEADER or u16(h + 1) != <unsigned int>channel or header_size > limit
                 or header_size < HEADER_FIXED + 2 or length - at < header_size + OVERHEAD
                 or h[HEAD + header_size] != END or u32(h + HEAD) != 0x003C0000):
-            return 0
+            return False
         body_size = u64(h + HEAD + 4)
         at += header_size + OVERHEAD
-        if body_size == 0:
-            body = b""
-        else:
+        b = data + at
+        if body_size:
             if body_size > <unsigned long long>limit or length - at < HEAD + 1:
-                return 0
-            b = data + at
+                return False
             if (b[0] != BODY or u16(b + 1) != <unsigned int>channel
                     or u32(b + 3) != body_size
                     or length - at < <Py_ssize_t>body_size + OVERHEAD
                     or b[HEAD + body_size] != END):
-                return 0
-            body = PyBytes_FromStringAndSize(<const char*>b + HEAD, <Py_ssize_t>body_size)
+                return False
             at += <Py_ssize_t>body_size + OVERHEAD
-        properties = self._properties(h + HEAD + HEADER_FIXED, header_size - HEADER_FIXED)
-        if properties is None:
-            return 0
-        if published:
-            if self._hand_publish(channel, data + HEAD + 4, size - 4, properties, body):
-                return 0
-        else:
-            self._hand_delivery(channel, data + HEAD + 4, size - 4, properties, body)
-        return at
+        found.raw = h + HEAD + HEADER_FIXED
+        found.raw_size = header_size - HEADER_FIXED
+        found.body = b + HEAD
+        found.body_size = <Py_ssize_t>body_size
+        found.size = at
+        return True
 
     cdef int _hand_publish(self, int channel, const unsigned char* p, Py_ssize_t n,
                            Properties properties, bytes body) except -1:

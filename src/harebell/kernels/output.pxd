@@ -1,6 +1,6 @@
 from cpython.object cimport PyObject
 from harebell.base.arrivals cimport Arrivals
-from harebell.base.message cimport Message
+from harebell.base.message cimport Message, Properties
 
 cdef class OutBuffer:
     cdef PyObject* _bytes
@@ -32,23 +32,24 @@ cdef class OutBuffer:
 cdef class Passage:
     cdef public long long count
 
-    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1
-    cpdef bint put(self, bytes body) except -1
+    cdef int _put(self, Properties properties, const unsigned char* body,
+                  Py_ssize_t n) except -1
+    cpdef bint put(self, Properties properties, bytes body) except -1
     cpdef int end(self) except -1
 
 cdef class OutputPassage(Passage):
     cdef readonly object consumer
     cdef object _publisher
     cdef OutBuffer _out
-    cdef bytes _frames
+    cdef bytes _method
     cdef int _channel
     cdef Py_ssize_t _tag_at
-    cdef Py_ssize_t _size_at
     cdef unsigned long long _tag
     cdef Py_ssize_t _body_max
     cdef Py_ssize_t _output_max
+    cdef bint _plain
     cdef Arrivals _arrivals
     cdef bint _answered
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
-                      Py_ssize_t body_max) except -1
+                      Py_ssize_t body_max, bint plain) except -1

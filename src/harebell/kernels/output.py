@@ -13,11 +13,8 @@ What a consumer gets beside what was published goes into the header table withou
 RabbitMQ 4.3 counts deliveries in `x-acquired-count`, and failed ones in `x-delivery-count`. Here
 every delivery that returns to its queue counts as failed, so both are the same number.
 
-Publishes that repeat all but the body need less. A consumer without acknowledgements takes each at
-once. Its frames are those of the message before, but for three numbers and the body (`Passage`):
-
-    deliver: .. consumer tag | delivery tag | .. | header: .. | body size | .. | body: size, body
-               the same          counted            the same      own              own
+Publishes that repeat their method need less. Where a consumer without acknowledgements takes each
+at once, its basic.deliver is that of the message before, but for its tag (`OutputPassage`).
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ from typing import Any
 from harebell.base.arrivals import Arrivals
 from harebell.base.body_frames import BodyFrames, encoded
 from harebell.base.limits import FRAME_OVERHEAD_BYTES, NAME_BYTES
-from harebell.base.message import Message
+from harebell.base.message import Message, Properties
 from harebell.kernels.limits import LONG_BODY_BYTES
 
 _METHOD = 1
@@ -46,8 +43,10 @@ _DELIVERIES = b"\x10x-delivery-count" + b"l"
 _ACQUIRED = b"\x10x-acquired-count" + b"l"
 # Type, channel and size before the payload of a frame.
 _HEAD = 7
-# Class and method before the consumer tag; class and weight before the size of the body.
+# Class and method before the consumer tag.
 _IDS = 4
+# Class, weight and body size before the property list of a content header (AMQP 0-9-1 4.2.6.1).
+_HEADER_FIXED = 12
 
 
 def _shortstr(text: str) -> bytes:
@@ -215,7 +214,7 @@ class OutBuffer:
 
 
 class Passage:
-    """The way of messages that differ in their bodies only.
+    """The way of publishes that repeat the method of the last one.
 
     Attributes:
         count: the messages that have gone this way.
@@ -224,8 +223,8 @@ class Passage:
     def __init__(self) -> None:
         self.count = 0
 
-    def put(self, body: bytes) -> bool:
-        """Pass on a message with this body; False if it has to go the usual way."""
+    def put(self, properties: Properties, body: bytes) -> bool:
+        """Pass on a message; False if it has to go the usual way."""
         raise NotImplementedError
 
     def end(self) -> int:
@@ -239,11 +238,12 @@ class OutputPassage(Passage):
     Args:
         consumer: the `harebell.model.consumer.Consumer` that takes them.
         out: the output of its connection.
-        frames: of the delivery of such a message without a body.
-        consumer_tag_size: of the encoded consumer tag in them, with its length octet.
+        method: the frame of basic.deliver for such a message.
+        consumer_tag_size: of the encoded consumer tag in it, with its length octet.
         tag: the delivery tag of the next message.
-        body_max: the largest body, in octets, that fits into a frame.
+        frame_max: largest frame the peer takes, in octets.
         output_max: the size of the output from which the consumer takes no message.
+        plain: whether only messages without headers pass.
 
     Attributes:
         consumer: as given.
@@ -253,26 +253,30 @@ class OutputPassage(Passage):
         self,
         consumer: Any,
         out: OutBuffer,
-        frames: bytes,
+        method: bytes,
         consumer_tag_size: int,
         tag: int,
-        body_max: int,
+        frame_max: int,
         output_max: int,
+        plain: bool,
     ) -> None:
         super().__init__()
         self.consumer = consumer
         self._publisher: Any = None
         self._out = out
-        self._frames = frames
+        self._method = method
         self._tag_at = _HEAD + _IDS + consumer_tag_size
-        self._size_at = int.from_bytes(frames[3:_HEAD]) + FRAME_OVERHEAD_BYTES + _HEAD + _IDS
         self._tag = tag
-        self._body_max = body_max
+        # A body of several frames, and one that is encoded when it is written, goes the usual way.
+        self._body_max = min(frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
         self._output_max = output_max
+        self._plain = plain
         self._arrivals = Arrivals()
         self._answered = False
 
-    def open_to(self, publisher: Any, arrivals: Arrivals, answered: bool, body_max: int) -> int:
+    def open_to(
+        self, publisher: Any, arrivals: Arrivals, answered: bool, body_max: int, plain: bool
+    ) -> int:
         """Say what the publisher adds.
 
         Args:
@@ -280,27 +284,27 @@ class OutputPassage(Passage):
             arrivals: counts the messages and their sizes.
             answered: whether the publisher gets confirms.
             body_max: the largest body that it may send, in octets.
+            plain: whether messages with headers have to be looked at.
         """
         self._publisher = publisher
         self._arrivals = arrivals
         self._answered = answered
         self._body_max = min(self._body_max, body_max)
+        self._plain = self._plain or plain
         return 0
 
-    def put(self, body: bytes) -> bool:
-        """Deliver a message with this body; False if it has to go the usual way."""
-        if len(body) > self._body_max or self._out.size >= self._output_max:
+    def put(self, properties: Properties, body: bytes) -> bool:
+        """Deliver a message; False if it has to go the usual way."""
+        full = self._out.size >= self._output_max
+        if full or len(body) > self._body_max or (self._plain and properties.has_headers):
             return False
-        frames, size_at = self._frames, self._size_at
-        delivery = (
-            frames[: self._tag_at]
-            + self._tag.to_bytes(8)
-            + frames[self._tag_at + 8 : size_at]
-            + len(body).to_bytes(8)
-            + frames[size_at + 8 :]
-        )
+        channel, raw = self._method[1:3], properties.raw
+        delivery = self._method[: self._tag_at] + self._tag.to_bytes(8)
+        delivery += self._method[self._tag_at + 8 :]
+        delivery += bytes((_HEADER,)) + channel + (_HEADER_FIXED + len(raw)).to_bytes(4)
+        delivery += _BASIC.to_bytes(2) + _NO_WEIGHT + len(body).to_bytes(8) + raw + _END
         if body:
-            delivery += bytes((_BODY,)) + frames[1:3] + len(body).to_bytes(4) + body + _END
+            delivery += bytes((_BODY,)) + channel + len(body).to_bytes(4) + body + _END
         self._out.raw(delivery)
         self._arrivals.count(len(body), 1, self._answered)
         self._tag += 1

@@ -11,7 +11,7 @@ from libc.string cimport memcpy
 from harebell.base.arrivals cimport Arrivals
 from harebell.base.body_frames import BodyFrames, encoded
 from harebell.kernels.limits import LONG_BODY_BYTES
-from harebell.base.message cimport Message
+from harebell.base.message cimport Message, Properties
 from harebell.kernels.octets cimport (
     END, HEADER, HEADER_FIXED, METHOD, OVERHEAD, PUBLISH_FIXED, framed_size, put16, put32, put64,
     put_body, put_head, put_name, put_publish, u16, u32, utf8,
@@ -26,7 +26,7 @@ cdef extern from "Python.h":
 cdef enum:
     BASIC = 60
     HEAD = 7
-    IDS = 4                     # class and method, or class and weight, as a payload begins
+    IDS = 4                     # class and method, as the payload of a method frame begins
     FIRST_CAPACITY = 4096
     LAST_MAX = 1 << 20
 
@@ -304,13 +304,14 @@ cdef class OutBuffer:
 
 
 cdef class Passage:
-    """The way of messages that differ in their bodies only; see the twin."""
+    """The way of publishes that repeat the method of the last one; see the twin."""
 
-    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1:
-        """Pass a message on; return 0 if it has to go the usual way."""
-        return self.put(bytes_of(<const char*>body, n))
+    cdef int _put(self, Properties properties, const unsigned char* body,
+                  Py_ssize_t n) except -1:
+        """Pass on a message; return 0 if it has to go the usual way."""
+        return self.put(properties, bytes_of(<const char*>body, n))
 
-    cpdef bint put(self, bytes body) except -1:
+    cpdef bint put(self, Properties properties, bytes body) except -1:
         raise NotImplementedError
 
     cpdef int end(self) except -1:
@@ -320,57 +321,65 @@ cdef class Passage:
 cdef class OutputPassage(Passage):
     """The way into the output of a consumer; see the twin."""
 
-    def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
-                 Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t body_max,
-                 Py_ssize_t output_max):
-        cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(frames)
+    def __init__(self, object consumer, OutBuffer out not None, bytes method not None,
+                 Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t frame_max,
+                 Py_ssize_t output_max, bint plain):
         self.consumer = consumer
         self.count = 0
         self._out = out
-        self._frames = frames
-        self._channel = u16(p + 1)
+        self._method = method
+        self._channel = u16(<const unsigned char*>PyBytes_AS_STRING(method) + 1)
         self._tag_at = HEAD + IDS + consumer_tag_size
-        self._size_at = u32(p + 3) + OVERHEAD + HEAD + IDS
         self._tag = tag
-        self._body_max = body_max
+        # A body of several frames, and one that is encoded when it is written, goes the usual way.
+        self._body_max = min(frame_max - OVERHEAD, LONG_BODY - 1)
         self._output_max = output_max
+        self._plain = plain
         self._arrivals = Arrivals()
         self._answered = False
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
-                      Py_ssize_t body_max) except -1:
+                      Py_ssize_t body_max, bint plain) except -1:
         """Say what the publisher adds; see the twin."""
         self._publisher = publisher
         self._arrivals = arrivals
         self._answered = answered
         self._body_max = min(self._body_max, body_max)
+        self._plain = self._plain or plain
         return 0
 
-    cpdef bint put(self, bytes body) except -1:
-        """Deliver a message with this body; see the twin."""
-        return self._put(<const unsigned char*>PyBytes_AS_STRING(body), PyBytes_GET_SIZE(body))
+    cpdef bint put(self, Properties properties, bytes body) except -1:
+        """Deliver a message; see the twin."""
+        return self._put(properties, <const unsigned char*>PyBytes_AS_STRING(body),
+                         PyBytes_GET_SIZE(body))
+
+    cdef int _put(self, Properties properties, const unsigned char* body,
+                  Py_ssize_t n) except -1:
+        """Deliver a message; return 0 if it has to go the usual way."""
+        cdef OutBuffer out = self._out
+        cdef Py_ssize_t n_method = PyBytes_GET_SIZE(self._method)
+        cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw), whole
+        cdef unsigned char* p
+        if (n > self._body_max or out.size >= self._output_max
+                or (self._plain and properties.has_headers)):
+            return 0
+        whole = n_method + HEADER_FIXED + n_raw + OVERHEAD + (n + OVERHEAD if n else 0)
+        p = out._room(whole)
+        memcpy(p, PyBytes_AS_STRING(self._method), n_method)
+        put64(p + self._tag_at, self._tag)
+        p = put_head(p + n_method, HEADER, self._channel, HEADER_FIXED + n_raw)
+        p = put64(put32(p, BASIC << 16), n)
+        memcpy(p, PyBytes_AS_STRING(properties.raw), n_raw)
+        p[n_raw] = END
+        put_body(p + n_raw + 1, self._channel, body, n, n)
+        out.size += whole
+        self._arrivals.count(n, 1, self._answered)
+        self._tag += 1
+        self.count += 1
+        return 1
 
     cpdef int end(self) except -1:
         """Have it counted what has gone this way; see the twin."""
         if self.count:
             self._publisher.passed(self)
         return 0
-
-    cdef int _put(self, const unsigned char* body, Py_ssize_t n) except -1:
-        """Deliver a message; return 0 if it has to go the usual way."""
-        cdef OutBuffer out = self._out
-        cdef Py_ssize_t fixed = PyBytes_GET_SIZE(self._frames)
-        cdef Py_ssize_t whole = fixed + (n + OVERHEAD if n else 0)
-        cdef unsigned char* p
-        if n > self._body_max or out.size >= self._output_max:
-            return 0
-        p = out._room(whole)
-        memcpy(p, PyBytes_AS_STRING(self._frames), fixed)
-        put64(p + self._tag_at, self._tag)
-        put64(p + self._size_at, n)
-        put_body(p + fixed, self._channel, body, n, n)
-        out.size += whole
-        self._arrivals.count(n, 1, self._answered)
-        self._tag += 1
-        self.count += 1
-        return 1

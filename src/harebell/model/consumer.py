@@ -84,8 +84,8 @@ class Consumer:
         """Deliver a message; `position` is -1 if it is not to be acknowledged. Return 0."""
         raise NotImplementedError
 
-    def passage(self, message: Message) -> C[OutputPassage | None]:
-        """Return how messages get to it that differ from this one in their bodies only.
+    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+        """Return how messages of a route get into its output without being kept.
 
         It is ready and takes no acknowledgements. None if it has to see each message.
         """

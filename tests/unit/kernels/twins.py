@@ -16,7 +16,7 @@ from typing import Any
 import harebell
 from harebell.base.arrivals import Arrivals
 from harebell.base.errors import ProtocolError
-from harebell.base.message import Message
+from harebell.base.message import Message, Properties
 
 _KERNELS = Path(harebell.__file__).parent / "kernels"
 
@@ -65,19 +65,15 @@ def recorder(module: ModuleType) -> Any:
         ) -> int:
             return self.note("publish", channel, flags, exchange, key, told(properties), body)
 
-        def passage(
-            self, channel: int, flags: int, exchange: str, key: str, properties: Any
-        ) -> Any:
-            self.note("passage", channel, flags, exchange, key, told(properties))
+        def passage(self, channel: int, flags: int, exchange: str, key: str) -> Any:
+            self.note("passage", channel, flags, exchange, key)
             if not self.passes:
                 return None
-            frames = used("output").OutBuffer()
-            example = Message(exchange, key, properties, b"")
-            frames.deliver(channel, b"\x00", 0, False, example, 1 << 20)
             full = self.out.size + self.passes
-            kind = used("output").OutputPassage
-            passage = kind(self, self.out, frames.take(), 1, 1, 1 << 20, full)
-            passage.open_to(self, Arrivals(), False, 1 << 20)
+            made = used("output").OutputPassage
+            method = deliver_frame(channel, b"\x00", exchange, key)
+            passage = made(self, self.out, method, 1, 1, 1 << 20, full, False)
+            passage.open_to(self, Arrivals(), False, 1 << 20, False)
             return passage
 
         def passed(self, passage: Any) -> int:
@@ -111,6 +107,15 @@ def recorder(module: ModuleType) -> Any:
             )
 
     return Recorder()
+
+
+def deliver_frame(channel: int, consumer_tag: bytes, exchange: str, key: str) -> bytes:
+    """The frame of a basic.deliver with the delivery tag 0, without its content."""
+    out = used("output").OutBuffer()
+    message = Message(exchange, key, Properties(b"\0\0"), b"")
+    out.deliver(channel, consumer_tag, 0, False, message, 1 << 20)
+    frames: bytes = out.take()
+    return frames[: int.from_bytes(frames[3:7]) + 8]
 
 
 def told(properties: Any) -> tuple[Any, ...]:

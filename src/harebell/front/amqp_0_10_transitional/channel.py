@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from harebell.base.message import FAMILY_09, Message, Properties
+from harebell.base.message import FAMILY_09, Message
 from harebell.base.slices import Slices, stepped
 from harebell.front.amqp_0_9_1.legacy_channel import LegacyChannel
 from harebell.front.amqp_0_9_1.other_contents import send_back
@@ -165,9 +165,7 @@ class TransitionalChannel(LegacyChannel):
 
     # --- commands -------------------------------------------------------------------------------
 
-    def passage(
-        self, flags: int, exchange_name: str, routing_key: str, properties: Properties
-    ) -> None:
+    def passage(self, flags: int, exchange_name: str, routing_key: str) -> None:
         """Return None: the session reports the completion of each publish."""
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: int) -> int:

@@ -135,15 +135,18 @@ class Channel(PublishingChannel):
             return 0
         return self.route(connection, flags, exchange_name, routing_key, properties, body, confirms)
 
-    def passage(
-        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
+    def passage(self, flags: i32, exchange_name: str, routing_key: str) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one's method."""
+        return self._passage(flags, exchange_name, routing_key, False)
+
+    def _passage(
+        self, flags: i32, exchange_name: str, routing_key: str, plain: bool
     ) -> C[Passage | None]:
-        """Return the passage of publishes that repeat the last one."""
         if self.publisher is not None:
             return None
         confirms = self.confirms is not None
         connection = self.connection
-        return self.repeated(connection, flags, exchange_name, routing_key, properties, confirms)
+        return self.repeated(connection, flags, exchange_name, routing_key, confirms, plain)
 
     def passed(self, passage: OutputPassage) -> Done:
         """Confirm and count the messages that have gone into the output of a consumer."""

@@ -259,13 +259,13 @@ class Connection(BaseConnection):
         return 0
 
     def passage(
-        self, channel: i32, flags: i32, exchange: str, routing_key: str, properties: Properties
+        self, channel: i32, flags: i32, exchange: str, routing_key: str
     ) -> C[Passage | None]:
-        """Return how publishes that repeat the last one get to their consumer."""
+        """Return the passage of publishes that repeat the last one's method."""
         opened: PublishingChannel | None = self.channels.get(channel)
         if opened is None or opened.content is not None or self.closing:
             return None
-        return opened.passage(flags, exchange, routing_key, properties)
+        return opened.passage(flags, exchange, routing_key)
 
     def ack(self, channel: i32, tag: u64, multiple: bool) -> Done:
         """Take a basic.ack from the scanner."""

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.base.c_types import C, Done, i32, i64, isize, u64
-from harebell.base.limits import FRAME_OVERHEAD_BYTES
 from harebell.base.message import FAMILY_09, Message
 from harebell.front.amqp_0_9_1.connection import Connection
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert.dispatch import converted
 from harebell.front.limits import OUTPUT_HIGH_BYTES
-from harebell.kernels.limits import LONG_BODY_BYTES
 from harebell.kernels.output import OutBuffer, OutputPassage
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
+from harebell.wire.v09 import methods
+from harebell.wire.v09.frames import METHOD
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
@@ -87,23 +87,27 @@ class ChannelConsumer(Consumer):
             delivered(channel, message, self.queue.name, redelivered)
         return 0
 
-    def passage(self, message: Message) -> C[OutputPassage | None]:
-        """Return how messages that differ from this one in their bodies only get to its output."""
+    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+        """Return how messages of a route get into its output without being kept."""
+        return self._passage(exchange, routing_key, False)
+
+    def _passage(self, exchange: str, routing_key: str, plain: bool) -> C[OutputPassage | None]:
         channel = self._channel
         connection: Connection = channel.connection
-        if message.family != _FAMILY or connection.stamps or channel.router.tracer is not None:
+        if connection.stamps or channel.router.tracer is not None:
             return None
-        frames = OutBuffer()
-        limit: isize = min(connection.frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
-        frames.deliver(channel.number, self._tag_field, 0, False, message, connection.frame_max)
+        method = methods.BasicDeliver(self.tag, 0, False, exchange, routing_key)
+        frame = OutBuffer()
+        frame.frame(METHOD, channel.number, connection.spec.encode(method))
         return OutputPassage(
             self,
             connection.out,
-            frames.take(),
+            frame.take(),
             len(self._tag_field),
             channel.next_tag,
-            limit,
+            connection.frame_max,
             _OUTPUT_HIGH,
+            plain,
         )
 
     def passed(self, count: i64) -> Done:

@@ -90,13 +90,12 @@ class LegacyChannel(Channel):
             self.connection.known |= tags_in(properties.raw) & self.connection.profile.echoed
         return Channel.publish(self, base_flags, exchange_name, routing_key, properties, body)
 
-    def passage(
-        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
-    ) -> C[Passage | None]:
-        """Return the passage of publishes that repeat the last one."""
+    def passage(self, flags: i32, exchange_name: str, routing_key: str) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one's method."""
         if flags & _IMMEDIATE:
             return None
-        return Channel.passage(self, flags & _MANDATORY, exchange_name, routing_key, properties)
+        # `publish` notes the types in headers.
+        return self._passage(flags & _MANDATORY, exchange_name, routing_key, True)
 
     def accept(self, message: Message, queues: tuple[Queue, ...], flags: i32) -> i32:
         """Publish a routed message to its queues; if immediate, only to those that can deliver."""

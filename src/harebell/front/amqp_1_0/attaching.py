@@ -80,7 +80,7 @@ _OUTCOMES = Symbols(
     ("amqp:accepted:list", "amqp:rejected:list", "amqp:released:list", "amqp:modified:list")
 )
 _MESSAGE_MAX = 2**63 - 1
-"""No message is larger; clients without a limit say 2**64 - 1, which is more than a link can keep."""
+"""No message is larger. Clients without a limit say 2**64 - 1, more than a link can keep."""
 _COPY = "copy"
 _PRIORITY = Symbol("rabbitmq:priority")
 _CONSUMER_TIMEOUT = Symbol("rabbitmq:consumer-timeout")

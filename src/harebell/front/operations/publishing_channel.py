@@ -116,10 +116,8 @@ class PublishingChannel:
         """Make the error for an internal exchange."""
         raise NotImplementedError
 
-    def passage(
-        self, flags: i32, exchange_name: str, routing_key: str, properties: Properties
-    ) -> C[Passage | None]:
-        """Return the passage of publishes that repeat the last one; see `repeated`."""
+    def passage(self, flags: i32, exchange_name: str, routing_key: str) -> C[Passage | None]:
+        """Return the passage of publishes that repeat the last one's method; see `repeated`."""
         return None
 
     def passed(self, passage: OutputPassage) -> Done:
@@ -194,12 +192,20 @@ class PublishingChannel:
         flags: i32,
         exchange_name: str,
         routing_key: str,
-        properties: Properties,
         answered: bool,
+        plain: bool,
     ) -> C[Passage | None]:
-        """Return the passage of publishes that repeat the last one, but for their bodies.
+        """Return the passage of publishes that repeat the last one's method.
 
-        They are checked and routed as the last one was. None if something has to see each.
+        They are checked and routed as that one was. None if something has to see each of them.
+
+        Args:
+            connection: the connection of the channel.
+            flags: of the publishes, for `accept`.
+            exchange_name: of the exchange.
+            routing_key: of the publishes.
+            answered: whether the publisher gets confirms.
+            plain: whether those with headers have to be looked at.
         """
         exchange: Exchange | None = self._exchange
         router = self.router
@@ -210,22 +216,21 @@ class PublishingChannel:
             or self.topic is not None
             or self.transaction is not None
             or connection.intercepts
-            or properties.suspect
             or router.origins
             or router.tracer is not None
             or not router.same_for(exchange, routing_key)
         ):
             return None
-        message: Message = new_message(exchange.name, routing_key, properties, b"")
         queues: tuple[Queue, ...] = router.known(exchange, routing_key)
         if len(queues) == 1:
             queue: Queue = queues[0]
-            passage: OutputPassage | None = queue.passage(message)
+            passage: OutputPassage | None = queue.passage(exchange.name, routing_key)
             if passage is not None:
                 limit = connection.message_max
-                passage.open_to(self, connection.arrivals, answered, limit)
+                passage.open_to(self, connection.arrivals, answered, limit, plain)
                 return passage
-        return RoutedPassage(self, connection, message, properties, queues, flags, answered)
+        route = (exchange.name, routing_key, queues)
+        return RoutedPassage(self, connection, *route, flags, answered, plain)
 
     def count_passed(self, connection: BaseConnection, copies: i64, count: i64) -> Done:
         """Count the messages of a passage, each as `count_publish` does without its size."""
@@ -294,53 +299,58 @@ class PublishingChannel:
 
 
 class RoutedPassage(Passage):
-    """The way of publishes that repeat the last one to the queues of its route.
+    """The way of publishes to the queues of a route.
 
     Args:
         channel: the channel of the publisher.
         connection: the connection of the channel.
-        like: the message that they repeat, without its body.
-        properties: of the message.
+        exchange: the name of the exchange.
+        routing_key: of the publishes.
         queues: of the route; a tuple without any for what is not routed.
-        flags: of the publish, for `PublishingChannel.accept`.
+        flags: of the publishes, for `PublishingChannel.accept`.
         answered: whether the publisher gets confirms.
+        plain: whether only messages without headers pass.
     """
 
     def __init__(
         self,
         channel: PublishingChannel,
         connection: BaseConnection,
-        like: Message,
-        properties: Properties,
+        exchange: str,
+        routing_key: str,
         queues: tuple[Queue, ...],
         flags: i32,
         answered: bool,
+        plain: bool,
     ) -> None:
         super().__init__()
         self._channel = channel
         self._connection = connection
-        self._like = like
-        self._properties = properties
+        self._exchange = exchange
+        self._routing_key = routing_key
         self._queues = queues
         self._flags = flags
         self._answered = answered
+        self._plain = plain
         self._epoch: i64 = channel.router.epoch
         self._broken = False
 
-    def put(self, body: bytes) -> C[bool]:
-        """Publish a message with this body; False if it has to be checked and routed again."""
+    def put(self, properties: Properties, body: bytes) -> C[bool]:
+        """Publish a message; False if it has to be checked and routed again."""
         connection = self._connection
         router = self._channel.router
-        if self._broken or router.epoch != self._epoch or len(body) > connection.message_max:
+        changed: bool = self._broken or router.epoch != self._epoch
+        if changed or len(body) > connection.message_max:
             return False
-        like = self._like
+        if self._plain and properties.has_headers:
+            return False
         copies: isize = len(self._queues)
         self.count += 1
         if copies > 1:
             # As for each route: every queue after the first gets another copy.
             router.work.charge(copies)
         connection.arrivals.count(len(body), copies, self._answered)
-        message: Message = new_message(like.exchange, like.routing_key, self._properties, body)
+        message: Message = new_message(self._exchange, self._routing_key, properties, body)
         try:
             self._channel.accept(message, self._queues, self._flags)
         except Exception as error:

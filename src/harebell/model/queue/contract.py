@@ -167,11 +167,10 @@ class Queue:
             both.redeliver += 1
         return 0
 
-    def passage(self, message: Message) -> C[OutputPassage | None]:
-        """Return how messages like this one, which was just published, get to their consumer.
+    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+        """Return how messages of a route get to their consumer, if nothing of them stays here.
 
-        They differ in their bodies only, and nothing of them stays here. None if the queue has to
-        see each of them.
+        None if the queue has to see each of them.
         """
         return None
 

@@ -275,7 +275,7 @@ class MessageQueue(QueueInternals):
             self._browsing.show_all()
         return self.outcome(message)
 
-    def passage(self, message: Message) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
         """Return the passage to the sole consumer, if `publish` would only deliver the messages."""
         expiry = self.expiry
         looks: bool = (
@@ -287,14 +287,14 @@ class MessageQueue(QueueInternals):
             or self.no_local is not None
             or self.keyed is not None
             or self.selecting is not None
-            or message.exchange is not self.source
+            or exchange is not self.source
         )
         if looks or (expiry is not None and expiry.ttl >= 0):
             return None
         consumer: Consumer | None = self.consumers.ready_alone()
         if consumer is None or not consumer.no_ack:
             return None
-        return consumer.passage(message)
+        return consumer.passage(exchange, routing_key)
 
     def knows(self, message: Message) -> bool:
         """True if a message would be dropped as a duplicate."""

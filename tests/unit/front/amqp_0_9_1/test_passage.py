@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import cycle
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.base.message import Properties
 from harebell.front.operations.publishing_channel import RoutedPassage
 from harebell.kernels.output import OutputPassage
 from harebell.wire.v09 import methods as m
@@ -17,6 +17,12 @@ from harebell.wire.v09.content import BasicProperties
 from tests.unit.front.amqp_0_9_1.world import OctetPeer, World, publish
 
 SIZES = [0, 1, 99, 100, 101, 3, 0, 131_064, 7, 5000, 131_065, 2] + [20] * 30
+MIXED = [
+    *[BasicProperties(message_id=str(number), headers={"n": number}) for number in range(9)],
+    BasicProperties(delivery_mode=2, priority=3),
+    BasicProperties(expiration="100000"),
+    BasicProperties(headers={"CC": ["other"], "BCC": ["q"]}),
+]
 Setting = Callable[[World, OctetPeer, OctetPeer], None]
 
 
@@ -108,7 +114,13 @@ def told(peer: OctetPeer) -> list[tuple[int, int, bytes]]:
     return [each for each in peer.frames() if each[2][:4] != b"\x00\x3c\x00\x50" or each[0] != 1]
 
 
-def play(setting: Setting, exchange: str, together: bool, **of: Any) -> tuple[Any, ...]:
+def play(
+    setting: Setting,
+    exchange: str,
+    together: bool,
+    lists: list[BasicProperties],
+    mandatory: bool,
+) -> tuple[Any, ...]:
     """What consumer, publisher and counters show after publishes, given together or one by one."""
     world = World(message_max=131_065)
     sender, taker = world.peer(), world.peer()
@@ -116,7 +128,10 @@ def play(setting: Setting, exchange: str, together: bool, **of: Any) -> tuple[An
     setting(world, sender, taker)
     sender.ask(m.QueueBind(queue="q", exchange="amq.direct", routing_key="q"))
     taker.frames()
-    pieces = [publish(b"b" * size, exchange=exchange, **of) for size in SIZES]
+    pieces = [
+        publish(b"b" * size, exchange=exchange, mandatory=mandatory, properties=properties)
+        for size, properties in zip(SIZES, cycle(lists))
+    ]
     for data in [b"".join(pieces)] if together else pieces:
         sender.give(data)
     vhost = world.broker.vhosts["/"]
@@ -137,9 +152,10 @@ def play(setting: Setting, exchange: str, together: bool, **of: Any) -> tuple[An
 @pytest.mark.parametrize("name", SETTINGS)
 @pytest.mark.parametrize("exchange", ["", "amq.direct"])
 def test_publishes_that_come_together_do_what_they_do_one_by_one(name: str, exchange: str) -> None:
-    for of in ({}, {"mandatory": True}, {"properties": BasicProperties(delivery_mode=2)}):
-        together = play(SETTINGS[name], exchange, True, **of)
-        assert together == play(SETTINGS[name], exchange, False, **of)
+    for mandatory in (False, True):
+        for lists in ([BasicProperties()], [BasicProperties(delivery_mode=2)], MIXED):
+            together = play(SETTINGS[name], exchange, True, lists, mandatory=mandatory)
+            assert together == play(SETTINGS[name], exchange, False, lists, mandatory=mandatory)
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -151,11 +167,10 @@ def test_messages_pass_only_where_nothing_has_to_see_each(name: str) -> None:
     sender.ask(m.QueueBind(queue="q", exchange="amq.direct", routing_key="q"))
     sender.give(publish(b"first", exchange="amq.direct"))
     channel = sender.connection.channels[1]
-    found = channel.passage(0, "amq.direct", "q", Properties(b"\0\0"))
+    found = channel.passage(0, "amq.direct", "q")
     kind = OutputPassage if name in AT_ONCE else type(None) if name in SEEN else RoutedPassage
     assert isinstance(found, kind)
-    assert channel.passage(0, "amq.direct", "q", Properties(b"\0\0", suspect=True)) is None
-    assert channel.passage(0, "amq.fanout", "q", Properties(b"\0\0")) is None
+    assert channel.passage(0, "amq.fanout", "q") is None
 
 
 def test_a_consumer_whose_output_is_full_leaves_the_rest_in_the_queue() -> None:
