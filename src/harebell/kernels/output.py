@@ -213,6 +213,9 @@ class OutBuffer:
         return parts
 
 
+_NO_PUBLISHER = Arrivals()
+
+
 class Passage:
     """The way of publishes that repeat the method of the last one.
 
@@ -238,7 +241,7 @@ class OutputPassage(Passage):
     Args:
         consumer: the `harebell.model.consumer.Consumer` that takes them.
         out: the output of its connection.
-        method: the frame of basic.deliver for such a message.
+        frames: of a delivery on this route, of which the method is used.
         consumer_tag_size: of the encoded consumer tag in it, with its length octet.
         tag: the delivery tag of the next message.
         frame_max: largest frame the peer takes, in octets.
@@ -253,7 +256,7 @@ class OutputPassage(Passage):
         self,
         consumer: Any,
         out: OutBuffer,
-        method: bytes,
+        frames: bytes,
         consumer_tag_size: int,
         tag: int,
         frame_max: int,
@@ -264,14 +267,14 @@ class OutputPassage(Passage):
         self.consumer = consumer
         self._publisher: Any = None
         self._out = out
-        self._method = method
+        self._method = frames[: int.from_bytes(frames[3:_HEAD]) + FRAME_OVERHEAD_BYTES]
         self._tag_at = _HEAD + _IDS + consumer_tag_size
         self._tag = tag
         # A body of several frames, and one that is encoded when it is written, goes the usual way.
         self._body_max = min(frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
         self._output_max = output_max
         self._plain = plain
-        self._arrivals = Arrivals()
+        self._arrivals = _NO_PUBLISHER
         self._answered = False
 
     def open_to(

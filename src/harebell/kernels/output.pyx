@@ -94,6 +94,22 @@ cdef unsigned char* put_properties(unsigned char* p, const unsigned char* raw, P
     return p + n - end
 
 
+cdef inline Py_ssize_t content_size(Py_ssize_t n_raw, Py_ssize_t n_body) noexcept:
+    """Return the size of the header frame and the one body frame of a content."""
+    return HEADER_FIXED + n_raw + OVERHEAD + (n_body + OVERHEAD if n_body else 0)
+
+
+cdef inline unsigned char* put_content(unsigned char* p, int channel, const void* raw,
+                                       Py_ssize_t n_raw, const void* body,
+                                       Py_ssize_t n_body) noexcept:
+    """Write the frames of a content whose body fits into one."""
+    p = put_head(p, HEADER, channel, HEADER_FIXED + n_raw)
+    p = put64(put32(p, BASIC << 16), n_body)
+    memcpy(p, raw, n_raw)
+    p[n_raw] = END
+    return put_body(p + n_raw + 1, channel, body, n_body, n_body)
+
+
 cdef class OutBuffer:
     """The output of one connection in one turn; see the twin."""
 
@@ -161,12 +177,20 @@ cdef class OutBuffer:
     cpdef int deliver(self, int channel, bytes consumer_tag, unsigned long long tag,
                       bint redelivered, Message message, Py_ssize_t frame_max) except -1:
         """Append basic.deliver and the message's content."""
-        cdef Py_ssize_t n_tag = PyBytes_GET_SIZE(consumer_tag), n_exchange, n_key, n
+        cdef Py_ssize_t n_tag = PyBytes_GET_SIZE(consumer_tag), n_exchange, n_key, n, whole
+        cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(message.raw)
+        cdef Py_ssize_t n_body = PyBytes_GET_SIZE(message.body)
         cdef const char* exchange = utf8(message.exchange, &n_exchange)
         cdef const char* key = utf8(message.routing_key, &n_key)
+        # Mostly nothing is added and the body is one frame: then there is room for all at once.
+        cdef bint simple = (message.offset < 0 and message.deliveries <= 0 and n_body < LONG_BODY
+                            and n_body <= frame_max - OVERHEAD)
         cdef unsigned char* p
         n = 4 + n_tag + 9 + 2 + n_exchange + n_key
-        p = self._room(n + OVERHEAD)
+        whole = n + OVERHEAD
+        if simple:
+            whole += content_size(n_raw, n_body)
+        p = self._room(whole)
         p = put_head(p, METHOD, channel, n)
         p = put32(p, 0x003C003C)
         memcpy(p, PyBytes_AS_STRING(consumer_tag), n_tag)
@@ -175,8 +199,12 @@ cdef class OutBuffer:
         p = put_name(p + 1, exchange, n_exchange)
         p = put_name(p, key, n_key)
         p[0] = END
-        self.size += n + OVERHEAD
-        self._content_frames(channel, message, frame_max, BASIC)
+        if simple:
+            put_content(p + 1, channel, PyBytes_AS_STRING(message.raw), n_raw,
+                        PyBytes_AS_STRING(message.body), n_body)
+        self.size += whole
+        if not simple:
+            self._content_frames(channel, message, frame_max, BASIC)
         return 0
 
     cpdef int content(self, int channel, bytes method, Message message,
@@ -303,6 +331,9 @@ cdef class OutBuffer:
         return result
 
 
+cdef Arrivals NO_PUBLISHER = Arrivals()
+
+
 cdef class Passage:
     """The way of publishes that repeat the method of the last one; see the twin."""
 
@@ -321,21 +352,22 @@ cdef class Passage:
 cdef class OutputPassage(Passage):
     """The way into the output of a consumer; see the twin."""
 
-    def __init__(self, object consumer, OutBuffer out not None, bytes method not None,
+    def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
                  Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t frame_max,
                  Py_ssize_t output_max, bint plain):
+        cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(frames)
         self.consumer = consumer
         self.count = 0
         self._out = out
-        self._method = method
-        self._channel = u16(<const unsigned char*>PyBytes_AS_STRING(method) + 1)
+        self._method = frames[:u32(p + 3) + OVERHEAD]
+        self._channel = u16(p + 1)
         self._tag_at = HEAD + IDS + consumer_tag_size
         self._tag = tag
         # A body of several frames, and one that is encoded when it is written, goes the usual way.
         self._body_max = min(frame_max - OVERHEAD, LONG_BODY - 1)
         self._output_max = output_max
         self._plain = plain
-        self._arrivals = Arrivals()
+        self._arrivals = NO_PUBLISHER
         self._answered = False
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
@@ -358,20 +390,16 @@ cdef class OutputPassage(Passage):
         """Deliver a message; return 0 if it has to go the usual way."""
         cdef OutBuffer out = self._out
         cdef Py_ssize_t n_method = PyBytes_GET_SIZE(self._method)
-        cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw), whole
+        cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw)
+        cdef Py_ssize_t whole = n_method + content_size(n_raw, n)
         cdef unsigned char* p
         if (n > self._body_max or out.size >= self._output_max
                 or (self._plain and properties.has_headers)):
             return 0
-        whole = n_method + HEADER_FIXED + n_raw + OVERHEAD + (n + OVERHEAD if n else 0)
         p = out._room(whole)
         memcpy(p, PyBytes_AS_STRING(self._method), n_method)
         put64(p + self._tag_at, self._tag)
-        p = put_head(p + n_method, HEADER, self._channel, HEADER_FIXED + n_raw)
-        p = put64(put32(p, BASIC << 16), n)
-        memcpy(p, PyBytes_AS_STRING(properties.raw), n_raw)
-        p[n_raw] = END
-        put_body(p + n_raw + 1, self._channel, body, n, n)
+        put_content(p + n_method, self._channel, PyBytes_AS_STRING(properties.raw), n_raw, body, n)
         out.size += whole
         self._arrivals.count(n, 1, self._answered)
         self._tag += 1

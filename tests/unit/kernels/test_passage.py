@@ -12,7 +12,7 @@ from harebell.base.arrivals import Arrivals
 from harebell.base.message import Message, Properties
 from harebell.kernels.limits import LONG_BODY_BYTES
 from tests.unit.kernels import octets as o
-from tests.unit.kernels.twins import deliver_frame, twin, used
+from tests.unit.kernels.twins import delivery_frames, twin, used
 
 TWIN = twin("output")
 USED = used("output")
@@ -41,9 +41,9 @@ def passage(
     output_max: int = 1 << 20,
     plain: bool = False,
 ) -> Any:
-    method = deliver_frame(channel, consumer_tag, exchange, key)
+    frames = delivery_frames(channel, consumer_tag, exchange, key)
     size = len(consumer_tag)
-    return module.OutputPassage(None, out, method, size, tag, frame_max, output_max, plain)
+    return module.OutputPassage(None, out, frames, size, tag, frame_max, output_max, plain)
 
 
 @settings(max_examples=200, deadline=None)

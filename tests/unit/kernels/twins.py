@@ -71,8 +71,8 @@ def recorder(module: ModuleType) -> Any:
                 return None
             full = self.out.size + self.passes
             made = used("output").OutputPassage
-            method = deliver_frame(channel, b"\x00", exchange, key)
-            passage = made(self, self.out, method, 1, 1, 1 << 20, full, False)
+            frames = delivery_frames(channel, b"\x00", exchange, key)
+            passage = made(self, self.out, frames, 1, 1, 1 << 20, full, False)
             passage.open_to(self, Arrivals(), False, 1 << 20, False)
             return passage
 
@@ -109,13 +109,13 @@ def recorder(module: ModuleType) -> Any:
     return Recorder()
 
 
-def deliver_frame(channel: int, consumer_tag: bytes, exchange: str, key: str) -> bytes:
-    """The frame of a basic.deliver with the delivery tag 0, without its content."""
+def delivery_frames(channel: int, consumer_tag: bytes, exchange: str, key: str) -> bytes:
+    """The frames of a delivery with the delivery tag 0."""
     out = used("output").OutBuffer()
     message = Message(exchange, key, Properties(b"\0\0"), b"")
     out.deliver(channel, consumer_tag, 0, False, message, 1 << 20)
     frames: bytes = out.take()
-    return frames[: int.from_bytes(frames[3:7]) + 8]
+    return frames
 
 
 def told(properties: Any) -> tuple[Any, ...]:

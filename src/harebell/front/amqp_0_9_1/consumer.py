@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.base.c_types import C, Done, i32, i64, isize, u64
-from harebell.base.message import FAMILY_09, Message
+from harebell.base.message import FAMILY_09, Message, Properties, new_message
 from harebell.front.amqp_0_9_1.connection import Connection
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
@@ -14,14 +14,13 @@ from harebell.front.limits import OUTPUT_HIGH_BYTES
 from harebell.kernels.output import OutBuffer, OutputPassage
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
-from harebell.wire.v09 import methods
-from harebell.wire.v09.frames import METHOD
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
 _OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
 _FAMILY: i32 = FAMILY_09
+_NO_PROPERTIES: C[Properties] = Properties(b"\0\0")
 
 
 class ChannelConsumer(Consumer):
@@ -96,13 +95,13 @@ class ChannelConsumer(Consumer):
         connection: Connection = channel.connection
         if connection.stamps or channel.router.tracer is not None:
             return None
-        method = methods.BasicDeliver(self.tag, 0, False, exchange, routing_key)
-        frame = OutBuffer()
-        frame.frame(METHOD, channel.number, connection.spec.encode(method))
+        frames = OutBuffer()
+        message: Message = new_message(exchange, routing_key, _NO_PROPERTIES, b"")
+        frames.deliver(channel.number, self._tag_field, 0, False, message, connection.frame_max)
         return OutputPassage(
             self,
             connection.out,
-            frame.take(),
+            frames.take(),
             len(self._tag_field),
             channel.next_tag,
             connection.frame_max,
