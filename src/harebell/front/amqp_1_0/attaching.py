@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import READ
 from harebell.front.amqp_1_0 import coordinator, nodes, subscriptions, termini
@@ -475,5 +477,4 @@ _KNOWN_CAPABILITIES = (
 
 def _changed(terminus: Any, **changes: Any) -> Any:
     """Return a terminus as the broker has it: as the peer asked, but for some fields."""
-    fields = {name: getattr(terminus, name) for name in type(terminus).__struct_fields__}
-    return type(terminus)(**(fields | changes))
+    return replace(terminus, **changes)

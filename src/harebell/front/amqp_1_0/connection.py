@@ -258,10 +258,18 @@ class Connection(BaseConnection):
         Raises:
             ConnectionFault: it is larger than the frames that the peer takes.
         """
-        data = encode_frame(performative.encoded(), channel)
+        self.send_encoded(channel, performative.NAME, performative.encoded())
+
+    def send_encoded(self, channel: int, name: str, body: bytes) -> None:
+        """Write a frame with a performative that is encoded.
+
+        Raises:
+            ConnectionFault: as `send`.
+        """
+        data = encode_frame(body, channel)
         if len(data) > self.frame_max:
             text = (
-                f"{performative.NAME} of {len(data)} bytes > maximum frame size of the peer "
+                f"{name} of {len(data)} bytes > maximum frame size of the peer "
                 f"({self.frame_max} bytes)"
             )
             raise ConnectionFault(FRAME_SIZE_TOO_SMALL, text)

@@ -38,7 +38,7 @@ from harebell.wire.v1.composites import (
 )
 from harebell.wire.v1.encoding import encode
 from harebell.wire.v1.frames import AMQP, unexpected_type
-from harebell.wire.v1.performatives import decode_performative
+from harebell.wire.v1.performatives import decode_repeated
 from harebell.wire.v1.values import Symbol
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 
 _TXN_ID = Symbol("txn-id")
+_END = End().encoded()
 
 
 def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
@@ -63,7 +64,7 @@ def take(connection: Connection, channel: int, kind: int, body: bytes) -> None:
         # Everything else was sent before the peer knew of the end.
         return
     connection.charge(len(body))
-    performative, end = decode_performative(body)
+    performative, end = decode_repeated(body)
     payload = body[end:]
     if payload and not isinstance(performative, Transfer):
         raise FramingError(f"{performative.NAME} with a payload")
@@ -200,7 +201,7 @@ def _end(session: Session, asked: End, payload: bytes) -> None:
     # After the slices of `close`: when the client reads end, its messages are ready again.
     def answer() -> bool:
         if connection.state is ConnectionState.OPEN:
-            connection.send(session.number, End())
+            connection.send_encoded(session.number, End.NAME, _END)
         return True
 
     connection.perform(answer)

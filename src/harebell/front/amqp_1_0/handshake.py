@@ -28,7 +28,7 @@ from harebell.front.common.settings import COMPATIBLE_PRODUCT, COMPATIBLE_VERSIO
 from harebell.front.limits import IDLE_TIME_OUT_MIN_MS, LINKS_PER_SESSION, SESSION_NUMBER_MAX
 from harebell.wire.v09.states import ConnectionState
 from harebell.wire.v1.composites import Close, Open
-from harebell.wire.v1.encoding import Fields, Symbols
+from harebell.wire.v1.encoding import Symbols
 from harebell.wire.v1.frames import MIN_MAX_FRAME_SIZE
 from harebell.wire.v1.values import Symbol
 
@@ -44,6 +44,7 @@ CAPABILITIES = Symbols(("LINK_PAIR_V1_0", "ANONYMOUS-RELAY", "SHARED-SUBS"))
 _VHOST = "vhost:"
 _MS = 1000
 _FAILED = Symbol("amqp:connection-establishment-failed")
+_CLOSE = Close().encoded()
 
 
 def open_(connection: Connection, asked: Open) -> None:
@@ -88,49 +89,66 @@ def open_(connection: Connection, asked: Open) -> None:
     connection.has_opened()
     connection_created(connection)
     connection.open_sent = True
-    connection.send(0, own_open(connection))
+    connection.send_encoded(0, Open.NAME, _own_open(connection)[1])
     log_granted(connection, name)
 
 
 def own_open(connection: Connection) -> Open:
     """Return the open of the broker; a peer that is refused gets no more than it needs."""
-    settings = connection.settings
     if connection.state is not ConnectionState.OPEN:
-        return Open(settings.cluster_name, properties={_FAILED: True})
-    # Half of the threshold: a peer that uses the whole of it is not cut off (AMQP 1.0 2.4.5).
-    idle = settings.heartbeat * _MS // 2
-    return Open(
-        container_id=settings.cluster_name,
-        max_frame_size=_frame_max(connection),
-        channel_max=channel_max(connection),
-        idle_time_out=idle or None,
-        offered_capabilities=CAPABILITIES,
-        properties=_properties(
-            settings.product,
-            settings.version,
-            settings.platform,
-            settings.information,
-            settings.cluster_name,
-            connection.broker.events.node,
-        ),
+        return Open(connection.settings.cluster_name, properties={_FAILED: True})
+    return _own_open(connection)[0]
+
+
+def _own_open(connection: Connection) -> tuple[Open, bytes]:
+    """Return the open of the broker, and its octets."""
+    settings = connection.settings
+    return _opens(
+        _frame_max(connection),
+        channel_max(connection),
+        settings.heartbeat,
+        settings.product,
+        settings.version,
+        settings.platform,
+        settings.information,
+        settings.cluster_name,
+        connection.broker.events.node,
     )
 
 
 @lru_cache(maxsize=4)
-def _properties(
-    product: str, version: str, platform: str, information: str, cluster_name: str, node: str
-) -> Fields:
-    """Return what the broker says of itself: settings only, so all connections share it."""
+def _opens(
+    frame_max: int,
+    channel_max: int,
+    heartbeat: int,
+    product: str,
+    version: str,
+    platform: str,
+    information: str,
+    cluster_name: str,
+    node: str,
+) -> tuple[Open, bytes]:
+    """Make the open of the broker: settings only, so all connections share it."""
     compatible = product == COMPATIBLE_PRODUCT and version == COMPATIBLE_VERSION
-    return Fields(
-        product=product,
-        version=COMPATIBLE_VERSION_1_0 if compatible else version,
-        platform=platform,
-        copyright="Copyright the Harebell authors. Licensed under the Apache License 2.0.",
-        information=information,
-        cluster_name=cluster_name,
-        node=node,
+    # Half of the threshold: a peer that uses the whole of it is not cut off (AMQP 1.0 2.4.5).
+    idle = heartbeat * _MS // 2
+    own = Open(
+        container_id=cluster_name,
+        max_frame_size=frame_max,
+        channel_max=channel_max,
+        idle_time_out=idle or None,
+        offered_capabilities=CAPABILITIES,
+        properties={
+            "product": product,
+            "version": COMPATIBLE_VERSION_1_0 if compatible else version,
+            "platform": platform,
+            "copyright": "Copyright the Harebell authors. Licensed under the Apache License 2.0.",
+            "information": information,
+            "cluster_name": cluster_name,
+            "node": node,
+        },
     )
+    return own, own.encoded()
 
 
 def _frame_max(connection: Connection) -> int:
@@ -195,7 +213,7 @@ def close(connection: Connection, asked: Close) -> None:
     # After the slices of `release`: when the client reads close, its messages are ready again.
     def answer() -> bool:
         if connection.open_sent:
-            connection.send(0, Close())
+            connection.send_encoded(0, Close.NAME, _CLOSE)
         connection.part()
         return True
 

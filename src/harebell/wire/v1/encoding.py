@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable, Iterable, Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -25,9 +25,8 @@ def encode(value: Any, depth: int = 0) -> bytes:
         TypeError: no type of AMQP 1.0 is that of the value.
         ValueError: it is out of the range of its type, or nested too deeply.
     """
-    write = _WRITERS.get(type(value))
-    if write is None:
-        write = _writer_of_base(value)
+    kind: Any = type(value)
+    write = _WRITERS.get(kind) or _writer_of_base(kind)
     if write in _NESTED:
         # An empty list is a value without others, for who reads it as well.
         if depth >= NESTING and (value or write is not _list):
@@ -36,14 +35,15 @@ def encode(value: Any, depth: int = 0) -> bytes:
     return write(value)
 
 
-def _writer_of_base(value: Any) -> Callable[..., bytes]:
+@lru_cache(maxsize=64)
+def _writer_of_base(kind: type) -> Callable[..., bytes]:
     """Return what encodes a value of a subclass."""
-    for kind in type(value).__mro__:
-        if kind in _WRITERS:
-            return _WRITERS[kind]
-    if isinstance(value, Mapping):
+    for base in kind.__mro__:
+        if base in _WRITERS:
+            return _WRITERS[base]
+    if issubclass(kind, Mapping):
         return _map
-    raise TypeError(f"{type(value).__name__} is no type of AMQP 1.0")
+    raise TypeError(f"{kind.__name__} is no type of AMQP 1.0")
 
 
 def sized(short: int, octets: bytes) -> bytes:
@@ -210,8 +210,6 @@ def _array_of(code: int, descriptors: bytes, items: list[bytes]) -> bytes:
 
 def fields(pairs: Mapping[str, Any]) -> bytes:
     """Encode a map whose keys are symbols."""
-    if type(pairs) is Fields:
-        return pairs.octets
     octets = [each for key, item in pairs.items() for each in (symbol(key), encode(item, 1))]
     return compound(0xC1, len(octets), b"".join(octets))
 
@@ -230,15 +228,6 @@ class Symbols(tuple[str, ...]):
     def octets(self) -> bytes:
         """Their array, which is encoded once."""
         return symbols(tuple(self))
-
-
-class Fields(dict[str, Any]):
-    """A map whose keys are symbols, which is sent with each connection; it never changes."""
-
-    @cached_property
-    def octets(self) -> bytes:
-        """The map, which is encoded once."""
-        return fields(dict(self))
 
 
 _SHORT_TEXTS = {0xB0: 0xA0, 0xB1: 0xA1, 0xB3: 0xA3}

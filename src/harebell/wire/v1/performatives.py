@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 from harebell.base.errors import DecodeError
 from harebell.kernels.limits import PERFORMATIVE_VALUES
+from harebell.wire.v1.composites import Begin, Close, Detach, End, Open
 from harebell.wire.v1.decoding import ValueReader
 from harebell.wire.v1.described_list import DescribedList
 from harebell.wire.v1.tables import COMPOSITES
@@ -32,6 +34,25 @@ def decode_performative(body: bytes, start: int = 0) -> tuple[DescribedList, int
     if not isinstance(composite, DescribedList):
         raise DecodeError(f"no composite that is known: {composite!r:.100}")
     return composite, reader.offset
+
+
+def decode_repeated(body: bytes) -> tuple[DescribedList, int]:
+    """Decode the performative of a frame as `decode_performative`.
+
+    Those that begin and end connections, sessions and links are the same objects for the same
+    octets, as clients of one kind send the same; handlers change none of these.
+    """
+    if len(body) <= _REPEATED_BYTES and body[:_HEAD] in _REPEATED:
+        return _repeated(body)
+    return decode_performative(body)
+
+
+_HEAD = 3
+_REPEATED = frozenset(
+    b"\0\x53" + bytes((kind.SPEC.code,)) for kind in (Open, Begin, Detach, End, Close)
+)
+_REPEATED_BYTES = 128
+_repeated = lru_cache(maxsize=256)(decode_performative)
 
 
 def composite_of(value: Any) -> Any:

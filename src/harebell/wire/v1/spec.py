@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -133,28 +134,34 @@ class Field(NamedTuple):
                 if type(key) is not Symbol:
                     raise DecodeError(f"must have symbols as keys, not {type_name(key)}")
 
-    def encoded(self, value: Any) -> bytes:
-        """Return the octets of the value of the attribute.
+    def absent(self) -> Any:
+        """Return the value of the attribute that stands for null; `_NEVER` if none does."""
+        if self.mandatory:
+            return _NEVER
+        return () if self.multiple else self.default
 
-        Raises:
-            TypeError, ValueError: it does not fit.
+    def writer(self) -> Callable[[Any], bytes]:
+        """Return what encodes a value of the attribute that does not stand for null.
+
+        It raises TypeError or ValueError for one that does not fit.
         """
-        encode = KINDS[self.kind].encode
-        if self.multiple:
-            if self.mandatory and not value:
-                raise ValueError("is mandatory")
-            # The types of its elements are those of the kind: all multiple fields hold symbols.
-            return encoding.symbols(value) if value else _NULL
-        if value is None:
-            if self.mandatory:
-                raise ValueError("is mandatory")
-            return _NULL
-        # What is left out is null.
-        if not self.mandatory and value == self.default:
-            return _NULL
-        return encode(value)
+        # The types of its elements are those of the kind: all multiple fields hold symbols.
+        encode = _some_symbols if self.multiple else KINDS[self.kind].encode
+        return partial(_given, encode) if self.mandatory else encode
 
 
+def _some_symbols(value: Iterable[str]) -> bytes:
+    return encoding.symbols(value) if value else _NULL
+
+
+def _given(encode: Callable[[Any], bytes], value: Any) -> bytes:
+    """Encode the value of a mandatory field."""
+    if value is None or value == ():
+        raise ValueError("is mandatory")
+    return encode(value)
+
+
+_NEVER = object()
 _NULL = b"\x40"
 _NESTING = ("any", "fields", "map")
 """The kinds that may hold other composites."""
@@ -190,7 +197,8 @@ class CompositeSpec:
         self._min_written = len(fields) if whole else 0
         self._plain = tuple(field.plain() for field in fields)
         # What stands for null, and how many fields must be given.
-        self._absent = tuple(() if field.multiple else field.default for field in fields)
+        self._absent = tuple(field.absent() for field in fields)
+        self._writers = tuple(field.writer() for field in fields)
         self._mandatory_count = max(
             (n for n, field in enumerate(fields, 1) if field.mandatory), default=0
         )
@@ -224,15 +232,13 @@ class CompositeSpec:
         if len(items) < self._mandatory_count:
             items = items + [None] * (self._mandatory_count - len(items))
         # Most fields are null or of the one type that they take.
-        for field, plain, absent, value in zip(
-            self.fields, self._plain, self._absent, items, strict=False
-        ):
-            if value is None and not field.mandatory:
+        for plain, absent, value in zip(self._plain, self._absent, items, strict=False):
+            if value is None and absent is not _NEVER:
                 made.append(absent)
             elif type(value) is plain or (plain is object and type(value) is not Described):
                 made.append(value)
             else:
-                made.append(self._decoded(field, value, nested))
+                made.append(self._decoded(self.fields[len(made)], value, nested))
         made += self._absent[len(items) :]
         return self.type(*made)
 
@@ -254,20 +260,21 @@ class CompositeSpec:
         items: list[bytes] = []
         # Nulls at the end may be left out (AMQP 1.0 1.4).
         count = self._min_written
-        for field, absent, item in zip(
-            self.fields, self._absent, msgspec.structs.astuple(value), strict=True
+        for writer, absent, item in zip(
+            self._writers, self._absent, msgspec.structs.astuple(value), strict=True
         ):
             # Most fields are left out.
-            if (item is None or item is absent) and not field.mandatory:
+            if item is absent or (item is None and absent is not _NEVER) or item == absent:
                 items.append(_NULL)
                 continue
             try:
-                octets = field.encoded(item)
+                octets = writer(item)
             except (TypeError, ValueError) as error:
-                raise type(error)(f"{self.name}: {field.name}: {error}") from None
+                name = self.fields[len(items)].name
+                raise type(error)(f"{self.name}: {name}: {error}") from None
             items.append(octets)
-            if octets != _NULL:
-                count = max(count, len(items))
+            if octets != _NULL and len(items) > count:
+                count = len(items)
         return self.head + encoding.encode_list(items[:count], count)
 
 

@@ -38,6 +38,7 @@ from harebell.wire.v1.performatives import (
     code_of,
     composite_of,
     decode_performative,
+    decode_repeated,
     encode_composite,
 )
 from harebell.wire.v1.spec import read_table
@@ -239,6 +240,31 @@ def test_fields_that_do_not_fit_are_named(code: int, fields: Any, text: str) -> 
 def test_what_is_no_composite_is_refused_as_a_performative(value: Any) -> None:
     with pytest.raises(DecodeError, match="no composite that is known"):
         decode_performative(encode(value))
+
+
+@pytest.mark.parametrize(
+    "composite", [Open("c", "h"), Begin(None, 0, 1, 2), Detach(1, True), End(), Close()]
+)
+def test_what_begins_and_ends_is_decoded_once_for_the_same_octets(composite: Any) -> None:
+    octets = encode_composite(composite)
+    first, end = decode_repeated(octets)
+    assert (first, end) == (composite, len(octets))
+    assert decode_repeated(bytes(bytearray(octets)))[0] is first
+
+
+@pytest.mark.parametrize("composite", [SaslInit("PLAIN", b"secret"), Open("c" * 200)])
+def test_secrets_and_long_performatives_are_not_kept(composite: Any) -> None:
+    octets = encode_composite(composite)
+    first, _ = decode_repeated(octets)
+    assert first == composite
+    assert decode_repeated(octets)[0] is not first
+
+
+def test_a_repeated_performative_that_is_malformed_is_refused_each_time() -> None:
+    octets = encode_composite(End())[:-1]
+    for _ in range(2):
+        with pytest.raises(DecodeError):
+            decode_repeated(octets)
 
 
 def test_a_described_value_that_is_not_known_stays_as_it_is() -> None:
