@@ -79,24 +79,31 @@ USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
 """Mechanisms that are allowed by default."""
 
 
-def _is_possible(kind: type[Exchange], context: Context) -> bool:
+def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:
     if context.user is not None:
-        return kind is PlainExchange
-    if kind.NAME not in (context.allowed or USUAL):
-        return False
-    return (context.users.local or not kind.LOCAL) and kind.possible(context)
+        return [kind for kind in kinds if kind is PlainExchange]
+    allowed, local = context.allowed or USUAL, context.users.local
+    return [
+        kind
+        for kind in kinds
+        if kind.NAME in allowed and (local or not kind.LOCAL) and kind.possible(context)
+    ]
 
 
 def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exchange | None:
-    for kind in kinds:
-        if name == kind.NAME and _is_possible(kind, context):
-            return kind(context)
+    for kind in _possible([kind for kind in kinds if name == kind.NAME], context):
+        return kind(context)
     return None
 
 
 def offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed."""
-    return [kind.NAME for kind in EXCHANGES if _is_possible(kind, context)]
+    return [kind.NAME for kind in _possible(EXCHANGES, context)]
+
+
+def all_offers(context: Context) -> list[str]:
+    """Return the mechanisms that can succeed, those with one response included."""
+    return [kind.NAME for kind in _possible((*EXCHANGES, AmqPlainExchange), context)]
 
 
 def begin_exchange(name: str, context: Context) -> Exchange | None:
@@ -106,7 +113,7 @@ def begin_exchange(name: str, context: Context) -> Exchange | None:
 
 def single_offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed with one response."""
-    return [kind.NAME for kind in SINGLE if _is_possible(kind, context)]
+    return [kind.NAME for kind in _possible(SINGLE, context)]
 
 
 def begin_single(name: str, context: Context) -> Exchange | None:

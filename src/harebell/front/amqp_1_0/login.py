@@ -8,7 +8,7 @@ with its first password, unless `anonymous_login_user` says otherwise.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 from harebell.auth.sasl.anonymous import Anonymous
@@ -16,10 +16,9 @@ from harebell.auth.sasl.exchange import Context
 from harebell.auth.sasl.exchanges import (
     USUAL,
     PlainExchange,
+    all_offers,
     begin_exchange,
     begin_single,
-    offers,
-    single_offers,
 )
 from harebell.base.errors import FramingError
 from harebell.front.amqp_1_0.connection_states import ConnectionEvent
@@ -70,12 +69,18 @@ def begin(connection: Connection) -> None:
     connection.out.raw(HEADER_1_0_SASL)
     context = context_of(connection)
     # AMQPLAIN is no mechanism of this version, but RabbitMQ offers it all the same.
-    names = dict.fromkeys([*offers(context), *single_offers(context)])
-    if _guest_may(connection, context):
-        names[Anonymous.NAME] = None
-    _send(connection, SaslMechanisms(tuple(names)))
+    names = all_offers(context)
+    if Anonymous.NAME not in names and _guest_may(connection, context, names):
+        names.append(Anonymous.NAME)
+    _put(connection, _offer(tuple(names)))
     drop_repeated(connection)
     connection.state = ConnectionState.STARTING
+
+
+@lru_cache(maxsize=16)
+def _offer(mechanisms: tuple[str, ...]) -> bytes:
+    """Return the frame with mechanisms: most connections are sent the same."""
+    return _frame(SaslMechanisms(mechanisms))
 
 
 def _begin_without_layer(connection: Connection) -> None:
@@ -132,17 +137,17 @@ def _begun(
 ) -> tuple[Exchange | None, bytes]:
     """Return the exchange of a mechanism, None if it is not offered, and its first response."""
     context = context_of(connection)
-    if mechanism == Anonymous.NAME and _guest_may(connection, context):
+    if mechanism == Anonymous.NAME and _guest_may(connection, context, all_offers(context)):
         return begin_exchange(PlainExchange.NAME, context), _GUEST_RESPONSE
     return begin_exchange(mechanism, context) or begin_single(mechanism, context), response
 
 
-def _guest_may(connection: Connection, context: Context) -> bool:
+def _guest_may(connection: Connection, context: Context, offered: list[str]) -> bool:
     """True if ANONYMOUS stands for the user guest and its first password."""
     if connection.settings.anonymous_user is not None or context.users.get(_GUEST) is None:
         return False
     allowed = context.allowed or USUAL
-    return Anonymous.NAME in allowed and PlainExchange.NAME in offers(context)
+    return Anonymous.NAME in allowed and PlainExchange.NAME in offered
 
 
 def _step(connection: Connection, response: bytes) -> None:
@@ -182,7 +187,7 @@ def _logged_in(connection: Connection, exchange: Exchange) -> None:
     if not connection.sasl:
         _send_header(connection)
         return
-    _send(connection, SaslOutcome(_OK))
+    _put(connection, _SUCCESS)
     drop_repeated(connection)
     connection.state = ConnectionState.TUNING
     negotiation = connection.scanner
@@ -220,5 +225,16 @@ def _frames_of(connection: Connection) -> Scanner:
 
 
 def _send(connection: Connection, composite: DescribedList) -> None:
-    connection.out.raw(encode_frame(composite.encoded(), kind=SASL))
+    _put(connection, _frame(composite))
+
+
+def _put(connection: Connection, frame: bytes) -> None:
+    connection.out.raw(frame)
     connection.touch()
+
+
+def _frame(composite: DescribedList) -> bytes:
+    return encode_frame(composite.encoded(), kind=SASL)
+
+
+_SUCCESS = _frame(SaslOutcome(_OK))
