@@ -38,9 +38,6 @@ def steps(step: Callable[[], bool]) -> Slices[None]:
 
 def at_once(slices: Slices[T]) -> T:
     """Return the result, without interruption."""
-    # Imported here: it takes longer than the other imports of a command.
-    from concurrent.futures import wait
-
     while True:
         try:
             wanted = next(slices)
@@ -48,6 +45,9 @@ def at_once(slices: Slices[T]) -> T:
             result: T = end.value
             return result
         if wanted is not None:
+            # Imported here: it takes longer than the other imports of a command.
+            from concurrent.futures import wait
+
             wait([wanted])
 
 
