@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from typing import Protocol
-from weakref import WeakValueDictionary
+from weakref import ref
 
 from harebell.base.c_types import C, Done, i64
 from harebell.base.failures import Failures
@@ -57,6 +57,14 @@ class Account:
         self.queued = False
 
 
+class _Kept(ref[Account]):
+    """A reference to an account, with the name that it is kept under."""
+
+    __slots__ = ("name",)
+
+    name: str
+
+
 def _no_wake() -> None:
     """Do nothing: there is no server."""
 
@@ -87,7 +95,7 @@ class Turns:
         self._waking = False
         # Weak: an account ends with its last connection, as peers may come from any number of
         # addresses.
-        self._accounts: WeakValueDictionary[str, Account] = WeakValueDictionary()
+        self._accounts: dict[str, _Kept] = {}
         self._ready: deque[Account] = deque()
         self.own: Account = self.account("")
 
@@ -100,10 +108,18 @@ class Turns:
 
     def account(self, name: str) -> Account:
         """Get the account of that name."""
-        account = self._accounts.get(name)
+        kept = self._accounts.get(name)
+        account = None if kept is None else kept()
         if account is None:
-            account = self._accounts[name] = Account(name)
+            account = Account(name)
+            kept = self._accounts[name] = _Kept(account, self._forget)
+            kept.name = name
         return account
+
+    def _forget(self, kept: _Kept) -> None:
+        """Drop the reference to an account that has ended, unless its name has a new one."""
+        if self._accounts.get(kept.name) is kept:
+            del self._accounts[kept.name]
 
     @property
     def limited(self) -> bool:

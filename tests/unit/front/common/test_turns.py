@@ -152,6 +152,19 @@ def test_a_backlog_is_delivered_in_slices() -> None:
     assert peer.bodies() == [b"%d" % number for number in range(2000)]
 
 
+def test_an_account_ends_with_its_last_user_and_a_later_one_is_new() -> None:
+    turns = Turns(Work())
+    turns.limit(100, lambda: None)
+    account = turns.account("user ann")
+    assert turns.account("user ann") is account
+    assert turns.begin(account)
+    turns.work.charge(99)
+    turns.end()
+    assert turns.account("user ann").spent == 99
+    del account
+    assert turns.account("user ann").spent == 0
+
+
 def test_an_account_that_rests_goes_on_in_the_next_turn() -> None:
     turns = Turns(Work())
     turns.limit(100, lambda: None)
