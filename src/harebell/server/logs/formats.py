@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Callable
 from functools import lru_cache, partial
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
@@ -93,7 +94,10 @@ class Formatter:
         self._json = formatter == "json"
         self._time = _TIMES[time_format]
         self._levels = {level: _LEVEL_NAMES[level_format](level) for level in _THREE}
-        self._plain = _template(plaintext_format)
+        # Other text and the names of values take turns.
+        parts = _PART.split(plaintext_format)
+        self._plain = "%s".join([part.replace("%", "%%") for part in parts[::2]])
+        self._values = [self._reader(name) for name in parts[1::2]]
         self._node = node
         pairs = [pair.partition(":") for pair in json_field_map.split()]
         self._names = {name: new for name, _, new in pairs if name != _OTHERS}
@@ -103,13 +107,15 @@ class Formatter:
         """Return the line, without a line break."""
         if self._json:
             return json.dumps(self._fields(line), ensure_ascii=False, separators=(",", ":"))
-        return self._plain.format(
-            time=self._time(line.at),
-            level=self._levels[line.level],
-            pid=line.pid,
-            domain=line.domain,
-            msg=line.text,
-        )
+        return self._plain % tuple([value(line) for value in self._values])
+
+    def _reader(self, name: str) -> Callable[[Line], Any]:
+        """Return what reads a value of a line, as the text has it."""
+        if name == "time":
+            return lambda line: self._time(line.at)
+        if name == "level":
+            return lambda line: self._levels[line.level]
+        return attrgetter("text" if name == "msg" else name)
 
     def _fields(self, line: Line) -> dict[str, Any]:
         fields = {
@@ -128,11 +134,6 @@ class Formatter:
         if self._keeps_others:
             named |= {name: value for name, value in fields.items() if name not in self._names}
         return named
-
-
-def _template(plaintext_format: str) -> str:
-    """Return a format of the configuration as `str.format` takes it: `$msg` is `{msg}`."""
-    return _PART.sub(r"{\1}", plaintext_format.replace("{", "{{").replace("}", "}}"))
 
 
 def formatter_of(config: Config, output: str, node: str = "") -> Formatter:
