@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable
 from functools import lru_cache, partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from harebell.config import Config
@@ -39,7 +41,7 @@ _OTHERS = "*"
 _DROPPED = "-"
 
 
-class Line(NamedTuple):
+class Line(Struct, frozen=True, gc=False):
     """A line of the log.
 
     Args:

@@ -6,6 +6,7 @@ import json
 import time
 
 import pytest
+from msgspec.structs import replace
 
 from harebell.config import Config
 from harebell.server.logs.formats import Line, formatter_of
@@ -69,6 +70,6 @@ def test_fields_of_json_are_renamed_and_dropped() -> None:
 
 
 def test_text_in_a_message_is_not_taken_for_a_part_of_the_format() -> None:
-    line = LINE._replace(text="$time $level")
+    line = replace(LINE, text="$time $level")
     found = formatter_of(Config(log_console_plaintext_format="[$domain] $msg"), "console")
     assert found.format(line) == "[rabbitmq.connection] $time $level"
