@@ -73,8 +73,8 @@ def _digest(password: str, salt: bytes, algorithm: str) -> bytes:
 def _salted(stored: str) -> bytes:
     """Return the salt and the digest of a hash of one of RabbitMQ's formats; b"" if it has none."""
     try:
-        return base64.b64decode(stored, validate=True)
-    except (binascii.Error, ValueError):
+        return binascii.a2b_base64(stored, strict_mode=True)
+    except ValueError:
         return b""
 
 

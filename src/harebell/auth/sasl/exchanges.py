@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from harebell.auth.sasl.amqplain import AmqPlain
 from harebell.auth.sasl.anonymous import Anonymous
@@ -79,43 +79,47 @@ USUAL = tuple(name for name in NAMES if name != CramMd5.NAME)
 """Mechanisms that are allowed by default."""
 
 
-def _possible(kinds: Iterable[type[Exchange]], context: Context) -> list[type[Exchange]]:
+_BY_NAME = {kind.NAME: kind for kind in EXCHANGES}
+_ALL = (*EXCHANGES, AmqPlainExchange)
+_SINGLE_BY_NAME = {kind.NAME: kind for kind in SINGLE}
+
+
+def _possible(kinds: Sequence[type[Exchange]], context: Context) -> list[str]:
+    """Return the names of those that can succeed."""
     if context.user is not None:
-        return [kind for kind in kinds if kind is PlainExchange]
+        return [PlainExchange.NAME] if PlainExchange in kinds else []
     allowed, local = context.allowed or USUAL, context.users.local
-    return [
-        kind
-        for kind in kinds
-        if kind.NAME in allowed and (local or not kind.LOCAL) and kind.possible(context)
-    ]
+    names: list[str] = []
+    for kind in kinds:
+        if kind.NAME in allowed and (local or not kind.LOCAL) and kind.possible(context):
+            names.append(kind.NAME)  # noqa: PERF401 - a comprehension is a call more
+    return names
 
 
-def _begun(kinds: Iterable[type[Exchange]], name: str, context: Context) -> Exchange | None:
-    for kind in _possible([kind for kind in kinds if name == kind.NAME], context):
-        return kind(context)
-    return None
+def _begun(kind: type[Exchange] | None, context: Context) -> Exchange | None:
+    return None if kind is None or not _possible((kind,), context) else kind(context)
 
 
 def offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed."""
-    return [kind.NAME for kind in _possible(EXCHANGES, context)]
+    return _possible(EXCHANGES, context)
 
 
 def all_offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed, those with one response included."""
-    return [kind.NAME for kind in _possible((*EXCHANGES, AmqPlainExchange), context)]
+    return _possible(_ALL, context)
 
 
 def begin_exchange(name: str, context: Context) -> Exchange | None:
     """Return an exchange of an offered mechanism; None for others."""
-    return _begun(EXCHANGES, name, context)
+    return _begun(_BY_NAME.get(name), context)
 
 
 def single_offers(context: Context) -> list[str]:
     """Return the mechanisms that can succeed with one response."""
-    return [kind.NAME for kind in _possible(SINGLE, context)]
+    return _possible(SINGLE, context)
 
 
 def begin_single(name: str, context: Context) -> Exchange | None:
     """Return an exchange of an offered mechanism with one response; None for others."""
-    return _begun(SINGLE, name, context)
+    return _begun(_SINGLE_BY_NAME.get(name), context)
