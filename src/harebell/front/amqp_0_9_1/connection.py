@@ -63,7 +63,12 @@ _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _HEARTBEAT = HEARTBEAT
 _IDS = 4
 """Bytes of the class and method numbers at the beginning of a method frame."""
-_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
+_OPEN, _CLOSING = ConnectionState.OPEN, ConnectionState.CLOSING
+_ENDING = (_CLOSING, ConnectionState.CLOSED)
+_OTHER_METHOD, _CHANNEL_FRAME = ConnectionEvent.OTHER_METHOD, ConnectionEvent.CHANNEL_FRAME
+_CHANNEL_OPEN, _CHANNEL_CLOSING = ChannelState.OPEN, ChannelState.CLOSING
+_CHANNEL_CLOSED = ChannelState.CLOSED
+_OPENS, _CLOSES = ChannelEvent.OPEN, ChannelEvent.CLOSE
 
 
 class Connection(BaseConnection):
@@ -138,7 +143,7 @@ class Connection(BaseConnection):
 
     def force_close(self, reason: str, now: float) -> None:
         """Close the connection from the broker's side, for example because it stops."""
-        if self.state is ConnectionState.OPEN:
+        if self.state is _OPEN:
             self.now = now
             self.end_reason = BY_FORCE
             self.caught(hard(320, reason, 0, 0))
@@ -308,18 +313,24 @@ class Connection(BaseConnection):
         outcome = self.profile.states[self.state][event]
         if isinstance(outcome, Fault):
             raise outcome.error(kind=kind, channel=channel)
-        if outcome is not IGNORED and event is ConnectionEvent.CHANNEL_FRAME:
+        if outcome is not IGNORED and event is _CHANNEL_FRAME:
             self._channel_frame(kind, channel, payload)
 
     def _connection_method(self, payload: bytes) -> None:
         try:
+            method = self.spec.known.get(payload)
             # The state is checked before the fields: before the login nothing else is decoded.
-            if len(payload) >= _IDS:
-                spec = self.spec.headed(payload[:_IDS])
-                event = METHOD_EVENTS.get(spec.name, ConnectionEvent.OTHER_METHOD)
+            if method is not None or len(payload) >= _IDS:
+                spec = (
+                    self.spec.headed(payload[:_IDS])
+                    if method is None
+                    else self.spec.spec_of(method)
+                )
+                event = METHOD_EVENTS.get(spec.name, _OTHER_METHOD)
                 if self._allows(event, spec.class_id, spec.method_id) is IGNORED:
                     return
-            method = self.spec.decode(payload)
+            if method is None:
+                method = self.spec.decode(payload)
         except ProtocolError:
             if self.state in _ENDING:
                 # An unreadable method counts no more than others after the close.
@@ -344,7 +355,7 @@ class Connection(BaseConnection):
         elif channel.content is not None:
             self.content_frame(channel, kind, payload)
         elif kind != METHOD:
-            self._channel_allows(ChannelState.OPEN, CONTENT_EVENTS[kind])
+            self._channel_allows(_CHANNEL_OPEN, CONTENT_EVENTS[kind])
         else:
             self.channel_method(channel, self.spec.decode(payload))
 
@@ -364,7 +375,7 @@ class Connection(BaseConnection):
         if handler is None:
             # Methods with a handler are legal on an open channel: the table is not read for each.
             event = self.profile.channel_events[type(method)]
-            self._channel_allows(ChannelState.OPEN, event, spec.class_id, spec.method_id)
+            self._channel_allows(_CHANNEL_OPEN, event, spec.class_id, spec.method_id)
             return
         self.serve_method(channel, partial(handler, channel, method), spec.class_id, spec.method_id)
 
@@ -462,12 +473,12 @@ class Connection(BaseConnection):
 
     def method_without_channel(self, number: int, method: methods.Method) -> None:
         """Serve a method on a channel that is not open: only channel.open is legal."""
-        if self.state is not ConnectionState.OPEN:
+        if self.state is not _OPEN:
             return
         spec = self.spec.spec_of(method)
         if number == 0:
             # A publish or an ack from the scanner, which has not looked at its channel.
-            self._allows(ConnectionEvent.OTHER_METHOD, spec.class_id, spec.method_id)
+            self._allows(_OTHER_METHOD, spec.class_id, spec.method_id)
         event = self.profile.channel_events[type(method)]
         self._event_without_channel(number, event, spec.class_id, spec.method_id)
 
@@ -475,12 +486,12 @@ class Connection(BaseConnection):
         self, number: int, event: ChannelEvent, class_id: int = 0, method_id: int = 0
     ) -> None:
         closing = number in self.closed_channels
-        state = ChannelState.CLOSING if closing else ChannelState.CLOSED
+        state = _CHANNEL_CLOSING if closing else _CHANNEL_CLOSED
         if self._channel_allows(state, event, class_id, method_id) is IGNORED:
             return
-        if event is ChannelEvent.OPEN:
+        if event is _OPENS:
             self._open_channel(number)
-        elif event is ChannelEvent.CLOSE:
+        elif event is _CLOSES:
             # Both sides closed at once: each gets a close-ok (AMQP 0-9-1 2.3.7).
             self.send(number, methods.ChannelCloseOk())
         else:
@@ -577,13 +588,13 @@ class Connection(BaseConnection):
             why = exception_text(self._operation(error), "connection", text)
             refused = self.state is ConnectionState.OPENING and error.code in (402, 403, 530)
             log_failed(self, error.text if refused else why)
-        if self.state is ConnectionState.CLOSING:
+        if self.state is _CLOSING:
             # A fatal error after the broker's own close: no second handshake.
             self.finish()
             return
-        if counted and self.state is not ConnectionState.OPEN:
+        if counted and self.state is not _OPEN:
             self.remember_failure()
-        if self.state is not ConnectionState.OPEN and not self.may_get_close(error):
+        if self.state is not _OPEN and not self.may_get_close(error):
             # AMQP 0-9-1 2.2.4: before open a peer closes the socket without further data.
             self.scanner.stopped = True
             if error.code == 403:
@@ -603,7 +614,7 @@ class Connection(BaseConnection):
             method_id=error.method_id,
         )
         self.send(0, close)
-        self.state = ConnectionState.CLOSING
+        self.state = _CLOSING
         # close-ok has to be read, also from a publisher that is blocked as memory is short.
         self.paused = False
         self.deadline = self.now + base_limits.CLOSE_TIMEOUT_SECONDS
@@ -627,7 +638,7 @@ class Connection(BaseConnection):
 def _frame_event(kind: int, channel: int, payload: bytes) -> ConnectionEvent:
     """Return the event of a frame that is no method on channel 0."""
     if kind in (METHOD, HEADER, BODY):
-        return ConnectionEvent.CHANNEL_FRAME if channel else ConnectionEvent.CONTENT
+        return _CHANNEL_FRAME if channel else ConnectionEvent.CONTENT
     if kind != HEARTBEAT:
         return ConnectionEvent.UNKNOWN_FRAME
     if channel:

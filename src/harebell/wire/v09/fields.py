@@ -122,7 +122,8 @@ def decode_table(
         ProtocolError: 502, the table is malformed.
     """
     # No copy of bytes. A slice of a memoryview has no `decode`, so one is copied here.
-    data = bytes(data)
+    if type(data) is not bytes:
+        data = bytes(data)
     start = offset + _SIZE
     if start > len(data):
         raise ProtocolError(502, "malformed field table: its size is cut off")

@@ -128,6 +128,11 @@ class MethodSpec:
         self.type = kind
         self.head = class_id.to_bytes(2) + method_id.to_bytes(2)
         self._runs = tuple(_runs(fields, types))
+        # What decodes a run, None for bits, and the attribute of a field that has one.
+        self._reads = tuple(
+            (run, None if domain is None else domain.read, run[0].attribute)
+            for run, domain in self._runs
+        )
         valued = any(field.attribute for field in fields)
         self.constant = None if valued else self.encode(kind())
         owner, _, own = name.partition(".")
@@ -166,16 +171,16 @@ class MethodSpec:
         """
         offset = _HEAD
         values: dict[str, Any] = {}
-        for fields, domain in self._runs:
+        for fields, read, attribute in self._reads:
             try:
-                if domain is None:
+                if read is None:
                     offset = _unpack_bits(payload, offset, fields, values)
                     continue
-                value, offset = domain.read(payload, offset)
+                value, offset = read(payload, offset)
             except ProtocolError as error:
                 raise self._error(error, fields[0]) from None
-            if fields[0].attribute:
-                values[fields[0].attribute] = value
+            if attribute:
+                values[attribute] = value
         # The frame has a size of its own: bytes that no field explains are a fault of the peer.
         if offset != len(payload):
             text = f"{self.name}: {len(payload) - offset} octets of garbage after the last field"
@@ -240,6 +245,9 @@ class ProtocolSpec:
         types: what the tables may use as data types, by name.
         module: where the types of methods are found that no version before has.
 
+    Attributes:
+        known: payloads that were decoded before, with their methods: see `decode`.
+
     Raises:
         ValueError: a table that cannot be read.
     """
@@ -264,7 +272,7 @@ class ProtocolSpec:
         self._classes = {spec.class_id: spec.name.partition(".")[0] for spec in specs}
         self._by_head = {spec.head: spec for spec in specs}
         self._by_type = {spec.type: spec for spec in specs}
-        self._known: dict[bytes, Method] = {}
+        self.known: dict[bytes, Method] = {}
         # A layer could number a method like one below that it does not remove.
         if len(self._by_head) != len(self._by_name):
             raise ValueError(f"the tables of {version} give one number to two methods")
@@ -350,7 +358,7 @@ class ProtocolSpec:
             ProtocolError: 502 for fields that do not fit, 501 for text that is no UTF-8, and
                 as `method` for a method that this version does not have.
         """
-        known = self._known.get(payload)
+        known = self.known.get(payload)
         if known is not None:
             return known
         spec = self._by_head.get(payload[:_HEAD])
@@ -362,9 +370,9 @@ class ProtocolSpec:
             spec = self.method(int.from_bytes(payload[:2]), int.from_bytes(payload[2:_HEAD]))
         method = spec.decode(payload)
         if spec.repeats and len(payload) <= _KNOWN_BYTES:
-            if len(self._known) >= _KNOWN_PAYLOADS:
-                self._known.clear()
-            self._known[payload] = method
+            if len(self.known) >= _KNOWN_PAYLOADS:
+                self.known.clear()
+            self.known[payload] = method
         return method
 
     def method(self, class_id: int, method_id: int) -> MethodSpec:
