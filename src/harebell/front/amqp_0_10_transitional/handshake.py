@@ -84,7 +84,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection.scanner.fast = connection.slowed = False
 
 
-HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+HANDLERS: dict[type, Callable[[Any, Any], object]] = {
     methods.ConnectionStartOk: start_ok,
     methods.ConnectionTuneOk: tune_ok,
     methods.ConnectionOpen: open_,

@@ -23,7 +23,7 @@ from harebell.front.common.errors import Errors
 from harebell.wire.v09.reply_codes import HARD, NAMES
 from harebell.wire.v09.spec import ProtocolSpec
 
-Handler = Callable[[Any, Any], None]
+Handler = Callable[[Any, Any], object]
 HANDLERS: dict[type, Handler] = {}
 for _file in (
     *(dispatch, older_access, older_basic, older_exchange, older_flow, older_queue),

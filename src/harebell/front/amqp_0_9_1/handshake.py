@@ -9,10 +9,11 @@ vhost it may not open, and a limit above the offer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any
 
 from harebell.base import limits
+from harebell.base.c_types import Cpdef, Done, i64
 from harebell.base.counters import BY_CLIENT
 from harebell.front.common import login
 from harebell.front.common.admission import check_connection
@@ -47,9 +48,12 @@ CAPABILITIES = (
 LOCALE = "en_US"
 _CLASS = 10
 _QPID = "qpid"
+_STARTING, _TUNING = ConnectionState.STARTING, ConnectionState.TUNING
+_OPENING, _OPEN = ConnectionState.OPENING, ConnectionState.OPEN
+_ENDING = (ConnectionState.CLOSING, ConnectionState.CLOSED)
 
 
-def start(connection: Connection) -> None:
+def start(connection: Connection) -> Done:
     """connection.start: properties of the broker and SASL mechanisms."""
     settings = connection.settings
     texts = (
@@ -65,7 +69,8 @@ def start(connection: Connection) -> None:
     connection.touch()
     # A client that another broker has passed on has had connection.start from that one.
     drop_repeated(connection)
-    connection.state = ConnectionState.STARTING
+    connection.state = _STARTING
+    return 0
 
 
 @lru_cache(maxsize=16)
@@ -89,7 +94,7 @@ def _encoded(profile: Profile, texts: tuple[tuple[str, str], ...], mechanisms: b
 
 def start_ok(
     connection: Connection, method: methods.ConnectionStartOk, heartbeat: int | None = None
-) -> None:
+) -> Done:
     """connection.start-ok: check the login, then offer limits.
 
     Args:
@@ -109,16 +114,16 @@ def start_ok(
         raise hard(503, f"unknown authentication mechanism '{method.mechanism}'", _CLASS, 11)
     connection.mechanism = method.mechanism
     login.step(connection, exchange, bytes(method.response))
-
-    def judge() -> None:
-        login.when_clear(connection, exchange, lambda: _logged_in(connection, exchange, heartbeat))
-
     # For the throttle of logins: with 403 other clients would get no answer (`may_get_close`).
     code = 403 if "authentication_failure_close" in connection.capabilities else 530
-    login.in_turn(connection, exchange, code, judge)
+    go_on = partial(_logged_in, connection, exchange, heartbeat)
+    login.in_turn(
+        connection, exchange, code, partial(login.when_clear, connection, exchange, go_on)
+    )
+    return 0
 
 
-def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> None:
+def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None) -> Cpdef[Done]:
     """Offer limits to the user, or refuse the login."""
     user = exchange.user
     if user is None:
@@ -140,7 +145,8 @@ def _logged_in(connection: Connection, exchange: Exchange, heartbeat: int | None
     connection.out.frame(METHOD, 0, _tune(connection.profile, *offer))
     connection.touch()
     drop_repeated(connection)
-    connection.state = ConnectionState.TUNING
+    connection.state = _TUNING
+    return 0
 
 
 @lru_cache(maxsize=16)
@@ -150,7 +156,7 @@ def _tune(profile: Profile, channel_max: int, frame_max: int, heartbeat: int) ->
     return profile.spec.encode(method)
 
 
-def _negotiated(name: str, requested: int, offered: int, minimum: int) -> int:
+def _negotiated(name: str, requested: i64, offered: i64, minimum: i64) -> i64:
     """Return the negotiated limit; the broker chooses for a client's 0."""
     if requested == 0:
         return offered
@@ -173,7 +179,7 @@ def _negotiated(name: str, requested: int, offered: int, minimum: int) -> int:
     return requested
 
 
-def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
+def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> Done:
     """connection.tune-ok: check the client's limits against the offer (AMQP 0-9-1 1.4.2.6)."""
     settings = connection.settings
     connection.channel_max = _negotiated("channel_max", method.channel_max, settings.channel_max, 1)
@@ -182,24 +188,25 @@ def tune_ok(connection: Connection, method: methods.ConnectionTuneOk) -> None:
     )
     # The client decides, also for none and for more than was offered, as with RabbitMQ.
     connection.heartbeat = method.heartbeat
-    connection.state = ConnectionState.OPENING
+    connection.state = _OPENING
+    return 0
 
 
-def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
+def open_(connection: Connection, method: methods.ConnectionOpen) -> Done:
     """connection.open: select the vhost; channels may be opened."""
     name = method.virtual_host
     vhost = connection.broker.vhosts.get(name)
     if vhost is None:
         # Before the permission: the broker that owns the vhost checks it.
         if hand_over(connection, name):
-            return
+            return 0
         raise hard(530, f"vhost {name} not found", _CLASS, 40)
     check_connection(connection, vhost)
     if not connection.user.opens(name):
         user = connection.user.name
         raise hard(530, f"access to vhost '{name}' refused for user '{user}'", _CLASS, 40)
     connection.vhost = vhost
-    connection.state = ConnectionState.OPEN
+    connection.state = _OPEN
     # Not before: until the connection is open, nothing that a client may send needs larger frames.
     connection.scanner.frame_max = connection.frame_max
     connection.scan_whole()
@@ -208,6 +215,7 @@ def open_(connection: Connection, method: methods.ConnectionOpen) -> None:
     connection_created(connection)
     connection.send(0, methods.ConnectionOpenOk())
     log_granted(connection, name)
+    return 0
 
 
 def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret) -> None:
@@ -225,23 +233,24 @@ def update_secret(connection: Connection, method: methods.ConnectionUpdateSecret
     renew_secret(connection, secret, renewed, refused)
 
 
-def close(connection: Connection, method: methods.ConnectionClose) -> None:
+def close(connection: Connection, method: methods.ConnectionClose) -> Done:
     """connection.close: release everything of the connection, then reply."""
-    if connection.state in (ConnectionState.CLOSING, ConnectionState.CLOSED):
+    if connection.state in _ENDING:
         # Both sides closed at once, or another thread of the client closes it again.
         connection.send(0, methods.ConnectionCloseOk())
-        return
+        return 0
     log_closing(connection)
     connection.end_reason = BY_CLIENT
     connection.release()
-
     # After the slices of `release`: when the client reads close-ok, its messages are ready again.
-    def answer() -> bool:
-        connection.send(0, methods.ConnectionCloseOk())
-        connection.part()
-        return True
+    connection.perform(partial(_answer_close, connection))
+    return 0
 
-    connection.perform(answer)
+
+def _answer_close(connection: Connection) -> Cpdef[bool]:
+    connection.send(0, methods.ConnectionCloseOk())
+    connection.part()
+    return True
 
 
 def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
@@ -249,7 +258,7 @@ def close_ok(connection: Connection, method: methods.ConnectionCloseOk) -> None:
     connection.finish()
 
 
-HANDLERS: dict[type, Callable[[Any, Any], None]] = {
+HANDLERS: dict[type, Callable[[Any, Any], object]] = {
     methods.ConnectionStartOk: start_ok,
     methods.ConnectionTuneOk: tune_ok,
     methods.ConnectionOpen: open_,

@@ -19,7 +19,7 @@ from harebell.front.common.errors import Errors
 from harebell.wire.v09 import methods
 from harebell.wire.v09.spec import MethodSpec, ProtocolSpec
 
-Handlers = Mapping[type, Callable[[Any, Any], None]]
+Handlers = Mapping[type, Callable[[Any, Any], object]]
 """Method class -> handler, called with the connection or the channel, and the method."""
 
 
@@ -85,7 +85,7 @@ class Profile:
     connection_handlers: Handlers
     handlers: Handlers
     errors: Errors
-    start: Callable[[Any], None]
+    start: Callable[[Any], object]
     channel: Callable[[Any, int], Any]
     consumer: Callable[..., Any]
     extended: bool = False

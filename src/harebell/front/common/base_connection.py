@@ -51,7 +51,8 @@ _NO_USER = User("", "")
 _ARRIVALS = "arrivals"
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _MS = 1_000
-_OPEN, _CLOSED = ConnectionState.OPEN, ConnectionState.CLOSED
+_HEADER, _OPEN = ConnectionState.HEADER, ConnectionState.OPEN
+_CLOSED = ConnectionState.CLOSED
 
 
 class BaseConnection(FrameSink):
@@ -123,7 +124,7 @@ class BaseConnection(FrameSink):
         self.version = version
         self.out = OutBuffer()
         self.out.postpones = True
-        self.state = ConnectionState.HEADER
+        self.state = _HEADER
         self.vhost: VHost | None = None
         self.user = _NO_USER
         self.client_properties: Mapping[str, Any] = {}
@@ -585,10 +586,10 @@ class BaseConnection(FrameSink):
             # Deliveries to the peer stop.
             self.congested = True
             return
-        if self.state is not ConnectionState.CLOSED:
+        if self.state is not _CLOSED:
             self.log_loss()
             self.release()
-            self.state = ConnectionState.CLOSED
+            self.state = _CLOSED
         self.closing = True
         self.drop_held()
         self.registry.connections.discard(self)
@@ -602,7 +603,7 @@ class BaseConnection(FrameSink):
 
     def part(self) -> None:
         """Linger after connection.close-ok: the peer may close again, or end its side."""
-        self.state = ConnectionState.CLOSED
+        self.state = _CLOSED
         self.deadline = self.now + limits.LINGER_SECONDS
         self.paused = False
         self.scanner.fast = False
@@ -614,7 +615,7 @@ class BaseConnection(FrameSink):
     def finish(self) -> None:
         """End the connection after the close handshake."""
         self.scanner.stopped = True
-        self.state = ConnectionState.CLOSED
+        self.state = _CLOSED
         self.closing = True
         self.touch()
 
@@ -632,12 +633,12 @@ class BaseConnection(FrameSink):
         if not self.deadline or now < self.deadline:
             return True
         self.deadline = 0.0
-        if self.state is ConnectionState.CLOSED:
+        if self.state is _CLOSED:
             if not self.closing:
                 # The close handshake is done, and the client had time to close its side.
                 self.finish()
             return False
-        if self.state is ConnectionState.OPEN:
+        if self.state is _OPEN:
             return True
         if not self.closing:
             log_ended(self, "error", f"{{handshake_timeout,{self.state.value}}}")

@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import Done, i64
 from harebell.front.common.connection_log import LOST, log_closing, log_ended
 from harebell.front.common.event_exchange import connection_closed
 from harebell.front.limits import ENDED_CHANNEL_UNITS, REMOVED_CONSUMER_UNITS
@@ -32,7 +33,7 @@ def end_channels(
     channels: Sequence[Any],
     end: Callable[[Any], object],
     then: Callable[[], object],
-) -> None:
+) -> Done:
     """End the channels or sessions of a connection that ends, in slices if there is much to do.
 
     Thousands of channels may have consumers and deliveries that are few in each of them.
@@ -43,11 +44,24 @@ def end_channels(
         end: ends one of them.
         then: called after the last one.
     """
-    if sum(map(_units, channels)) <= WORK_SLICE_UNITS:
-        for channel in channels:
-            end(channel)
-        then()
-        return
+    units: i64 = 0
+    for channel in channels:
+        units += _units(channel)
+    if units > WORK_SLICE_UNITS:
+        _end_in_slices(connection, channels, end, then)
+        return 0
+    for channel in channels:
+        end(channel)
+    then()
+    return 0
+
+
+def _end_in_slices(
+    connection: BaseConnection,
+    channels: Sequence[Any],
+    end: Callable[[Any], object],
+    then: Callable[[], object],
+) -> None:
     left, work = deque(channels), connection.registry.work
     events, user = connection.broker.events, connection.user.name
 
@@ -66,14 +80,14 @@ def end_channels(
     connection.perform(step)
 
 
-def _units(channel: Any) -> int:
+def _units(channel: Any) -> i64:
     """Return what its end costs at once: what is more than a few of a kind is removed in slices."""
-    held: int = len(getattr(channel, "links", channel.consumers) or ())
+    held: i64 = len(getattr(channel, "links", channel.consumers) or ())
     held += min(channel.unacked.count, REMOVED_AT_ONCE)
     return ENDED_CHANNEL_UNITS + REMOVED_CONSUMER_UNITS * held
 
 
-def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> None:
+def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> Done:
     """Release exclusive queues and the blocked state; serve the queues that lost a consumer.
 
     Args:
@@ -95,3 +109,4 @@ def release_owned(connection: BaseConnection, left: Sequence[Queue] = ()) -> Non
         events.source = None
     if events.waiting:
         events.publish()
+    return 0

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from harebell.base.c_types import Done
 from harebell.wire import as_tuple
 
 if TYPE_CHECKING:
@@ -36,12 +37,12 @@ def _origin(connection: BaseConnection) -> dict[str, Any]:
     }
 
 
-def authenticated(connection: BaseConnection, user: str, error: str = "") -> None:
+def authenticated(connection: BaseConnection, user: str, error: str = "") -> Done:
     """Count a login, and emit user.authentication.success or failure."""
     connection.registry.count_login(connection.version, failed=bool(error))
     events = connection.broker.events
     if not events.wanted:
-        return
+        return 0
     facts = {
         "connection_type": "network",
         "name": user,
@@ -52,16 +53,17 @@ def authenticated(connection: BaseConnection, user: str, error: str = "") -> Non
         events.note("user.authentication.failure", {**facts, "error": error})
     else:
         events.note("user.authentication.success", facts)
+    return 0
 
 
-def connection_created(connection: BaseConnection) -> None:
+def connection_created(connection: BaseConnection) -> Done:
     """Count a connection, and emit connection.created."""
     connection.broker.churn.connection_created += 1
     # Even without a listener: the end of the connection is counted only after this.
     connection.announced = True
     events = connection.broker.events
     if not events.wanted or connection.vhost is None:
-        return
+        return 0
     facts = {
         # RabbitMQ's other type, direct, is for clients in its own Erlang node.
         "type": "network",
@@ -79,9 +81,10 @@ def connection_created(connection: BaseConnection) -> None:
         "node": events.node,
     }
     events.note("connection.created", facts | _given_name(connection))
+    return 0
 
 
-def connection_closed(connection: BaseConnection) -> None:
+def connection_closed(connection: BaseConnection) -> Done:
     """Count the end of a connection, and emit connection.closed."""
     churn = connection.broker.churn
     churn.connection_closed += 1
@@ -96,34 +99,37 @@ def connection_closed(connection: BaseConnection) -> None:
             "client_properties": connection.client_properties,
         }
         events.note("connection.closed", facts | _given_name(connection))
+    return 0
 
 
-def channel_created(channel: Any) -> None:
+def channel_created(channel: Any) -> Done:
     """Count a channel, and emit channel.created."""
-    connection = channel.connection
+    connection: BaseConnection = channel.connection
     connection.broker.churn.channel_created += 1
     connection.registry.totals.channel_opened(channel)
-    events = channel.connection.broker.events
+    events = connection.broker.events
     if events.wanted:
         facts = {
             "pid": _name(channel),
             "name": _name(channel),
-            "connection": channel.connection.peer.connection_name,
+            "connection": connection.peer.connection_name,
             "number": channel.number,
-            "user": channel.connection.user.name,
+            "user": connection.user.name,
             "vhost": channel.vhost.name,
         }
         events.note("channel.created", facts)
+    return 0
 
 
-def channel_closed(channel: Any) -> None:
+def channel_closed(channel: Any) -> Done:
     """Count the end of a channel, and emit channel.closed."""
-    connection = channel.connection
+    connection: BaseConnection = channel.connection
     connection.broker.churn.channel_closed += 1
     connection.registry.totals.channel_closed(channel)
-    events = channel.connection.broker.events
+    events = connection.broker.events
     if events.wanted:
         events.note("channel.closed", {"pid": _name(channel), "name": _name(channel)})
+    return 0
 
 
 def _consumer(consumer: Consumer, channel: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from harebell.auth.sasl.exchange import Context, Exchange, SaslError
 from harebell.auth.sasl.exchanges import begin_single, single_offers
+from harebell.base.c_types import C, Done, i64
 from harebell.base.errors import ProtocolError
 from harebell.front.common.connection_log import log_failed
 from harebell.front.common.errors import hard
@@ -26,6 +27,7 @@ from harebell.wire.v09.fields import decode_table
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from harebell.auth.users import Users
     from harebell.front.common.base_connection import BaseConnection
 
 _CONNECTION, _START_OK = 10, 11
@@ -43,7 +45,7 @@ def _table_without_length(data: bytes) -> Mapping[str, Any]:
     return table
 
 
-def context_of(connection: BaseConnection) -> Context:
+def context_of(connection: BaseConnection) -> C[Context]:
     """Make the SASL context of a connection."""
     peer, settings = connection.peer, connection.settings
     return Context(
@@ -64,26 +66,30 @@ def _drawn(connection: BaseConnection, count: int) -> bytes:
     return connection.entropy
 
 
-def note_client(connection: BaseConnection, properties: Mapping[str, Any]) -> None:
+def note_client(connection: BaseConnection, properties: Mapping[str, Any]) -> Done:
     """Keep the properties of a client.
 
     Raises:
         ProtocolError: 530, it has more of them than are kept before a login.
     """
-    count = _values_of(properties)
+    count: i64 = _values_of(properties)
     if count > CLIENT_PROPERTIES_VALUES:
         text = f"the client has {count} properties, and at most {CLIENT_PROPERTIES_VALUES} are kept"
         raise hard(530, text, _CONNECTION, _START_OK)
     connection.client_properties = properties
+    return 0
 
 
-def _values_of(value: Any) -> int:
+def _values_of(value: Any) -> i64:
     """Return how many values there are in a table or a list, and in those inside it."""
-    if isinstance(value, Mapping):
+    if isinstance(value, dict | Mapping):
         value = value.values()
     elif not isinstance(value, list):
         return 0
-    return sum([1 + _values_of(each) for each in value])
+    count: i64 = 0
+    for each in value:
+        count += 1 + _values_of(each)
+    return count
 
 
 def offered(connection: BaseConnection) -> bytes:
@@ -108,7 +114,9 @@ def step(connection: Any, exchange: Exchange, response: bytes) -> bytes | None:
         return None
 
 
-def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], None]) -> None:
+def in_turn(
+    connection: BaseConnection, exchange: Exchange, code: int, go_on: Callable[[], object]
+) -> Done:
     """Continue after a step of an exchange: at once, or when the outcome of a guess may be told.
 
     Args:
@@ -122,7 +130,7 @@ def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], 
     """
     if not exchange.guess or exchange.waited:
         go_on()
-        return
+        return 0
     guesses, settings = connection.registry.handshake_throttle.guesses, connection.settings
     # The wait must not use up the time of the handshake: then the login would end without a reason.
     longest = min(GUESS_WAIT_SECONDS, settings.handshake_timeout / 2)
@@ -137,9 +145,15 @@ def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], 
     except TooManyGuesses as error:
         raise LoginRefused(code, str(error)) from None
     exchange.waited = True
-    if not seconds:
+    if seconds:
+        _go_on_in(connection, seconds, go_on)
+    else:
         go_on()
-        return
+    return 0
+
+
+def _go_on_in(connection: Any, seconds: float, go_on: Callable[[], object]) -> None:
+    """Continue a login after some seconds."""
     timers = connection.broker.timers
     finish = _finish(connection, go_on)
 
@@ -149,7 +163,7 @@ def in_turn(connection: Any, exchange: Exchange, code: int, go_on: Callable[[], 
     timers.timer(lambda: finish(come)).set(timers.clock.steady + ceil(seconds * _MS))
 
 
-def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -> None:
+def when_clear(connection: BaseConnection, exchange: Exchange, go_on: Callable[[], object]) -> Done:
     """Continue after authentication: at once, or when hashes are compared or backends answer.
 
     Input of the peer waits meanwhile; other connections are served.
@@ -159,28 +173,24 @@ def when_clear(connection: Any, exchange: Exchange, go_on: Callable[[], None]) -
         exchange: the finished exchange; the password may not be compared yet.
         go_on: called afterwards; an error that it raises closes the connection.
     """
-    doubt, later = exchange.doubt, connection.users.later
-    claim, log_in = exchange.claim, connection.users.log_in
-    if claim is not None and log_in is not None:
-        finish = _finish(connection, go_on)
-        log_in(claim, lambda *found: finish(exchange.answer, *found), lambda: _waits(connection))
-    elif doubt is not None and later is not None:
-        finish = _finish(connection, go_on)
-        later(
-            doubt,
-            connection.peer.address,
-            lambda right: finish(exchange.settle, right),
-            lambda: _waits(connection),
-        )
+    users: Users = connection.users
+    claim, doubt = exchange.claim, exchange.doubt
+    waits = partial(_waits, connection)
+    if claim is not None and users.log_in is not None:
+        users.log_in(claim, partial(_finish(connection, go_on), exchange.answer), waits)
+    elif doubt is not None and users.later is not None:
+        settle = partial(_finish(connection, go_on), exchange.settle)
+        users.later(doubt, connection.peer.address, settle, waits)
     else:
         go_on()
+    return 0
 
 
-def _waits(connection: Any) -> bool:
+def _waits(connection: BaseConnection) -> bool:
     return not connection.closing
 
 
-def _finish(connection: Any, go_on: Callable[[], None]) -> Callable[..., None]:
+def _finish(connection: Any, go_on: Callable[[], object]) -> Callable[..., None]:
     """Hold the input of a connection; return what continues, called with how to note the result."""
     verifying = connection.registry.pending_logins.verifying
     verifying.add(connection.origin)
