@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 from harebell.auth.users import Users
+from harebell.base.c_types import C, Done
 from harebell.base.counters import Traffic
 from harebell.base.parts import import_next
 from harebell.front.common.base_connection import BaseConnection
@@ -76,7 +77,7 @@ class Arrival(BaseConnection):
         if registry.handshake_throttle.blocked(peer.address, now):
             self.cut()
 
-    def receive(self, data: bytes | memoryview, now: float) -> None:
+    def receive(self, data: bytes | memoryview, now: float) -> C[None]:
         """Collect the protocol header, and pass further input to the connection of its version."""
         self.now = now
         if self.closing:
@@ -85,7 +86,7 @@ class Arrival(BaseConnection):
         # The input is bounded: `held_back` stops the reading until the turn of this connection.
         if self.deferred:
             return
-        turns = self.registry.turns
+        turns: Turns = self.registry.turns
         if not turns.begin(self.account):
             self.scanner.hold = True
             self._put_off()
@@ -177,7 +178,7 @@ class Arrival(BaseConnection):
         log_accepted(successor)
         successor.begin()
 
-    def tick(self, now: float) -> int:
+    def tick(self, now: float) -> Done:
         """Check the deadline of the protocol header."""
         self.begins_in_time(now)
         return 0

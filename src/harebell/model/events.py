@@ -99,7 +99,9 @@ class Events:
     @property
     def wanted(self) -> bool:
         """Whether anything is bound to the event exchange."""
-        return self.elsewhere is not None or self.bound
+        if self.elsewhere is not None:
+            return True
+        return self._exchange is not None and bool(self._exchange.bindings)
 
     @property
     def bound(self) -> bool:

@@ -621,4 +621,5 @@ class Channel(PublishingChannel):
         if self.classes is not None:
             self.classes.close()
             self.classes = None
-        requeue_all(self, consumed)
+        if consumed or self.unacked.count:
+            requeue_all(self, consumed)

@@ -578,8 +578,15 @@ class BaseConnection(FrameSink):
         """True if the client announced a capability."""
         return capability in self.capabilities
 
+    @property
+    def gone(self) -> bool:
+        """True if `eof` has done its work, or another connection follows this one."""
+        return self.closing and self not in self.registry.connections
+
     def eof(self) -> None:
         """Handle the end of the peer's input, after the waiting input is processed."""
+        if self.gone:
+            return
         # What the peer sent before it left is processed first: publishes may be in it.
         if self.deferred and not self.departed and not self.closing:
             self.departed = True

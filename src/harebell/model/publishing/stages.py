@@ -215,6 +215,8 @@ class Stages:
 
     def left(self, who: object) -> None:
         """Remove a closed connection."""
+        if not self._present:
+            return
         now = self._clock.steady
         for key in [key for key, present in self._present.items() if who in present]:
             connections = self._present[key]

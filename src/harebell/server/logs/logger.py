@@ -156,7 +156,7 @@ class Logger:
     @staticmethod
     def line(level: str, text: str, category: str, origin: int) -> Line:
         """Return a line that is written now."""
-        shown = shortened(text, LOG_TEXT_CHARACTERS)
+        shown = text if len(text) <= LOG_TEXT_CHARACTERS else shortened(text, LOG_TEXT_CHARACTERS)
         if not shown.isprintable():
             shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in shown)
         return Line(time.time_ns(), level, category, origin, shown)

@@ -451,7 +451,7 @@ class SocketEnd:
 
     def _gone(self) -> None:
         connection = self.connection
-        if connection is not None:
+        if connection is not None and not connection.gone:
             connection.eof()
             self._app.flush_soon()
 
