@@ -329,6 +329,8 @@ class RoutedPassage(Passage):
         self._exchange = exchange
         self._routing_key = routing_key
         self._queues = queues
+        # The epoch does not say when the queue that the default exchange means is deleted.
+        self._only: Queue | None = queues[0] if len(queues) == 1 else None
         self._flags = flags
         self._answered = answered
         self._plain = plain
@@ -339,8 +341,9 @@ class RoutedPassage(Passage):
         """Publish a message; False if it has to be checked and routed again."""
         connection = self._connection
         router = self._channel.router
+        only: Queue | None = self._only
         changed: bool = self._broken or router.epoch != self._epoch
-        if changed or len(body) > connection.message_max:
+        if changed or (only is not None and only.deleted) or len(body) > connection.message_max:
             return False
         if self._plain and properties.has_headers:
             return False

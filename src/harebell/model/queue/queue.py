@@ -292,9 +292,7 @@ class MessageQueue(QueueInternals):
         if looks or (expiry is not None and expiry.ttl >= 0):
             return None
         consumer: Consumer | None = self.consumers.ready_alone()
-        if consumer is None or not consumer.no_ack:
-            return None
-        return consumer.passage(exchange, routing_key)
+        return None if consumer is None else consumer.passage(exchange, routing_key)
 
     def knows(self, message: Message) -> bool:
         """True if a message would be dropped as a duplicate."""

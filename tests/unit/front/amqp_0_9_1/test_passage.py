@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.base.message import Properties
 from harebell.front.operations.publishing_channel import RoutedPassage
 from harebell.kernels.output import OutputPassage
 from harebell.wire.v09 import methods as m
@@ -236,3 +237,27 @@ def test_a_publish_that_fails_in_the_middle_closes_its_channel_and_ends_the_pass
     assert (closed.reply_code, closed.class_id, closed.method_id) == (406, 60, 40)
     assert queue.ready_count() == 5
     assert queue.first().body == b"0"
+
+
+def test_a_passage_ends_when_its_queue_is_deleted() -> None:
+    world = World()
+    sender = world.peer()
+    sender.ask(m.QueueDeclare(queue="q"))
+    sender.give(publish(b"first"))
+    vhost = world.broker.vhosts["/"]
+    passage = sender.connection.channels[1].passage(0, "", "q")
+    assert passage.put(Properties(b"\0\0"), b"second")
+    vhost.drop_queue(vhost.queues["q"])
+    assert not passage.put(Properties(b"\0\0"), b"third")
+
+
+def test_a_consumer_with_acknowledgements_does_not_wait_for_a_passage() -> None:
+    world = World()
+    sender, taker = world.peer(), world.peer()
+    sender.ask(m.QueueDeclare(queue="q"))
+    taker.ask(m.BasicQos(prefetch_count=1, global_=True))
+    taker.ask(m.BasicConsume(queue="q", consumer_tag="c"))
+    sender.give(publish(b"first"))
+    (consumer,) = world.broker.vhosts["/"].queues["q"].consumers
+    sender.connection.channels[1].passage(0, "", "q")
+    assert not consumer.waits

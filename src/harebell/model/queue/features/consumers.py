@@ -222,11 +222,11 @@ class Consumers:
         return None
 
     def ready_alone(self) -> C[Consumer | None]:
-        """Return the consumer if there is one alone, it wants every message, and it is ready."""
+        """Return the only consumer, if it takes each message without acknowledgement, and now."""
         sole: Consumer | None = self._sole
-        if self._single or sole is None or sole.group is not None or not sole.ready():
+        if self._single or sole is None or sole.group is not None or not sole.no_ack:
             return None
-        return sole
+        return sole if sole.ready() else None
 
     def pick_selective(self, lowest: i32) -> C[Consumer | None]:
         """Return the next ready selective consumer, and advance the round robin of its rank.
