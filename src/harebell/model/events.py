@@ -99,9 +99,7 @@ class Events:
     @property
     def wanted(self) -> bool:
         """Whether anything is bound to the event exchange."""
-        if self.elsewhere is not None:
-            return True
-        return self._exchange is not None and bool(self._exchange.bindings)
+        return self.elsewhere is not None or self.bound
 
     @property
     def bound(self) -> bool:

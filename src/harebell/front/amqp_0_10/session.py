@@ -37,7 +37,12 @@ from harebell.front.amqp_0_10.session_layer import SessionLayer
 from harebell.front.common.event_exchange import consumer_deleted
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.permission import QUEUE, check
-from harebell.front.limits import HEADERS_SHORT_BYTES, RANGES_MAX, REMOVED_CONSUMER_UNITS
+from harebell.front.limits import (
+    HEADERS_BYTES_PER_UNIT,
+    HEADERS_SHORT_BYTES,
+    RANGES_MAX,
+    REMOVED_CONSUMER_UNITS,
+)
 from harebell.front.operations.long_headers import check_long_headers
 from harebell.kernels.segments import ACCEPT_EXPLICIT, DISCARD_UNROUTABLE, IMMEDIATE
 from harebell.model.exchange.kind import Exchange
@@ -60,6 +65,7 @@ _EXPLICIT: i32 = ACCEPT_EXPLICIT
 _DISCARD: i32 = DISCARD_UNROUTABLE
 _IMMEDIATE: i32 = IMMEDIATE
 _SHORT: i32 = HEADERS_SHORT_BYTES
+_BYTES_PER_UNIT: i32 = HEADERS_BYTES_PER_UNIT
 _PENDING: i32 = PENDING
 _REJECTED: i32 = REJECTED
 _NOWHERE: C[tuple[Queue, ...]] = ()
@@ -127,6 +133,7 @@ class Session(SessionLayer):
         if len(body) > connection.message_max:
             raise self.too_large(len(body))
         if len(properties.raw) > _SHORT:
+            connection.registry.work.charge(len(properties.raw) // _BYTES_PER_UNIT)
             check_long_headers(properties)
         explicit = bool(flags & _EXPLICIT)
         return self.route(connection, flags, destination, routing_key, properties, body, explicit)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from harebell.front.limits import HEADERS_BYTES_PER_UNIT
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
+from harebell.wire.v010 import structs as s
 from tests.conformance.v010.raw import assembly
 from tests.unit.front.amqp_0_9_1.world import World
 from tests.unit.front.amqp_0_10.peer import SessionPeer
@@ -91,3 +93,16 @@ def test_a_session_without_a_timeout_ends_with_its_channel() -> None:
     assert not world.registry.named_sessions
     peer.attach(timeout=60).ask(k.SessionDetach(b"s"))
     assert len(world.registry.named_sessions) == 1
+
+
+def test_long_headers_cost_the_work_of_their_conversion() -> None:
+    world = World()
+    peer = SessionPeer(world).open().attach()
+    work = world.registry.work
+    spent = []
+    for size in (100, 40_000):
+        before = work.spent
+        headers = s.MessageProperties(application_headers={"k": "v" * size})
+        peer.give(assembly(c.MessageTransfer(""), [headers], b"", 1, False, 65535))
+        spent.append(work.spent - before)
+    assert spent[1] - spent[0] >= 40_000 // HEADERS_BYTES_PER_UNIT

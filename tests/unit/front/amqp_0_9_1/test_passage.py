@@ -77,6 +77,17 @@ def refusing(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
     sender.ask(m.ConfirmSelect())
 
 
+def keyed(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    sender.ask(m.QueueDelete(queue="q"))
+    sender.ask(m.QueueDeclare(queue="q", arguments={"x-group-key": "k"}))
+    acknowledging(world, sender, taker)
+
+
+def selecting(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
+    chosen = {"x-filter-jms-selector": "n = 1"}
+    taker.send(m.BasicConsume(queue="q", consumer_tag="c", no_ack=True, arguments=chosen))
+
+
 def no_local(world: World, sender: OctetPeer, taker: OctetPeer) -> None:
     plain(world, sender, taker)
     sender.send(m.BasicConsume(queue="q", consumer_tag="own", no_ack=True, no_local=True))
@@ -100,6 +111,10 @@ SETTINGS: dict[str, Setting] = {
     "single active consumer": declared(x_single_active_consumer=True),
     "with a limit": declared(x_max_length=1),
     "refusing": refusing,
+    "deduplicating": declared(x_message_deduplication=True),
+    "with ordering keys": keyed,
+    "with last values": declared(x_last_value_key="k"),
+    "selecting": selecting,
     "with an expiration": declared(x_message_ttl=5),
     "no-local": no_local,
     "fanned out": fanned_out,
