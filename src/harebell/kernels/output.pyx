@@ -137,7 +137,7 @@ cdef class OutBuffer:
         cdef Py_ssize_t capacity
         if wanted > self._capacity:
             if self._bytes == NULL:
-                # As much as last time: growing step by step copies everything once more.
+                # As much as lately: growing step by step copies everything once more.
                 capacity = max(min(self._last, <Py_ssize_t>LAST_MAX), wanted)
                 self._bytes = PyBytes_FromStringAndSize(NULL, capacity)
             else:
@@ -323,7 +323,8 @@ cdef class OutBuffer:
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
-        self._last = max(used, <Py_ssize_t>FIRST_CAPACITY)
+        # Less by an eighth at most: small outputs come between large ones.
+        self._last = max(used, self._last - (self._last >> 3), <Py_ssize_t>FIRST_CAPACITY)
         # No other reference to the object exists yet, so shrinking it in place is allowed.
         _PyBytes_Resize(&data, used)
         result = <bytes>data

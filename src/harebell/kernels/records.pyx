@@ -397,7 +397,8 @@ cdef class RecordBuffer:
         cdef bytes taken
         if self.size == 0:
             return b""
-        self._last = self.size
+        # Less by an eighth at most: small commits come between large ones.
+        self._last = max(self.size, self._last - (self._last >> 3), <Py_ssize_t>FIRST_CAPACITY)
         # There is no other reference to the object yet, so shrinking it in place is allowed.
         if self.size < self._capacity:
             _PyBytes_Resize(&self._bytes, self.size)

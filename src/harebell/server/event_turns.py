@@ -185,7 +185,7 @@ class EventTurns:
             self._broker.committed()
         finally:
             turns.end()
-        self.flush_soon()
+        self.flush()
 
     # --- deferred work ----------------------------------------------------------------------------
 
