@@ -152,7 +152,7 @@ LOGIN_SOURCES = 4_096
 STATISTICS_CHANNEL_DETAILS = 1_000
 """Exchanges, and queues, that a channel has counters of; the oldest are forgotten."""
 STATISTICS_SLICE_OBJECTS = 200
-"""Objects that the sampler looks at between two checks of the work budget."""
+"""Objects, or counters of one, that the sampler looks at between two checks of the work budget."""
 
 # --- staged publishing, publishers ----------------------------------------------------------------
 PUBLISHER_REFUSED_COUNT = 65_536

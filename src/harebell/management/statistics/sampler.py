@@ -4,6 +4,9 @@ A pass looks at every queue, exchange, channel and connection, and stores a samp
 have changed. One that never had traffic costs the comparison of a number. Histories of single
 things are kept for STATISTICS_HISTORIES of them; further ones have rates and no history.
 
+A slice is so many looks, and not so many things: a queue may have counters of a thousand exchanges,
+and a connection of thousands of channels, each of which has thousands.
+
     key of a sample        what
     a queue, ...           itself
     Counters               those of a channel for one exchange or queue
@@ -12,7 +15,7 @@ things are kept for STATISTICS_HISTORIES of them; further ones have rates and no
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from harebell.admin.sampling_plan import Retention, SamplingPlan
@@ -137,29 +140,38 @@ class Sampler:
         self._first = self._first or now
         since = self._latest.at or now
         lengths: dict[str, tuple[int, int]] = {}
-        for vhost in list(self._broker.vhosts.values()):
-            ready = unacked = 0
-            for queues in in_pieces(list(vhost.queues.values()), STATISTICS_SLICE_OBJECTS):
-                for queue in queues:
-                    some, out = self._take_queue(queue, now, since)
-                    ready, unacked = ready + some, unacked + out
+        for looks, _ in enumerate(self._looks(lengths, now, since), 1):
+            if looks % STATISTICS_SLICE_OBJECTS == 0:
                 yield
-            lengths[vhost.name] = (ready, unacked)
-            for exchanges in in_pieces(list(vhost.exchanges.values()), STATISTICS_SLICE_OBJECTS):
-                for exchange in exchanges:
-                    self._take_exchange(exchange, now, since)
-                yield
-        for connections in self._registry.in_pieces(STATISTICS_SLICE_OBJECTS):
-            for connection in connections:
-                self._take_connection(connection, now, since)
-            yield
         self._take_totals((yield from self._registry.sums()), lengths, now, since)
         self._latest.add(now)
         yield from self._sweep(now)
 
-    def _take_queue(self, queue: Queue, now: int, since: int) -> tuple[int, int]:
-        """Sample a queue; return its ready and its unacknowledged messages."""
-        ready, unacked = queue.ready_count(), queue.unacked
+    def _looks(self, lengths: dict[str, tuple[int, int]], now: int, since: int) -> Iterator[None]:
+        """Sample everything; yield after each look at counters.
+
+        Args:
+            lengths: gets the ready and the unacknowledged messages of each vhost.
+            now: the time of this pass.
+            since: the time of the pass before.
+        """
+        for vhost in list(self._broker.vhosts.values()):
+            ready = unacked = 0
+            for queue in list(vhost.queues.values()):
+                some, out = queue.ready_count(), queue.unacked
+                ready, unacked = ready + some, unacked + out
+                yield from self._take_queue(queue, some, out, now, since)
+            lengths[vhost.name] = (ready, unacked)
+            for exchange in list(vhost.exchanges.values()):
+                self._take_exchange(exchange, now, since)
+                yield
+        for connection in list(self._registry.connections):
+            yield from self._take_connection(connection, now, since)
+
+    def _take_queue(
+        self, queue: Queue, ready: int, unacked: int, now: int, since: int
+    ) -> Iterator[None]:
+        """Sample a queue, and what it counts by exchange."""
         first = not queue.counters.seen
         if queue.counters.moved(now) or queue in self._things:
             values = (*_values(queue.counters), ready + unacked, ready, unacked)
@@ -169,7 +181,8 @@ class Sampler:
                     key = (queue, exchange)
                     kept = self.plan.retention_of_details
                     self._store(key, _ARRIVALS, (count,), now, since, first=first, kept=kept)
-        return ready, unacked
+                    yield
+        yield
 
     def _take_exchange(self, exchange: Exchange, now: int, since: int) -> None:
         first = not exchange.seen
@@ -177,32 +190,35 @@ class Sampler:
             values = (exchange.published, exchange.routed)
             self._store(exchange, _EXCHANGE, values, now, since, first=first)
 
-    def _take_connection(self, connection: BaseConnection, now: int, since: int) -> None:
+    def _take_connection(self, connection: BaseConnection, now: int, since: int) -> Iterator[None]:
         traffic = connection.traffic
         first = not traffic.seen
         if traffic.moved() or connection in self._things:
             values = (traffic.recv_oct, traffic.send_oct)
             self._store(connection, _OCTETS, values, now, since, first=first)
+        yield
         for channel in list(connection.channels.values()):
             counters = channel.counters
             first = not counters.seen
             if counters.moved(now) or channel in self._things:
                 self._store(channel, CHANNEL_STATS, _values(counters), now, since, first=first)
                 if channel.details is not None and self.plan.samples_details:
-                    self._take_details(channel, now, since)
+                    yield from self._take_details(channel, now, since)
+            yield
 
-    def _take_details(self, channel: AnyChannel, now: int, since: int) -> None:
+    def _take_details(self, channel: AnyChannel, now: int, since: int) -> Iterator[None]:
         """Sample what a channel counts by exchange and by queue."""
         if channel.confirms is not None:
             channel.confirms.count_details()
         details, kept = channel.details, self.plan.retention_of_details
         assert details is not None, "the caller has checked it"
         for table in (details.exchanges, details.queues):
-            for counters in table.values():
+            for counters in list(table.values()):
                 first = not counters.seen
                 if counters.moved(now) or counters in self._things:
                     values = _values(counters)
                     self._store(counters, CHANNEL_STATS, values, now, since, first=first, kept=kept)
+                yield
 
     def _store(
         self,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from harebell.admin.sampling_plan import OF_OBJECTS
@@ -116,6 +118,30 @@ def test_a_pass_over_many_queues_is_cut_in_slices() -> None:
         peer.send(m.QueueDeclare(f"q{number}", nowait=True))
     slices = list(site.sampler.take(site.world.clock.ms))
     assert len(slices) >= 1_000 // limits.STATISTICS_SLICE_OBJECTS
+
+
+def test_what_one_queue_counts_by_exchange_is_cut_in_slices() -> None:
+    site = Sampled()
+    peer = site.peer()
+    names = [f"x{number}" for number in range(3 * limits.STATISTICS_SLICE_OBJECTS)]
+    for name in names:
+        peer.send(m.ExchangeDeclare(name, type="fanout", nowait=True))
+        peer.send(m.QueueBind(queue="q", exchange=name, nowait=True))
+        peer.give(publish(b"1", exchange=name))
+    keys = [(site.queue(), name) for name in names]
+    passing = site.sampler.take(site.world.clock.ms)
+    sampled = [0, *(sum(site.sampler.tracked(key) for key in keys) for _ in passing)]
+    assert sampled[-1] == len(names)
+    assert max(b - a for a, b in pairwise(sampled)) <= limits.STATISTICS_SLICE_OBJECTS
+
+
+def test_the_channels_of_one_connection_are_cut_in_slices() -> None:
+    site = Sampled()
+    peer = site.world.peer()
+    before = len(list(site.sampler.take(site.world.clock.ms)))
+    for number in range(2, 2 + 3 * limits.STATISTICS_SLICE_OBJECTS):
+        peer.send(m.ChannelOpen(), channel=number)
+    assert len(list(site.sampler.take(site.world.clock.ms))) - before >= 3
 
 
 def test_totals_stay_when_a_queue_and_its_connection_go() -> None:
