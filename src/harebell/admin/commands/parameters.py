@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from harebell.admin.arguments import OnlyVhost
 from harebell.admin.catalog import GLOBAL_PARAMETERS, PARAMETERS
-from harebell.admin.command import ADMINISTRATOR, MANAGEMENT, POLICYMAKER, Argument, Form, Row
+from harebell.admin.command import ADMINISTRATOR, POLICYMAKER, Argument, Form, Row
 from harebell.admin.context import (
     AdminContext,
     CommandRefused,
@@ -33,7 +33,7 @@ Value = Annotated[Any, Argument(form=Form.JSON, example="""'{"a": 1}' or '"text"
 @PARAMETERS.listing(
     "parameters",
     "GET /api/parameters",
-    tag=MANAGEMENT,
+    tag=POLICYMAKER,
     row=("vhost", "component", "name", "value"),
 )
 def list_parameters(

@@ -207,6 +207,15 @@ def test_a_policymaker_changes_no_limits_of_a_vhost_as_parameters(api: Api) -> N
     api.done("DELETE", "/api/parameters/mine/%2F/n")
 
 
+def test_every_list_of_parameters_needs_the_tag_that_one_parameter_needs(api: Api) -> None:
+    login = api.user("reader", "management", vhost="/", pattern=".*")
+    path = "/api/parameters/tool/%2F/p"
+    api.done("PUT", path, {"value": "for policymakers"})
+    for of in ("", "/tool", "/tool/%2F", "/tool/%2F/p"):
+        assert api.ask("GET", f"/api/parameters{of}", user=login).status == 401
+    api.done("DELETE", path)
+
+
 @pytest.mark.parametrize("kind", ["policies", "operator-policies"])
 def test_policies_come_back(api: Api, kind: str) -> None:
     path = f"/api/{kind}/%2F/p"
