@@ -131,8 +131,11 @@ ENDED_CHANNEL_UNITS = 20
 """Work units of ending a channel or a session that has nothing."""
 ARRIVAL_UNITS = 100
 """Work units of opening the connection that a protocol header asks for, and of answering it."""
-REFUSED_AT_ONCE = 16
-"""Deliveries that one method rejects or requeues at once: each may become a dead letter."""
+REFUSED_AT_ONCE = 1
+"""Deliveries that are rejected or requeued between two checks of the work budget: each may become a
+dead letter, whose publisher chooses how long its history is."""
+COMPLETED_PER_STEP = 16
+"""Deliveries that are acknowledged one by one between two checks of the work budget."""
 SETTLED_AT_ONCE = 1_000
 """Deliveries that one method settles at once; more are settled in slices."""
 RANGES_MAX = 8_191

@@ -51,6 +51,8 @@ GONE = 8
 """There is no dead-letter exchange."""
 
 _NO_REMARK = Remark()
+_FIRST_REASON = "x-first-death-reason"
+_CHANGED = (CC, BCC, HISTORY, _FIRST_REASON)
 _MS = 1000
 
 
@@ -207,7 +209,7 @@ class DeadLetters:
         self, message: Message, reason: str, remark: Remark
     ) -> tuple[Message, list[str], list[dict[str, Any]]]:
         """Return the dead letter of a message, its routing keys and its history."""
-        headers = self._editor.headers_of(message) if message.has_headers else {}
+        headers = self._headers_of(message)
         copies = keys_in(headers.get(CC))
         blind = keys_in(headers.get(BCC)) if self.routing_key is None else []
         keys = [message.routing_key, *copies]
@@ -229,6 +231,13 @@ class DeadLetters:
         letter.deliveries = min(message.deliveries + failed, CARRIED_DELIVERIES)
         return letter, keys, history
 
+    def _headers_of(self, message: Message) -> dict[str, Any]:
+        """Return the headers that a letter changes: decoding thousands of others takes long."""
+        if not message.has_headers:
+            return {}
+        found = ((name, self._editor.header_of(message, name)) for name in _CHANGED)
+        return {name: value for name, value in found if value is not None}
+
     def _events(
         self,
         message: Message,
@@ -239,7 +248,7 @@ class DeadLetters:
     ) -> dict[str, Any]:
         """Return the headers that describe this event."""
         history = _history(headers)
-        first = not history or "x-first-death-reason" not in headers
+        first = not history or _FIRST_REASON not in headers
         mine = [e for e in history if e["queue"] == self._queue and e.get("reason") == reason]
         # It moves to the front, and keeps the time and the exchange of the first such event.
         if mine:

@@ -56,7 +56,7 @@ class Editor(Struct, eq=False):
         forwarded: return a copy without expiration, with another exchange and routing key, and with
             some headers set, or removed if the value is None. The last argument is the time of the
             last event in the history that the headers have, or None.
-        property_of: return a property by its name (`message_id`), or None.
+        property_of: return a property by its name (`message_id`), but not the headers; or None.
         properties_of: return all properties of a message by name, for headers of another message.
         with_headers: return a copy with some headers set, or removed if the value is None.
         basic_of: return a message with properties and body as class basic has them.

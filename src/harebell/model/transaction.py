@@ -93,7 +93,16 @@ class Transaction(Generic[Done]):
         settled: deliveries with how they were settled.
     """
 
-    __slots__ = ("_before", "_changes", "_gauge", "_ways", "byte_count", "publishes", "settled")
+    __slots__ = (
+        "_before",
+        "_changes",
+        "_gauge",
+        "_rejects",
+        "_ways",
+        "byte_count",
+        "publishes",
+        "settled",
+    )
 
     def __init__(self, gauge: Gauge | None = None) -> None:
         self._gauge = gauge
@@ -102,6 +111,7 @@ class Transaction(Generic[Done]):
         self.settled: list[tuple[list[Done], int]] = []
         # How many queue positions change; from two on a crash could separate them.
         self._changes = 0
+        self._rejects = 0
         # The queues of all publishes, and of the last one: most have the same queues.
         self._ways: set[tuple[Queue, ...]] = set()
         self._before: tuple[Queue, ...] = ()
@@ -134,6 +144,7 @@ class Transaction(Generic[Done]):
         self.settled.append((entries, kind))
         # A rejected message may be dead-lettered: then a second queue changes, too.
         self._changes += len(entries) * (2 if kind == REJECT else 1)
+        self._rejects += len(entries) if kind == REJECT else 0
 
     def pending(self) -> tuple[int, int]:
         """Return how many publishes and how many settled deliveries are pending."""
@@ -143,6 +154,9 @@ class Transaction(Generic[Done]):
     def large(self) -> bool:
         """True if it is too large for one turn, by its changes in each queue or its bytes."""
         if max(self._changes, sum(self.pending())) > limits.TRANSACTION_AT_ONCE:
+            return True
+        # A dead letter takes as long as the history that its publisher has written.
+        if self._rejects > 1:
             return True
         byte_count = sum([len(message.body) for message, _, _ in self.publishes])
         return byte_count > limits.TRANSACTION_AT_ONCE_BYTES
@@ -201,7 +215,7 @@ class Transaction(Generic[Done]):
         publishes.reverse()
         self._release()
         settled, self.settled = self.settled, []
-        changes, self._changes = self._changes, 0
+        changes, self._changes, self._rejects = self._changes, 0, 0
         if changes + more > 1:
             commit.joint = True
         result = 0
@@ -223,7 +237,7 @@ class Transaction(Generic[Done]):
         while settled:
             entries, kind = settled.pop()
             # Drain after all requeues, so that no message is delivered before an earlier one.
-            size = base_limits.TRANSACTION_SLICE if kind in (ACCEPT, REJECT) else len(entries)
+            size = {ACCEPT: base_limits.TRANSACTION_SLICE, REJECT: 1}.get(kind, len(entries))
             for at in range(0, len(entries), size):
                 some = entries[at : at + size]
                 party.take_effect(some, kind)
@@ -240,7 +254,7 @@ class Transaction(Generic[Done]):
         """
         publishes, self.publishes = self.publishes, []
         self._release()
-        self._changes = 0
+        self._changes = self._rejects = 0
         # From the end, where a list is cut without moving what is left.
         while publishes:
             del publishes[-base_limits.TRANSACTION_SLICE :]
@@ -261,7 +275,7 @@ class Transaction(Generic[Done]):
         """Roll back; return the deliveries that are unsettled again."""
         self.publishes.clear()
         self._release()
-        self._changes = 0
+        self._changes = self._rejects = 0
         settled, self.settled = self.settled, []
         return [entries for entries, _ in settled]
 

@@ -11,7 +11,12 @@ from harebell.base.gauge import Gauge
 from harebell.base.timers import Timers
 from harebell.front.convert import EDITOR
 from harebell.model.dead_letter import DeadLetters
-from harebell.model.limits import CHAINED_PER_TURN, LETTERS_PER_TURN, REFUSED_PER_TURN
+from harebell.model.limits import (
+    CHAINED_PER_TURN,
+    LETTER_UNITS,
+    LETTERS_PER_TURN,
+    REFUSED_PER_TURN,
+)
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import message, rest
@@ -200,3 +205,22 @@ def test_a_dead_letter_that_cannot_be_made_stops_no_other(monkeypatch: pytest.Mo
         queue.publish(message(body))
     assert rest(dead) == [b"good"]
     assert told == ["DeadLetters.send"]
+
+
+def test_what_one_message_displaces_is_dropped_as_the_budget_allows(net: Net) -> None:
+    net.host.declare_queue("dead")
+    given = {
+        "x-max-length-bytes": 1_000,
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": "dead",
+    }
+    queue = net.host.declare_queue("q", arguments=given)
+    for _ in range(50):
+        queue.publish(message(b"x" * 20))
+    net.timers.work.begin(4 * LETTER_UNITS)
+    net.publish(queue, b"y" * 1_000)
+    net.timers.work.end()
+    assert 0 < net.sent <= 4
+    net.come_to_rest()
+    assert queue.ready_count() == 1
+    assert net.host.queues["dead"].ready_count() == 50

@@ -22,7 +22,7 @@ from harebell.front.amqp_0_10.errors import (
 from harebell.front.amqp_0_10.number_ranges import NumberRanges, numbers_in
 from harebell.front.amqp_0_10.settling import in_slices, settle, taken, unaccepted
 from harebell.front.amqp_0_10.subscription import Subscription
-from harebell.front.limits import RANGES_MAX
+from harebell.front.limits import RANGES_MAX, REFUSED_AT_ONCE
 from harebell.front.operations.caller import caller_of_session
 from harebell.front.operations.consume import (
     ConsumerOptions,
@@ -83,7 +83,8 @@ def reject(session: Session, command: commands.MessageReject) -> None:
             entry.reject()
 
     ranges = session.meant(command.transfers)
-    settle(session, ranges, taken(session.unacked, ranges), act, _REJECT)
+    batches = taken(session.unacked, ranges, REFUSED_AT_ONCE)
+    settle(session, ranges, batches, act, _REJECT, REFUSED_AT_ONCE)
 
 
 def release(session: Session, command: commands.MessageRelease) -> None:
@@ -98,11 +99,11 @@ def release(session: Session, command: commands.MessageRelease) -> None:
     ranges = session.meant(command.transfers)
     batches = chain(
         _forgotten(session, ranges),
-        taken(session.unacked, ranges),
+        taken(session.unacked, ranges, REFUSED_AT_ONCE),
         # Qpid's clients release what they accepted in a transaction before they roll it back.
         unaccepted(session, ranges),
     )
-    settle(session, ranges, batches, act, _RELEASE)
+    settle(session, ranges, batches, act, _RELEASE, REFUSED_AT_ONCE)
 
 
 def _forgotten(session: Session, ranges: NumberRanges) -> Iterator[list[Delivery]]:

@@ -11,20 +11,20 @@ from harebell.base.slices import Slices, ended, stepped
 from harebell.front.amqp_0_10.delivery import Delivery
 from harebell.front.amqp_0_10.long_commands import perform
 from harebell.front.amqp_0_10.number_ranges import NumberRanges, is_in, merged, numbers_in
-from harebell.front.limits import REFUSED_AT_ONCE, SETTLED_AT_ONCE
+from harebell.front.limits import COMPLETED_PER_STEP, SETTLED_AT_ONCE
 from harebell.model.queue.contract import PENDING, Queue
 from harebell.model.transaction import Transaction
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_10.session import Session
 
-_PER_STEP = REFUSED_AT_ONCE
 
-
-def taken(members: Sequence, ranges: NumberRanges) -> Iterator[list[Delivery]]:
+def taken(
+    members: Sequence, ranges: NumberRanges, few: int = COMPLETED_PER_STEP
+) -> Iterator[list[Delivery]]:
     """Remove deliveries, and yield them in lists of a few."""
     numbers = numbers_in(members, ranges)
-    while some := list(islice(numbers, _PER_STEP)):
+    while some := list(islice(numbers, few)):
         # Between two lists a delivery may time out, or be settled by the end of its session.
         entries = [entry for number in some if (entry := members.take(number)) is not None]
         if entries:
@@ -37,6 +37,7 @@ def settle(
     batches: Iterator[list[Delivery]],
     act: Callable[[list[Delivery]], object],
     command: tuple[int, int],
+    few: int = SETTLED_AT_ONCE,
 ) -> None:
     """Do something with deliveries, then serve their queues; complete when that is on disk.
 
@@ -46,6 +47,7 @@ def settle(
         batches: removes the deliveries, and yields them.
         act: settles some of them.
         command: the codes of class and command.
+        few: how many deliveries are little work.
     """
     queues: dict[Queue, None] = {}
 
@@ -55,7 +57,7 @@ def settle(
             queues.update([(entry.queue, None) for entry in entries])
             yield
 
-    in_slices(session, ranges, doing(), lambda: _drain(session, queues), command)
+    in_slices(session, ranges, doing(), lambda: _drain(session, queues), command, few)
 
 
 def in_slices(
@@ -64,18 +66,20 @@ def in_slices(
     slices: Slices[None],
     finish: Callable[[], int],
     command: tuple[int, int],
+    few: int = SETTLED_AT_ONCE,
 ) -> None:
     """Do the work of a command in slices, at once if its ranges are small.
 
     Args:
         session: the session of the command.
         ranges: of the command.
-        slices: the work, of about `REFUSED_AT_ONCE` deliveries each.
+        slices: the work, of a few deliveries each.
         finish: called afterwards; returns the commit that completes the command.
         command: the codes of class and command.
+        few: how many deliveries are little work.
     """
     connection = session.connection
-    if sum([last - first + 1 for first, last in ranges]) <= SETTLED_AT_ONCE:
+    if sum([last - first + 1 for first, last in ranges]) <= few:
         ended(slices)
         session.wait_for(finish())
         return
@@ -84,7 +88,7 @@ def in_slices(
     def done(_: None) -> None:
         tickets[0] = finish()
 
-    step = stepped(slices, connection.registry.work, _PER_STEP, done)
+    step = stepped(slices, connection.registry.work, min(few, COMPLETED_PER_STEP), done)
     perform(session, step, lambda: tickets[0], command)
 
 
@@ -101,6 +105,7 @@ def unaccepted(session: Session, ranges: NumberRanges) -> Iterator[list[Delivery
         if mine and session.transaction is transaction:
             gone = set(mine)
             entries[:] = [entry for entry in entries if entry not in gone]
+            session.connection.registry.work.charge(len(mine))
             yield mine
 
 

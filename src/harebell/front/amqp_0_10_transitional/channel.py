@@ -23,7 +23,7 @@ from harebell.front.amqp_0_10_transitional.headers import readable, shown
 from harebell.front.amqp_0_10_transitional.layer import layer_of
 from harebell.front.amqp_0_10_transitional.refused import Refused
 from harebell.front.amqp_0_10_transitional.replay import split
-from harebell.front.limits import OUTPUT_STOP_BYTES, REFUSED_AT_ONCE, SETTLED_AT_ONCE
+from harebell.front.limits import COMPLETED_PER_STEP, OUTPUT_STOP_BYTES, SETTLED_AT_ONCE
 from harebell.front.operations.returns import NO_ROUTE
 from harebell.kernels.output import OutBuffer
 from harebell.model.queue.contract import PENDING, Queue
@@ -217,7 +217,7 @@ class TransitionalChannel(LegacyChannel):
         """Yield the tags of class basic up to one; they may be removed meanwhile."""
         # Those of class message are acknowledged as commands.
         own: set[int] = self.transfers.tags() if self.transfers else set()
-        self.connection.registry.work.charge(len(own) // REFUSED_AT_ONCE)
+        self.connection.registry.work.charge(len(own) // COMPLETED_PER_STEP)
         unacked = self.unacked
         tag = unacked.first()
         while tag <= last and tag < unacked.next:

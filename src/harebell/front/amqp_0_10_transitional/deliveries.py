@@ -26,7 +26,7 @@ from harebell.front.amqp_0_10_transitional.outgoing import commands_of, transfer
 from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.unacked import Unacked
-from harebell.front.limits import OUTPUT_HIGH_BYTES, REFUSED_AT_ONCE, SETTLED_AT_ONCE
+from harebell.front.limits import COMPLETED_PER_STEP, OUTPUT_HIGH_BYTES, SETTLED_AT_ONCE
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT
@@ -157,7 +157,7 @@ class Deliveries:
         transaction = self._channel.transaction
 
         def completing() -> Slices[None]:
-            while some := list(islice(numbers, REFUSED_AT_ONCE)):
+            while some := list(islice(numbers, COMPLETED_PER_STEP)):
                 if self._channel.transaction is not transaction:
                     # The session has ended between two slices: its end requeues the others.
                     return
@@ -170,7 +170,9 @@ class Deliveries:
             ended(completing())
             return
         connection = self._channel.connection
-        connection.perform(stepped(completing(), connection.registry.work, REFUSED_AT_ONCE, bool))
+        connection.perform(
+            stepped(completing(), connection.registry.work, COMPLETED_PER_STEP, bool)
+        )
 
     def take_all(self) -> list[Unacked]:
         """Remove and return all unacknowledged deliveries, in the order of sending."""

@@ -25,7 +25,7 @@ from harebell.wire.v09.content import (
     encode_properties,
     parse_properties,
 )
-from harebell.wire.v09.edit import edited, header_octets
+from harebell.wire.v09.edit import edited, header_octets, without_headers
 from harebell.wire.v09.fields import EncodedTable, read_value
 
 
@@ -48,12 +48,17 @@ def header_of(message: Message, name: str) -> Any:
 
 def expiration_of(message: Message) -> str | None:
     """Return the property expiration; None if there is none."""
-    return decode_properties(described(message).raw).expiration
+    return _properties_of(message).expiration
 
 
 def property_of(message: Message, name: str) -> Any:
-    """Return a property by its name in Python; None if there is none."""
-    return getattr(decode_properties(described(message).raw), name)
+    """Return a property by its name in Python, but not the headers; None if there is none."""
+    return getattr(_properties_of(message), name)
+
+
+def _properties_of(message: Message) -> BasicProperties:
+    """Decode the properties without the headers, which may take longer than all else."""
+    return decode_properties(without_headers(described(message).raw))
 
 
 def forwarded(
@@ -126,7 +131,7 @@ def properties_of(message: Message) -> dict[str, Any]:
 
 def exact_of(message: Message) -> dict[str, Any]:
     """Return the properties of a message by name, without headers; those of 1.0 as they are."""
-    decoded = msgspec.structs.asdict(decode_properties(described(message).raw))
+    decoded = msgspec.structs.asdict(_properties_of(message))
     del decoded["headers"]
     if message.family in FAMILIES_1_0:
         from harebell.front.convert.amqp_1_0 import fields_of

@@ -80,6 +80,15 @@ def header_octets(raw: bytes) -> bytes:
     return next(header_parts, b"")
 
 
+def without_headers(raw: bytes) -> bytes:
+    """Return a well-formed list without its header table, of which most octets may be."""
+    for bit, begin, end in _parts(raw):
+        if bit == _HEADERS:
+            flags = int.from_bytes(raw[:2]) & ~(1 << _HEADERS)
+            return flags.to_bytes(2) + raw[2:begin] + raw[end:]
+    return raw
+
+
 def edited(raw: bytes, changes: Mapping[str, Any], *, keep_expiration: bool = True) -> bytes:
     """Return a property list with some headers set or removed.
 

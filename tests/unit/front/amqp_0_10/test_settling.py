@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from harebell.base.sequence import Sequence
 from harebell.front.amqp_0_10.number_ranges import numbers_in
+from harebell.model.limits import LETTER_UNITS
 from harebell.wire.v010 import commands as c
 from harebell.wire.v010 import controls as k
 from harebell.wire.v010.composites import Command
@@ -153,3 +154,27 @@ def test_thousands_of_overlapping_ranges_cost_what_their_numbers_do() -> None:
     ranges = [(0, 10**13 + each) for each in range(5000)] + [(5000, 6000)] * 3000
     assert len(list(numbers_in(sequence, ranges))) == 1001
     assert sequence.searches <= 1003
+
+
+def test_a_hundred_rejected_messages_become_dead_letters_as_the_budget_allows() -> None:
+    world = World()
+    other = world.peer()
+    given = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    other.ask(m.QueueDeclare(queue="dead"))
+    other.ask(m.QueueDeclare(queue="q", arguments=given))
+    other.give(b"".join(publish(b"%d" % number) for number in range(100)))
+    peer = SessionPeer(world).open().attach()
+    peer.ask(
+        c.MessageSubscribe("q", "t", EXPLICIT, PRE_ACQUIRED),
+        c.MessageFlow("t", 0, WITHOUT_LIMIT),
+        c.MessageFlow("t", 1, WITHOUT_LIMIT),
+        sync=True,
+    )
+    assert peer.connection.channels[1].unacked.count == 100
+    dead = world.broker.vhosts["/"].queues["dead"]
+    world.limit(UNITS)
+    peer.ask(c.MessageReject(((0, 99),)), sync=True)
+    assert 0 < dead.ready_count() <= UNITS // LETTER_UNITS
+    while world.turns():
+        pass
+    assert dead.ready_count() == 100

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from harebell.model.limits import LETTER_UNITS
 from harebell.wire.v09 import methods as m
 from tests.unit.front.amqp_0_9_1.world import World, fill, publish, ready
 
@@ -191,3 +192,32 @@ def test_deliveries_of_a_client_that_only_looks_have_not_failed(
         # What is acknowledged in a transaction that did not end is one of them.
         peer.connection.eof()
     assert ready(world, "q") == left
+
+
+@pytest.mark.parametrize("in_transaction", [False, True])
+def test_few_refused_deliveries_become_dead_letters_as_the_budget_allows(
+    in_transaction: bool,
+) -> None:
+    # A publisher chooses how long the history of a letter is, and so how long one letter takes.
+    world = World()
+    peer = world.peer()
+    given = {"x-dead-letter-exchange": "", "x-dead-letter-routing-key": "dead"}
+    peer.ask(m.QueueDeclare(queue="dead"))
+    peer.ask(m.QueueDeclare(queue="q", arguments=given))
+    peer.give(b"".join(publish(b"%d" % number, "q") for number in range(12)))
+    for _ in range(12):
+        peer.send(m.BasicGet(queue="q"))
+    peer.frames()
+    world.turn()
+    if in_transaction:
+        peer.ask(m.TxSelect())
+        peer.send(m.BasicNack(multiple=True))
+        world.limit(2 * LETTER_UNITS)
+        peer.send(m.TxCommit())
+    else:
+        world.limit(2 * LETTER_UNITS)
+        peer.send(m.BasicNack(multiple=True))
+    assert 0 < ready(world, "dead") <= 2
+    while world.woken:
+        world.next_turn()
+    assert ready(world, "dead") == 12

@@ -101,7 +101,9 @@ def trim(queue: QueueInternals) -> Done:
     # With priorities the dropped message need not be the oldest of all.
     unread = unread and order.heads == 1 and not queue.spares
     while limits is not None and limits.over(order.count):
-        if dropped >= limit and _schedule_rest(queue):
+        # A letter takes as long as the history that its publisher has written.
+        spent: bool = dropped > 0 and queue.dead_letters is not None and queue.work.charge(0)
+        if (spent or dropped >= limit) and _schedule_rest(queue):
             break
         if unread and order.spilled_head() >= 0:
             dropped += 1

@@ -153,6 +153,8 @@ class Quorum:
         for _ in range(min(len(self._stuck), DEAD_LETTERS_PER_TICK)):
             position, reason, taken, ticket, remark = self._stuck.popleft()
             self._send(position, reason, taken, ticket, remark)
+            if self._queue.work.charge(1):
+                return
 
     def handed_on(self) -> set[int]:
         """Return the positions of dead letters that other queues took but have not stored."""

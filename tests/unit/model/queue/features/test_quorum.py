@@ -263,3 +263,14 @@ def test_a_quorum_queue_ignores_exclusive_consumption() -> None:
     queue = quorum()
     assert not queue.check_consumer("c", {}, no_ack=False, exclusive=True, prefetch=0)
     queue.check_delete(if_unused=False, if_empty=False)
+
+
+def test_dead_letters_at_least_once_are_tried_again_as_the_budget_allows() -> None:
+    letters = Letters(*[NOWHERE] * 20)
+    queue = quorum(PreparedLog(), letters, **AT_LEAST_ONCE)
+    for _ in range(4):
+        reject_one(queue)
+    queue.work.begin(1)
+    for tries in range(5, 9):
+        queue.tick()
+        assert len(letters.got) == tries
