@@ -31,6 +31,7 @@ from bench.scenarios import (
     HEARTBEATS,
     IDLE,
     OPENING,
+    OPENING_ALONE,
     OPENING_LINK,
     OPENINGS,
     RESTART,
@@ -96,7 +97,7 @@ def opens(broker: Broker, scenario: str) -> bool:
     """Whether a broker plays one of OPENINGS."""
     if scenario == OPENING_LINK:
         return isinstance(broker, Harebell)
-    return scenario == OPENING or not isinstance(broker, Floor)
+    return scenario in (OPENING_ALONE, OPENING) or not isinstance(broker, Floor)
 
 
 def measure(

@@ -10,7 +10,7 @@ from bench.measure import Result
 from bench.peer import BenchError, Peer
 from bench.peer1 import Peer1
 from bench.process import cpu_seconds, resident_bytes
-from bench.scenarios import OPENING, OPENING_CONSUMER, TOPICS
+from bench.scenarios import OPENING, OPENING_ALONE, OPENING_CONSUMER, OPENING_LINK, TOPICS
 from harebell.wire.v09 import methods as m
 
 CONNECTIONS = 500
@@ -26,14 +26,15 @@ _KIB = 1024
 
 
 def opening(broker: Broker, scenario: str) -> Result:
-    """Open and close connections with one channel, or session, each, one after the other.
+    """Open and close connections with one channel, session, or none, one after the other.
 
     Args:
         broker: which.
-        scenario: one of OPENINGS; each but the first has a consumer.
+        scenario: one of OPENINGS.
     """
     peer = Peer(broker.port, _nothing)
-    if scenario != OPENING:
+    consumes = scenario in (OPENING_CONSUMER, OPENING_LINK)
+    if consumes:
         peer.call(m.QueueDeclare(_OPENED), m.QueueDeclareOk)
     # The first login with a password costs 50 ms more, in every broker; so does the first
     # connection of a version.
@@ -43,7 +44,7 @@ def opening(broker: Broker, scenario: str) -> Result:
         _open(broker.port, scenario).close()
     seconds = time.monotonic() - begin
     used = cpu_seconds(broker.pid) - before
-    if scenario != OPENING:
+    if consumes:
         peer.call(m.QueueDelete(_OPENED), m.QueueDeleteOk)
     peer.close()
     return Result(
@@ -56,8 +57,8 @@ def opening(broker: Broker, scenario: str) -> Result:
 
 
 def _open(port: int, scenario: str) -> Peer | Peer1:
-    if scenario == OPENING:
-        return Peer(port, _nothing)
+    if scenario in (OPENING_ALONE, OPENING):
+        return Peer(port, _nothing, channel=scenario == OPENING)
     if scenario == OPENING_CONSUMER:
         peer = Peer(port, _nothing)
         peer.call(m.BasicConsume(_OPENED), m.BasicConsumeOk)

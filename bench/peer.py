@@ -61,7 +61,7 @@ class PeerSocket:
 
 
 class Peer(PeerSocket, FrameSink):
-    """One connection with channel 1 open.
+    """One connection, mostly with channel 1 open.
 
     Args:
         port: where the broker listens on loopback.
@@ -70,6 +70,7 @@ class Peer(PeerSocket, FrameSink):
         user: who connects; the password is the same word.
         heartbeat: seconds that are agreed; its user sends them. 0 for none.
         vhost: what it opens.
+        channel: whether it opens channel 1.
 
     Attributes:
         confirmed: the highest delivery tag that the broker has acknowledged.
@@ -83,6 +84,8 @@ class Peer(PeerSocket, FrameSink):
         user: str = "guest",
         heartbeat: int = 0,
         vhost: str = "/",
+        *,
+        channel: bool = True,
     ) -> None:
         self.confirmed = 0
         header, self._spec = _VERSIONS[version]
@@ -102,7 +105,8 @@ class Peer(PeerSocket, FrameSink):
         self.send(m.ConnectionTuneOk(tune.channel_max, FRAME_MAX, heartbeat), 0)
         self.call(m.ConnectionOpen(vhost), m.ConnectionOpenOk, 0)
         self._scanner.fast = True
-        self.call(m.ChannelOpen(), m.ChannelOpenOk)
+        if channel:
+            self.call(m.ChannelOpen(), m.ChannelOpenOk)
 
     def send(self, method: m.Method, channel: int = 1) -> None:
         """Write a method."""

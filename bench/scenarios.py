@@ -106,13 +106,16 @@ RESTART_MORE = "restart5"
 OPENING = "open"
 """Not a load: a connection and a channel that are opened and closed, one after the other."""
 
+OPENING_ALONE = "open0"
+"""The same without a channel: a login and a close."""
+
 OPENING_CONSUMER = "open9"
-"""The same with a consumer on the channel."""
+"""`open` with a consumer on the channel."""
 
 OPENING_LINK = "open10"
 """The same in AMQP 1.0: a connection, a session and a link to a queue."""
 
-OPENINGS = (OPENING, OPENING_CONSUMER, OPENING_LINK)
+OPENINGS = (OPENING_ALONE, OPENING, OPENING_CONSUMER, OPENING_LINK)
 
 TOPICS = "topics"
 """Not a load: a topic exchange with many bindings, and messages that match one of them each."""
