@@ -69,7 +69,7 @@ class Arrival(BaseConnection):
         self.scanner = _NoFrames()
         self.successor: BaseConnection | None = None
         self._first = b""
-        registry.connections.add(self)
+        registry.add(self)
         registry.accepted += 1
         self.origin = registry.accepted
         registry.pending_logins.add(self.origin, peer.address)
@@ -161,8 +161,8 @@ class Arrival(BaseConnection):
     def _succeed(self, successor: BaseConnection) -> None:
         """Replace the arrival by the connection of its version."""
         registry = self.registry
-        registry.connections.discard(self)
-        registry.connections.add(successor)
+        registry.remove(self)
+        registry.add(successor)
         successor.origin = self.origin
         # Moved and not shared: the counters of an ended connection are added to the totals.
         successor.traffic, self.traffic = self.traffic, Traffic()

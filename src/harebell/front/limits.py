@@ -6,6 +6,8 @@ from __future__ import annotations
 CLIENT_PROPERTIES_VALUES = 100
 """Most values in the properties of a client, nested ones included: they are kept before its login
 and take more memory than octets."""
+HEARTBEAT_BYTES = 16
+"""No heartbeat of any version is longer, and every other output is."""
 HEARTBEAT_SECONDS = 60
 """Heartbeat interval offered in connection.tune."""
 HANDSHAKE_TIMEOUT_SECONDS = 10.0

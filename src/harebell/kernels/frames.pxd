@@ -51,6 +51,7 @@ cdef class FrameScanner:
 
     cpdef int break_cycle(self) except -1
     cpdef int feed(self, object data) except -1
+    cpdef bint is_heartbeat(self, object data) except -1
     cdef int _feed(self, object data, bytearray own) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _pass_repeats(self, int channel, const unsigned char* like,

@@ -40,6 +40,7 @@ _ACK = b"\x00\x3c\x00\x50"
 _ACK_SIZE = 13
 # Class 60 and the weight, which is unused and must be zero (4.2.6.1).
 _BASIC_CONTENT = b"\x00\x3c\x00\x00"
+_HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 
 
 class FrameSink:
@@ -202,6 +203,11 @@ class FrameScanner:
             elif not self.stopped:
                 self._rest = bytearray(data[used:])
         return 0
+
+    def is_heartbeat(self, data: bytes | memoryview) -> bool:
+        """Return whether new input is a heartbeat alone, between two frames: no need to feed it."""
+        waits = self.hold or self.stopped or self._rest or self._held
+        return not waits and data == _HEARTBEAT
 
     def _finish_rest(self, data: bytes) -> int:
         """Complete what was cut, a frame or a whole content, and hand it over.

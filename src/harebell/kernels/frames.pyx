@@ -41,6 +41,7 @@ cdef enum:
     BASIC_ACK = 0x003C0050
     ACK_SIZE = 13
 
+cdef const char* HEARTBEAT = b"\x08\0\0\0\0\0\0\xce"
 cdef int FUDGE = FRAME_FUDGE_BYTES
 cdef int FEW = PASSAGE_MESSAGES
 cdef int FRAME_UNITS = WORK_FRAME_UNITS
@@ -153,6 +154,18 @@ cdef class FrameScanner:
         self._held = None
         self._feed(data if held is None else held, held)
         return 0
+
+    cpdef bint is_heartbeat(self, object data) except -1:
+        """Return whether new input is a heartbeat alone; see the twin."""
+        cdef Py_buffer view
+        cdef bint alone
+        if (self.hold or self.stopped or self._frame_left or self._rest is not None
+                or self._held is not None):
+            return False
+        PyObject_GetBuffer(data, &view, PyBUF_SIMPLE)
+        alone = view.len == OVERHEAD and memcmp(view.buf, HEARTBEAT, OVERHEAD) == 0
+        PyBuffer_Release(&view)
+        return alone
 
     cdef int _feed(self, object data, bytearray own) except -1:
         """Scan input, which is a buffer of the scanner's own or that of its caller."""

@@ -7,7 +7,7 @@ buffers of the connections, and at the end of the turn each buffer is written on
     flush       output of connections        at the end of a turn that made some
     next turn   work over a user's budget    in the turn after
     timers      such as message TTLs         when the next one is due
-    tick        heartbeats and deadlines     every TICK_SECONDS
+    tick        heartbeats and deadlines     every TICK_SECONDS, of the connections that are due
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ class EventTurns:
         self.lag.observe(late)
         if late > base_limits.TICK_LATE_SECONDS:
             self._excuse(late)
-        self._tick_connections(list(self._registry.connections), now)
+        self._tick_connections(self._registry.look_times.due(now), now)
         self._periodic(now)
         self._wake_at(self._timers.due)
         if self._registry.dirty:
@@ -257,10 +257,12 @@ class EventTurns:
 
     def _tick_connections(self, connections: list[BaseConnection], now: float) -> Cpdef[None]:
         """Check heartbeats and deadlines, those of many connections in several turns."""
+        look_times = self._registry.look_times
         connection: BaseConnection
         for connection in connections[: limits.CONNECTIONS_PER_TURN]:
             try:
                 connection.tick(now)
+                look_times.set(connection.place, connection.next_look())
             except Exception as error:  # others have deadlines, too
                 self._broker.failures.caught(connection.tick, error)
         rest = connections[limits.CONNECTIONS_PER_TURN :]

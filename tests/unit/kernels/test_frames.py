@@ -558,3 +558,24 @@ def test_a_sink_has_to_answer_every_call() -> None:
         sink.ack(1, 1, False)
     with pytest.raises(NotImplementedError):
         sink.deliver(1, "", 1, False, "", "", properties, b"")
+
+
+@BOTH
+def test_a_heartbeat_is_one_only_between_two_frames_and_alone(module: Any) -> None:
+    beat = o.frame(8, 0, b"")
+    scan, _ = scanner(module)
+    assert [scan.is_heartbeat(each) for each in (beat, memoryview(beat))] == [True, True]
+    others = (b"", beat[:7], beat + beat, b"\x08\0\x01" + beat[3:], o.frame(1, 0, b""))
+    assert not any(scan.is_heartbeat(each) for each in others)
+    # The first octet of a frame has come: these are in the frame.
+    scan.feed(o.frame(3, 1, beat + beat)[:1])
+    assert not scan.is_heartbeat(beat)
+    held, _ = scanner(module)
+    held.hold = True
+    assert not held.is_heartbeat(beat)
+    # The same within a body that is gathered, of which only the head has come.
+    gathering, _ = scanner(module)
+    gathering.pending = 1
+    gathering.gather(1, len(beat))
+    gathering.feed(o.frame(3, 1, beat)[:7])
+    assert not gathering.is_heartbeat(beat)

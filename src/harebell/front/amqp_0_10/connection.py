@@ -194,7 +194,7 @@ class Connection(BaseConnection):
         self.state = ConnectionState.CLOSING
         # close-ok has to be read, also from a publisher that is blocked as memory is short.
         self.paused = False
-        self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
+        self.end_by(self.now + limits.CLOSE_TIMEOUT_SECONDS)
         self.scanner.fast = False
         self.scanner.hold = False
         if code == FRAMING_ERROR:

@@ -141,6 +141,12 @@ class Connection(BaseConnection):
         if self.held is not None:
             self.held.overtake(beat.take())
 
+    def _only_heartbeat(self, data: bytes | memoryview) -> C[bool]:
+        """Return whether input is a heartbeat that needs no other look."""
+        scanner = self.scanner
+        assert isinstance(scanner, FrameScanner), "made with the connection"
+        return scanner.is_heartbeat(data)
+
     def force_close(self, reason: str, now: float) -> None:
         """Close the connection from the broker's side, for example because it stops."""
         if self.state is _OPEN:
@@ -599,7 +605,7 @@ class Connection(BaseConnection):
             self.scanner.stopped = True
             if error.code == 403:
                 # 4.10.2: a failed login waits before its socket is closed, against guessing.
-                self.deadline = self.now + limits.REFUSAL_PAUSE_SECONDS
+                self.end_by(self.now + limits.REFUSAL_PAUSE_SECONDS)
             else:
                 self.cut()
             return
@@ -617,7 +623,7 @@ class Connection(BaseConnection):
         self.state = _CLOSING
         # close-ok has to be read, also from a publisher that is blocked as memory is short.
         self.paused = False
-        self.deadline = self.now + base_limits.CLOSE_TIMEOUT_SECONDS
+        self.end_by(self.now + base_limits.CLOSE_TIMEOUT_SECONDS)
         # From now on single frames: the table of states drops all but the end (1.4.2.9).
         self.scanner.pending = 0
         self.scanner.fast = False

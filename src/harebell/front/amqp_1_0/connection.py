@@ -58,6 +58,7 @@ from harebell.wire.v1.frames import EMPTY, MIN_MAX_FRAME_SIZE, encode_frame
 if TYPE_CHECKING:
     from harebell.auth.sasl.exchange import Exchange
 
+_NEVER = float("inf")
 _OPEN, _CLOSING, _CLOSED = (
     ConnectionState.OPEN,
     ConnectionState.CLOSING,
@@ -222,6 +223,11 @@ class Connection(BaseConnection):
 
     # --- keep-alives ----------------------------------------------------------------------------
 
+    def _next_heartbeat(self) -> C[float]:
+        """Return when an empty frame is due, or the peer has been silent for too long."""
+        sends = self._sent_at + self.beat_after if self.beat_after else _NEVER
+        return min(sends, self.now + self.silent_after if self.silent_after else _NEVER)
+
     def _check_heartbeats(self, now: float) -> Done:
         """Send an empty frame if one is due; close the connection if the peer is silent."""
         if self.beat_after and now - self._sent_at >= self.beat_after:
@@ -339,7 +345,7 @@ class Connection(BaseConnection):
         self.state = _CLOSING
         # The peer's close has to be read.
         self.paused = False
-        self.deadline = self.now + limits.CLOSE_TIMEOUT_SECONDS
+        self.end_by(self.now + limits.CLOSE_TIMEOUT_SECONDS)
         self.scanner.fast = False
         self.scanner.hold = False
         if condition == FRAMING_ERROR:

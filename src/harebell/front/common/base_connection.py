@@ -51,6 +51,8 @@ _NO_USER = User("", "")
 _ARRIVALS = "arrivals"
 _OUTPUT_STOP = limits.OUTPUT_STOP_BYTES
 _MS = 1_000
+_NEVER = float("inf")
+_HEARTBEAT_BYTES: i64 = limits.HEARTBEAT_BYTES
 _HEADER, _OPEN = ConnectionState.HEADER, ConnectionState.OPEN
 _CLOSED = ConnectionState.CLOSED
 
@@ -86,6 +88,8 @@ class BaseConnection(FrameSink):
         slowed: whether the scanner passes on frames to the end of this read, as memory is short.
         starved: whether a consumer was not served because the output is full.
         dirty: whether it is in the registry's dirty list.
+        active: whether it is in the registry's set of active connections.
+        place: its place among the times at which connections are looked at; -1 for none.
         now: when input was received last.
         kept: memory of its consumers in bytes, those that have ended since the last count included.
         deadline: when to close the socket unless the handshake continues; 0 for never.
@@ -148,6 +152,8 @@ class BaseConnection(FrameSink):
         self._pace: Pace | None = None
         self.starved = False
         self.dirty = False
+        self.active = False
+        self.place: isize = -1
         self.published = False
         self.intercepts: bool = settings.stamp_time is not None or settings.stamp_node is not None
         self.stamps: bool = settings.stamp_sent
@@ -228,6 +234,10 @@ class BaseConnection(FrameSink):
         """Write a heartbeat, ahead of output that waits for a commit."""
         raise NotImplementedError
 
+    def _only_heartbeat(self, data: bytes | memoryview) -> C[bool]:
+        """Return whether input is a heartbeat that needs no other look."""
+        return False
+
     def _write_collected(self) -> None:
         """Write what was collected in this turn: confirms, completions."""
 
@@ -247,9 +257,32 @@ class BaseConnection(FrameSink):
             self._keep(data)
             return
         try:
-            self._take(data)
+            if self._only_heartbeat(data):
+                # Thousands of idle clients send nothing else.
+                turns.work.frame()
+            else:
+                self.stir()
+                self._take(data)
         finally:
             turns.end()
+
+    def stir(self) -> Done:
+        """Note that the connection does more than to send and receive heartbeats."""
+        if not self.active and not self.closing:
+            self.active = True
+            self.registry.active.add(self)
+        return 0
+
+    def rests(self) -> bool:
+        """Return whether nothing changes in the connection until it is stirred."""
+        return not (
+            self.state is not _OPEN
+            or self.congested
+            or self.deferred
+            or self.tasks
+            or self.out.size
+            or self.held is not None
+        )
 
     def put_by(self, data: bytes) -> None:
         """Queue input that came with the protocol header, in a turn that another has begun."""
@@ -261,6 +294,7 @@ class BaseConnection(FrameSink):
     def _keep(self, data: bytes | memoryview) -> None:
         """Queue input for another turn."""
         # A scanner that holds keeps what it is fed, without scanning it.
+        self.stir()
         self.scanner.hold = True
         self.scanner.feed(data)
         self._put_off()
@@ -459,6 +493,27 @@ class BaseConnection(FrameSink):
             self._check_heartbeats(now)
         return 0
 
+    def next_look(self) -> C[float]:
+        """Return when `tick` has something to do again; 0 for each tick.
+
+        It may be later by then, as input and output move it; only `end_by` makes it earlier.
+        """
+        if self.state is not _OPEN or self.paused or self.scanner.hold or self.user.expires:
+            return 0.0
+        due: float = self.deadline or _NEVER
+        if self.heartbeat:
+            due = min(due, self._next_heartbeat())
+        return due
+
+    def _next_heartbeat(self) -> C[float]:
+        """Return when a heartbeat is due, or has been missing for too long."""
+        return min(self._sent_at + self.heartbeat * 0.5, self.now + self.heartbeat * 2)
+
+    def end_by(self, deadline: float) -> Done:
+        """Set the time at which an end that is not complete is forced."""
+        self.deadline = deadline
+        return self.registry.look_times.set(self.place, 0.0)
+
     def _check_heartbeats(self, now: float) -> Done:
         """Send a heartbeat if one is due; cut the connection if the peer has missed two."""
         # 0-9-1 4.2.7: any output substitutes for a heartbeat. One at half the interval leaves the
@@ -533,6 +588,8 @@ class BaseConnection(FrameSink):
                 byte_count += part.left if isinstance(part, BodyFrames) else len(part)
             self.traffic.send_oct += byte_count
             self.traffic.send_cnt += 1
+            if byte_count > _HEARTBEAT_BYTES:
+                self.stir()
         return parts
 
     def take_output(self, now: float) -> bytes:
@@ -599,7 +656,7 @@ class BaseConnection(FrameSink):
             self.state = _CLOSED
         self.closing = True
         self.drop_held()
-        self.registry.connections.discard(self)
+        self.registry.remove(self)
         self.registry.totals.connection_ended(self)
         self.registry.pending_logins.remove(self.origin)
         self.break_cycle()
@@ -611,7 +668,7 @@ class BaseConnection(FrameSink):
     def part(self) -> None:
         """Linger after connection.close-ok: the peer may close again, or end its side."""
         self.state = _CLOSED
-        self.deadline = self.now + limits.LINGER_SECONDS
+        self.end_by(self.now + limits.LINGER_SECONDS)
         self.paused = False
         self.scanner.fast = False
         if not self.tasks:

@@ -19,6 +19,7 @@ from harebell.front.common.access_tickets import Tickets
 from harebell.front.common.blocked_publishers import BlockedPublishers
 from harebell.front.common.checkpoints import Checkpoints
 from harebell.front.common.handshake_throttle import HandshakeThrottle
+from harebell.front.common.look_times import LookTimes
 from harebell.front.common.pace import HeldCredit
 from harebell.front.common.pending_logins import PendingLogins
 from harebell.front.common.totals import Sums, Totals, VhostAndVersion
@@ -62,6 +63,8 @@ class ConnectionRegistry:
         turns: the work budgets of users.
         dirty: connections with output or another change for the server, each once.
         connections: all connections.
+        active: those that may keep something, as they did more than to send and receive heartbeats.
+        look_times: when each of all is looked at again.
         publishers: what is short, and the connections that are not read because of it.
         waiting: waiters for a commit, in order.
         accepted: the number of accepted connections.
@@ -86,6 +89,8 @@ class ConnectionRegistry:
         self.turns = Turns(self.work)
         self.dirty: list[BaseConnection] = []
         self.connections: set[BaseConnection] = set()
+        self.active: set[BaseConnection] = set()
+        self.look_times = LookTimes()
         self.publishers = BlockedPublishers(gauge, self.turns)
         self.waiting: dict[Waiting, None] = {}
         self.pending_logins = PendingLogins()
@@ -107,16 +112,28 @@ class ConnectionRegistry:
         self.held_credit = HeldCredit()
         self.checkpoints: Checkpoints | None = None
 
-    def in_pieces(self, units: int) -> Iterator[list[BaseConnection]]:
-        """Yield all connections in pieces; between two of them others may have their turn.
+    def add(self, connection: BaseConnection) -> None:
+        """Add a connection."""
+        self.connections.add(connection)
+        self.look_times.add(connection)
+
+    def remove(self, connection: BaseConnection) -> None:
+        """Remove a connection that has ended or was replaced."""
+        self.connections.discard(connection)
+        self.active.discard(connection)
+        self.look_times.remove(connection)
+
+    def in_pieces(self, units: int, *, only_active: bool = False) -> Iterator[list[BaseConnection]]:
+        """Yield connections in pieces; between two of them others may have their turn.
 
         Args:
             units: connections and channels from which on a piece ends.
+            only_active: whether those that rest are left out.
         """
         piece: list[BaseConnection] = []
         left = units
         # A copy: connections come and go between two pieces.
-        for connection in list(self.connections):
+        for connection in list(self.active if only_active else self.connections):
             piece.append(connection)
             left -= 1 + len(connection.channels)
             if left <= 0:

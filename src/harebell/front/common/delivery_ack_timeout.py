@@ -32,6 +32,17 @@ _SETTING = "consumer-timeout"
 _MS = 1_000
 
 
+def holders(connection: BaseConnection) -> list[DeliveryHolder]:
+    """Return what has unacknowledged deliveries of a connection."""
+    # A session that uses the classes file and stream stores its files separately.
+    return [
+        place
+        for channel in connection.channels.values()
+        for place in (channel, getattr(channel, "extras", None))
+        if place is not None and place.unacked.count
+    ]
+
+
 class DeliveryAckTimeout:
     """Watches the deliveries of all channels.
 
@@ -69,15 +80,12 @@ class DeliveryAckTimeout:
         piece = next(self._round, None)
         if piece is None:
             self._before, self._marks, self._known = self._marks, {}, {}
-            self._round = self._registry.in_pieces(limits.CHANNELS_PER_TICK)
+            self._round = self._registry.in_pieces(limits.CHANNELS_PER_TICK, only_active=True)
             piece = next(self._round, [])
         guard = self._registry.turns.failures.guard
         for connection in piece:
-            for channel in list(connection.channels.values()):
-                # A session that uses the classes file and stream stores its files separately.
-                for place in (channel, getattr(channel, "extras", None)):
-                    if place is not None and place.unacked.count:
-                        guard(self._look_at, place, self._before.get(place) or deque(), now)
+            for place in holders(connection):
+                guard(self._look_at, place, self._before.get(place) or deque(), now)
 
     def _look_at(self, channel: DeliveryHolder, marks: Marks, now: float) -> None:
         oldest = channel.unacked.first()

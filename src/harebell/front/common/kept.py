@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from harebell.base.errors import ErrorKind, Refusal
+from harebell.front.common.delivery_ack_timeout import holders
 from harebell.front.limits import (
     CHANNELS_PER_TICK,
     CONNECTION_KEPT_BYTES,
@@ -107,12 +108,23 @@ class KeptChecks:
         piece = next(self._round, None)
         if piece is None and now >= self._due:
             self._due = now + KEPT_CHECK_SECONDS
-            self._round = self._registry.in_pieces(CHANNELS_PER_TICK)
+            self._round = self._registry.in_pieces(CHANNELS_PER_TICK, only_active=True)
             piece = next(self._round, None)
         guard = self._registry.turns.failures.guard
         for connection in piece or ():
             if connection.state is ConnectionState.OPEN:
                 guard(_check, connection, now)
+                if connection.rests() and not _may_keep_more(connection):
+                    connection.active = False
+                    self._registry.active.discard(connection)
+
+
+def _may_keep_more(connection: BaseConnection) -> bool:
+    """Return whether what a connection keeps may change, or be overdue, though it rests."""
+    return bool(holders(connection)) or any(
+        getattr(channel, "transaction", None) is not None
+        for channel in connection.channels.values()
+    )
 
 
 def _check(connection: BaseConnection, now: float) -> None:
