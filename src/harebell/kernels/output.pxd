@@ -31,6 +31,7 @@ cdef class OutBuffer:
 
 cdef class Passage:
     cdef public long long count
+    cdef public long long limit
 
     cdef int _put(self, Properties properties, const unsigned char* body,
                   Py_ssize_t n) except -1
@@ -41,15 +42,17 @@ cdef class OutputPassage(Passage):
     cdef readonly object consumer
     cdef object _publisher
     cdef OutBuffer _out
-    cdef bytes _method
-    cdef int _channel
-    cdef Py_ssize_t _tag_at
-    cdef unsigned long long _tag
-    cdef Py_ssize_t _body_max
+    cdef Py_ssize_t _size_max
     cdef Py_ssize_t _output_max
     cdef bint _plain
     cdef Arrivals _arrivals
     cdef bint _answered
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
-                      Py_ssize_t body_max, bint plain) except -1
+                      Py_ssize_t size_max, bint plain) except -1
+
+cdef class DeliveryPassage(OutputPassage):
+    cdef bytes _method
+    cdef int _channel
+    cdef Py_ssize_t _tag_at
+    cdef unsigned long long _tag

@@ -14,7 +14,7 @@ RabbitMQ 4.3 counts deliveries in `x-acquired-count`, and failed ones in `x-deli
 every delivery that returns to its queue counts as failed, so both are the same number.
 
 Publishes that repeat their method need less. Where a consumer without acknowledgements takes each
-at once, its basic.deliver is that of the message before, but for its tag (`OutputPassage`).
+at once, its basic.deliver is that of the message before, but for its tag (`DeliveryPassage`).
 """
 
 from __future__ import annotations
@@ -214,6 +214,7 @@ class OutBuffer:
 
 
 _NO_PUBLISHER = Arrivals()
+_UNLIMITED = 1 << 62
 
 
 class Passage:
@@ -221,10 +222,12 @@ class Passage:
 
     Attributes:
         count: the messages that have gone this way.
+        limit: how many may, by credit and windows; for the scanner of a version that has them.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.limit = _UNLIMITED
 
     def put(self, properties: Properties, body: bytes) -> bool:
         """Pass on a message; False if it has to go the usual way."""
@@ -241,15 +244,62 @@ class OutputPassage(Passage):
     Args:
         consumer: the `harebell.model.consumer.Consumer` that takes them.
         out: the output of its connection.
-        frames: of a delivery on this route, of which the method is used.
-        consumer_tag_size: of the encoded consumer tag in it, with its length octet.
-        tag: the delivery tag of the next message.
-        frame_max: largest frame the peer takes, in octets.
+        size_max: the largest message that passes, in octets.
         output_max: the size of the output from which the consumer takes no message.
         plain: whether only messages without headers pass.
 
     Attributes:
         consumer: as given.
+    """
+
+    def __init__(
+        self, consumer: Any, out: OutBuffer, size_max: int, output_max: int, plain: bool
+    ) -> None:
+        super().__init__()
+        self.consumer = consumer
+        self._publisher: Any = None
+        self._out = out
+        self._size_max = size_max
+        self._output_max = output_max
+        self._plain = plain
+        self._arrivals = _NO_PUBLISHER
+        self._answered = False
+
+    def open_to(
+        self, publisher: Any, arrivals: Arrivals, answered: bool, size_max: int, plain: bool
+    ) -> int:
+        """Say what the publisher adds.
+
+        Args:
+            publisher: its method `passed` counts what has gone this way.
+            arrivals: counts the messages and their sizes.
+            answered: whether the publisher gets confirms.
+            size_max: the largest message that it may send, in octets.
+            plain: whether messages with headers have to be looked at.
+        """
+        self._publisher = publisher
+        self._arrivals = arrivals
+        self._answered = answered
+        self._size_max = min(self._size_max, size_max)
+        self._plain = self._plain or plain
+        return 0
+
+    def end(self) -> int:
+        """Have it counted what has gone this way."""
+        if self.count:
+            self._publisher.passed(self)
+        return 0
+
+
+class DeliveryPassage(OutputPassage):
+    """The way into the output of a consumer of the 0-9-1 family; sizes are those of bodies.
+
+    Args:
+        consumer, out, output_max, plain: as for `OutputPassage`.
+        frames: of a delivery on this route, of which the method is used.
+        consumer_tag_size: of the encoded consumer tag in it, with its length octet.
+        tag: the delivery tag of the next message.
+        frame_max: largest frame the peer takes, in octets.
     """
 
     def __init__(
@@ -263,43 +313,17 @@ class OutputPassage(Passage):
         output_max: int,
         plain: bool,
     ) -> None:
-        super().__init__()
-        self.consumer = consumer
-        self._publisher: Any = None
-        self._out = out
+        # A body of several frames, and one that is encoded when it is written, goes the usual way.
+        body_max = min(frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
+        super().__init__(consumer, out, body_max, output_max, plain)
         self._method = frames[: int.from_bytes(frames[3:_HEAD]) + FRAME_OVERHEAD_BYTES]
         self._tag_at = _HEAD + _IDS + consumer_tag_size
         self._tag = tag
-        # A body of several frames, and one that is encoded when it is written, goes the usual way.
-        self._body_max = min(frame_max - FRAME_OVERHEAD_BYTES, LONG_BODY_BYTES - 1)
-        self._output_max = output_max
-        self._plain = plain
-        self._arrivals = _NO_PUBLISHER
-        self._answered = False
-
-    def open_to(
-        self, publisher: Any, arrivals: Arrivals, answered: bool, body_max: int, plain: bool
-    ) -> int:
-        """Say what the publisher adds.
-
-        Args:
-            publisher: its method `passed` counts what has gone this way.
-            arrivals: counts the messages and their sizes.
-            answered: whether the publisher gets confirms.
-            body_max: the largest body that it may send, in octets.
-            plain: whether messages with headers have to be looked at.
-        """
-        self._publisher = publisher
-        self._arrivals = arrivals
-        self._answered = answered
-        self._body_max = min(self._body_max, body_max)
-        self._plain = self._plain or plain
-        return 0
 
     def put(self, properties: Properties, body: bytes) -> bool:
         """Deliver a message; False if it has to go the usual way."""
         full = self._out.size >= self._output_max
-        if full or len(body) > self._body_max or (self._plain and properties.has_headers):
+        if full or len(body) > self._size_max or (self._plain and properties.has_headers):
             return False
         channel, raw = self._method[1:3], properties.raw
         delivery = self._method[: self._tag_at] + self._tag.to_bytes(8)
@@ -313,9 +337,3 @@ class OutputPassage(Passage):
         self._tag += 1
         self.count += 1
         return True
-
-    def end(self) -> int:
-        """Have it counted what has gone this way."""
-        if self.count:
-            self._publisher.passed(self)
-        return 0

@@ -30,6 +30,8 @@ cdef enum:
     FIRST_CAPACITY = 4096
     LAST_MAX = 1 << 20
 
+cdef long long UNLIMITED = 1 << 62
+
 cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
 
 
@@ -338,6 +340,9 @@ cdef Arrivals NO_PUBLISHER = Arrivals()
 cdef class Passage:
     """The way of publishes that repeat the method of the last one; see the twin."""
 
+    def __cinit__(self):
+        self.limit = UNLIMITED
+
     cdef int _put(self, Properties properties, const unsigned char* body,
                   Py_ssize_t n) except -1:
         """Pass on a message; return 0 if it has to go the usual way."""
@@ -353,33 +358,48 @@ cdef class Passage:
 cdef class OutputPassage(Passage):
     """The way into the output of a consumer; see the twin."""
 
-    def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
-                 Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t frame_max,
+    def __init__(self, object consumer, OutBuffer out not None, Py_ssize_t size_max,
                  Py_ssize_t output_max, bint plain):
-        cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(frames)
         self.consumer = consumer
         self.count = 0
         self._out = out
-        self._method = frames[:u32(p + 3) + OVERHEAD]
-        self._channel = u16(p + 1)
-        self._tag_at = HEAD + IDS + consumer_tag_size
-        self._tag = tag
-        # A body of several frames, and one that is encoded when it is written, goes the usual way.
-        self._body_max = min(frame_max - OVERHEAD, LONG_BODY - 1)
+        self._size_max = size_max
         self._output_max = output_max
         self._plain = plain
         self._arrivals = NO_PUBLISHER
         self._answered = False
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
-                      Py_ssize_t body_max, bint plain) except -1:
+                      Py_ssize_t size_max, bint plain) except -1:
         """Say what the publisher adds; see the twin."""
         self._publisher = publisher
         self._arrivals = arrivals
         self._answered = answered
-        self._body_max = min(self._body_max, body_max)
+        self._size_max = min(self._size_max, size_max)
         self._plain = self._plain or plain
         return 0
+
+    cpdef int end(self) except -1:
+        """Have it counted what has gone this way; see the twin."""
+        if self.count:
+            self._publisher.passed(self)
+        return 0
+
+
+cdef class DeliveryPassage(OutputPassage):
+    """The way into the output of a consumer of the 0-9-1 family; see the twin."""
+
+    def __init__(self, object consumer, OutBuffer out not None, bytes frames not None,
+                 Py_ssize_t consumer_tag_size, unsigned long long tag, Py_ssize_t frame_max,
+                 Py_ssize_t output_max, bint plain):
+        cdef const unsigned char* p = <const unsigned char*>PyBytes_AS_STRING(frames)
+        # A body of several frames, and one that is encoded when it is written, goes the usual way.
+        OutputPassage.__init__(self, consumer, out, min(frame_max - OVERHEAD, LONG_BODY - 1),
+                               output_max, plain)
+        self._method = frames[:u32(p + 3) + OVERHEAD]
+        self._channel = u16(p + 1)
+        self._tag_at = HEAD + IDS + consumer_tag_size
+        self._tag = tag
 
     cpdef bint put(self, Properties properties, bytes body) except -1:
         """Deliver a message; see the twin."""
@@ -394,7 +414,7 @@ cdef class OutputPassage(Passage):
         cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw)
         cdef Py_ssize_t whole = n_method + content_size(n_raw, n)
         cdef unsigned char* p
-        if (n > self._body_max or out.size >= self._output_max
+        if (n > self._size_max or out.size >= self._output_max
                 or (self._plain and properties.has_headers)):
             return 0
         p = out._room(whole)
@@ -406,9 +426,3 @@ cdef class OutputPassage(Passage):
         self._tag += 1
         self.count += 1
         return 1
-
-    cpdef int end(self) except -1:
-        """Have it counted what has gone this way; see the twin."""
-        if self.count:
-            self._publisher.passed(self)
-        return 0

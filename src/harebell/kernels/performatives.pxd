@@ -1,5 +1,6 @@
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
+from harebell.kernels.output cimport Passage
 
 cdef enum:
     ALIKE_BYTES = 64
@@ -11,6 +12,7 @@ cdef struct Alike:
     int id_at                   # where the constructor of the delivery-id is
     int tag_at                  # where that of the tag is
     int flags
+    int channel
     long long handle
     long long message_format
 
@@ -19,6 +21,7 @@ cdef class PerformativeSink:
     cpdef int transfer(self, int channel, long long handle, long long delivery_id, bytes tag,
                        long long message_format, int flags, Properties properties,
                        bytes body) except -1
+    cpdef Passage passage(self, int channel, long long handle, int flags)
     cpdef int partial(self, int channel, long long handle, long long delivery_id, bytes tag,
                       long long message_format, int flags, bytes state, bytes payload) except -1
     cpdef int disposition(self, int channel, bint role, long long first, long long last,
@@ -40,6 +43,7 @@ cdef class PerformativeScanner:
     cdef bytearray _rest
     cdef Alike _alike
     cdef Properties _last_properties
+    cdef bint _looks            # for transfers that repeat each other
 
     cpdef int break_cycle(self) except -1
     cpdef int feed(self, object data) except -1
@@ -48,15 +52,19 @@ cdef class PerformativeScanner:
     cdef int _keep(self, const unsigned char* data, Py_ssize_t n) except -1
     cdef Py_ssize_t _finish_rest(self, const unsigned char* data, Py_ssize_t length) except -1
     cdef Py_ssize_t _scan(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef Py_ssize_t _pass_repeats(self, const unsigned char* data, Py_ssize_t length) except -1
+    cdef int _count(self) except -1
     cdef bint _by_field(self, int channel, const unsigned char* body, Py_ssize_t n) except -1
     cdef bint _transfer(self, int channel, const unsigned char* body, Py_ssize_t n) except -1
-    cdef int _remember(self, const unsigned char* body, Py_ssize_t n, int id_at, long long handle,
-                       long long message_format, int flags) except -1
+    cdef int _remember(self, int channel, const unsigned char* body, Py_ssize_t n, int id_at,
+                       long long handle, long long message_format, int flags) except -1
     cdef bint _is_alike(self, const unsigned char* body, Py_ssize_t n) noexcept
     cdef bint _transfer_alike(self, int channel, const unsigned char* body,
                               Py_ssize_t n) except -1
     cdef bint _whole(self, int channel, long long handle, long long delivery_id, bytes tag,
                      long long message_format, int flags, const unsigned char* payload,
                      Py_ssize_t n) except -1
+    cdef Properties _sections(self, const unsigned char* payload, Py_ssize_t n,
+                              Py_ssize_t* content)
     cdef bint _disposition(self, int channel, const unsigned char* body, Py_ssize_t n) except -1
     cdef bint _flow(self, int channel, const unsigned char* body, Py_ssize_t n) except -1

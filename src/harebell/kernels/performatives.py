@@ -13,6 +13,9 @@ A transfer with a whole message, whose sections `harebell.kernels.sections` spli
 is each other transfer, disposition and flow. Every other frame, and each that is malformed or has
 another form, goes through `PerformativeSink.frame`, whose reader finds and names the fault.
 
+Settled transfers in a row that differ in delivery-id and tag only pass together, by a passage of
+the sink (`harebell.kernels.output`).
+
 `performatives.pyx` beside this file is the same, compiled.
 """
 
@@ -25,6 +28,8 @@ from harebell.base.errors import DecodeError, FramingError
 from harebell.base.limits import HANDSHAKE_FRAME_BYTES
 from harebell.base.message import Properties
 from harebell.base.work import Work
+from harebell.kernels.limits import PASSAGE_MESSAGES
+from harebell.kernels.output import Passage
 from harebell.kernels.sections import compound, parse_properties, skip, split
 
 AMQP = 0
@@ -67,6 +72,8 @@ _SMALL_ULONG = 0x53
 _TAG_BYTES = 32
 """Most octets of a delivery tag (AMQP 1.0 2.8.7)."""
 _MODIFYING = RESUME | ABORTED | MORE
+_ALIKE_BYTES = 64
+"""Longest performative that a following one is compared with."""
 
 
 class PerformativeSink:
@@ -109,6 +116,13 @@ class PerformativeSink:
             body: of the message; `properties.family` says what it is.
         """
         raise NotImplementedError
+
+    def passage(self, channel: int, handle: int, flags: int) -> Passage | None:
+        """The passage of settled transfers that repeat the last one; None for most.
+
+        Until it has ended, nothing else of the sink is called.
+        """
+        return None
 
     def partial(
         self,
@@ -203,6 +217,8 @@ class PerformativeScanner:
         self.work = Work()
         self._rest = b""
         self._last_properties = Properties(b"", family=-1)
+        self._alike: _Alike | None = None
+        self._looks = False
 
     def break_cycle(self) -> int:
         """End the scanner: drop the kept input and the sink, which may refer to this scanner."""
@@ -234,7 +250,12 @@ class PerformativeScanner:
 
     def _scan(self, data: bytes) -> int:
         at = 0
+        self._looks = True
         while len(data) - at >= HEAD:
+            if self._looks and self.pending == 0 and self._alike is not None:
+                at += self._pass_repeats(self._alike, data, at)
+                if self.stopped or self.hold or len(data) - at < HEAD:
+                    break
             size = int.from_bytes(data[at : at + 4])
             start = 4 * data[at + 4]
             self._check(size, start)
@@ -244,14 +265,53 @@ class PerformativeScanner:
             channel = int.from_bytes(data[at + 6 : at + HEAD])
             body = data[at + start : at + size]
             if not (self.fast and kind == AMQP and self._by_field(channel, body)):
+                # It may begin or end links: what repeats is looked at behind a transfer only.
+                self._alike = None
                 self._sink.frame(channel, kind, body)
             at += size
-            # Enough for one turn: the rest of the input is kept until the caller goes on.
-            if self.work.frame():
-                self.hold = self.cut = True
+            self._count()
             if self.stopped or self.hold:
                 break
         return at
+
+    def _count(self) -> None:
+        # Enough for one turn: the rest of the input is kept until the caller goes on.
+        if self.work.frame():
+            self.hold = self.cut = True
+
+    def _pass_repeats(self, alike: _Alike, data: bytes, start: int) -> int:
+        """Pass on settled transfers that are like the last one; return how many octets they are."""
+        at = start
+        passage: Passage | None = None
+        try:
+            while not self.hold and not self.stopped:
+                size = int.from_bytes(data[at : at + 4])
+                body = data[at + HEAD : at + size]
+                whole = HEAD <= size <= min(len(data) - at, self.frame_max)
+                if not whole or data[at + 4 : at + HEAD] != alike.head or not alike.begins(body):
+                    break
+                if passage is None:
+                    self._looks = False
+                    passage = self._sink.passage(*alike.known)
+                    if passage is None:
+                        break
+                if passage.count >= passage.limit:
+                    break
+                try:
+                    raw, content, family = split(body[alike.size :])
+                    properties = self._properties(raw, family)
+                except DecodeError:
+                    break
+                if properties.suspect or not passage.put(properties, content):
+                    break
+                at += size
+                self._count()
+        finally:
+            if passage is not None:
+                passage.end()
+                # Where transfers repeat each other rarely, a passage costs more than it saves.
+                self._looks = passage.count >= PASSAGE_MESSAGES
+        return at - start
 
     def _check(self, size: int, start: int) -> None:
         # The texts are RabbitMQ's.
@@ -293,6 +353,7 @@ class PerformativeScanner:
     def _transfer(self, channel: int, body: bytes) -> Callable[[], int]:
         fields = _Fields(body, 3)
         handle = fields.uint(mandatory=True)
+        id_at = fields.at
         delivery_id = fields.uint()
         tag = fields.binary()
         message_format = fields.uint()
@@ -313,6 +374,7 @@ class PerformativeScanner:
         payload = body[fields.end :]
         known = (channel, handle, delivery_id, tag, message_format, flags)
         if self.pending == 0 and not state and not flags & _MODIFYING:
+            self._alike = _alike(channel, handle, flags, body[: fields.end], id_at)
             try:
                 raw, content, family = split(payload)
                 properties = self._properties(raw, family)
@@ -381,6 +443,49 @@ class PerformativeScanner:
         )
 
 
+class _Alike:
+    """A settled transfer that following ones may be like.
+
+    Args:
+        known: its channel, handle and flags, for `PerformativeSink.passage`.
+        performative: its octets before the payload.
+        id_at: where the constructor of its delivery-id is.
+        tag_at: where that of its tag is.
+    """
+
+    def __init__(
+        self, known: tuple[int, int, int], performative: bytes, id_at: int, tag_at: int
+    ) -> None:
+        self.known = known
+        self.head = bytes((_MIN_DOFF, AMQP)) + known[0].to_bytes(2)
+        self.size = len(performative)
+        tag_end = tag_at + 2 + performative[tag_at + 1]
+        # All but the delivery-id and the tag.
+        self._parts = [
+            (slice(at, end), performative[at:end])
+            for at, end in ((0, id_at + 1), (tag_at, tag_at + 2), (tag_end, self.size))
+        ]
+
+    def begins(self, body: bytes) -> bool:
+        """Return whether a body begins with a transfer that is like this one."""
+        if len(body) < self.size:
+            return False
+        return all(body[place] == octets for place, octets in self._parts)
+
+
+def _alike(
+    channel: int, handle: int, flags: int, performative: bytes, id_at: int
+) -> _Alike | None:
+    """Note a settled transfer with a delivery-id and a short tag."""
+    widths = {_SMALL_UINT: 1, _UINT: 4}
+    if not flags & SETTLED or len(performative) > _ALIKE_BYTES or id_at >= len(performative):
+        return None
+    tag_at = id_at + 1 + widths.get(performative[id_at], len(performative))
+    if tag_at >= len(performative) or performative[tag_at] != _BINARY8:
+        return None
+    return _Alike((channel, handle, flags), performative, id_at, tag_at)
+
+
 class _UnreadableError(Exception):
     """A performative that has to be decoded the slow way, which finds and names its fault."""
 
@@ -397,10 +502,10 @@ class _Fields:
         code = data[start]
         self._data = data
         self._left = 0
-        self._at = self.end = start + 1
+        self.at = self.end = start + 1
         if code in (_LIST8, _LIST32):
             self.end = skip(data, start, len(data))
-            self._left, self._at = compound(data, code, start + 1, self.end)
+            self._left, self.at = compound(data, code, start + 1, self.end)
         elif code != _LIST0:
             raise _UnreadableError
 
@@ -408,18 +513,18 @@ class _Fields:
         """Return the constructor of the next field; that of null if there is none."""
         if self._left == 0:
             return _NULL
-        if self._at >= self.end:
+        if self.at >= self.end:
             raise _UnreadableError
         self._left -= 1
-        self._at += 1
-        return self._data[self._at - 1]
+        self.at += 1
+        return self._data[self.at - 1]
 
     def _take(self, width: int) -> bytes:
-        start = self._at
-        self._at += width
-        if self._at > self.end:
+        start = self.at
+        self.at += width
+        if self.at > self.end:
             raise _UnreadableError
-        return self._data[start : self._at]
+        return self._data[start : self.at]
 
     def uint(self, mandatory: bool = False) -> int:
         """Read a uint; -1 for null."""
@@ -467,17 +572,17 @@ class _Fields:
 
     def any(self) -> bytes:
         """Read the octets of any value; b"" for null."""
-        start = self._at
+        start = self.at
         if self._left == 0:
             return b""
         self._left -= 1
-        self._at = skip(self._data, start, self.end)
-        value = self._data[start : self._at]
+        self.at = skip(self._data, start, self.end)
+        value = self._data[start : self.at]
         return b"" if value[0] == _NULL else value
 
     def close(self) -> None:
         """Check that there is nothing behind the last field."""
-        if self._left or self._at != self.end:
+        if self._left or self.at != self.end:
             raise _UnreadableError
 
 

@@ -14,12 +14,14 @@ from libc.string cimport memcmp, memcpy
 from harebell.base.message cimport Properties
 from harebell.base.work cimport Work
 from harebell.kernels.octets cimport u16, u32
+from harebell.kernels.output cimport Passage
 from harebell.kernels.sections cimport (
     Borders, count_of, data_at, find_borders, joined, read_properties, skip_value,
 )
 
 from harebell.base.errors import DecodeError, FramingError
-from harebell.base.limits import HANDSHAKE_FRAME_BYTES
+from harebell.base.limits import HANDSHAKE_FRAME_BYTES, WORK_FRAME_UNITS
+from harebell.kernels.limits import PASSAGE_MESSAGES
 
 AMQP = 0
 SASL = 1
@@ -58,6 +60,10 @@ cdef enum:
     C_FAMILY = 100
     TAG_BYTES = 32
     HEAD_FIELDS = 3
+    PLAIN_HEAD = 0x02000000     # doff and type of a frame without an extended header
+
+cdef int FEW = PASSAGE_MESSAGES
+cdef int FRAME_UNITS = WORK_FRAME_UNITS
 
 
 cdef struct Fields:
@@ -204,6 +210,9 @@ cdef class PerformativeSink:
                        bytes body) except -1:
         raise NotImplementedError
 
+    cpdef Passage passage(self, int channel, long long handle, int flags):
+        return None
+
     cpdef int partial(self, int channel, long long handle, long long delivery_id, bytes tag,
                       long long message_format, int flags, bytes state, bytes payload) except -1:
         raise NotImplementedError
@@ -232,7 +241,7 @@ cdef class PerformativeScanner:
         self.pending = 0
         self.work = Work()
         self._rest = None
-        self._alike.size = 0
+        self._alike.size = self._alike.flags = 0
         self._last_properties = Properties(b"")
         self._last_properties.family = -1
 
@@ -333,8 +342,12 @@ cdef class PerformativeScanner:
         cdef Py_ssize_t at = 0, size, start
         cdef const unsigned char* p
         cdef int channel
-        cdef Work work = self.work
+        self._looks = True
         while length - at >= C_HEAD:
+            if self._looks and self.pending == 0 and self._alike.flags & C_SETTLED:
+                at += self._pass_repeats(data + at, length - at)
+                if self.stopped or self.hold or length - at < C_HEAD:
+                    break
             p = data + at
             size = <Py_ssize_t>u32(p)
             start = 4 * p[4]
@@ -345,15 +358,61 @@ cdef class PerformativeScanner:
             channel = u16(p + 6)
             if not (self.fast and p[5] == 0
                     and self._by_field(channel, p + start, size - start)):
+                # It may begin or end links: what repeats is looked at behind a transfer only.
+                self._alike.size = self._alike.flags = 0
                 self._sink.frame(channel, p[5],
                                  PyBytes_FromStringAndSize(<const char*>p + start, size - start))
             at += size
-            # Enough for one turn: the rest of the input is kept until the caller goes on.
-            if work.frame():
-                self.hold = self.cut = True
+            self._count()
             if self.stopped or self.hold:
                 break
         return at
+
+    cdef Py_ssize_t _pass_repeats(self, const unsigned char* data, Py_ssize_t length) except -1:
+        """Pass on settled transfers that are like the last one; return how many bytes they are."""
+        cdef Alike* alike = &self._alike
+        cdef unsigned int head = PLAIN_HEAD | alike.channel
+        cdef Py_ssize_t at = 0, size, before = C_HEAD + alike.size, content
+        cdef const unsigned char* p
+        cdef Properties properties
+        cdef Passage passage = None
+        try:
+            while not self.hold and not self.stopped and length - at >= before:
+                p = data + at
+                size = <Py_ssize_t>u32(p)
+                if (size > self.frame_max or length - at < size or u32(p + 4) != head
+                        or not self._is_alike(p + C_HEAD, size - C_HEAD)):
+                    break
+                if passage is None:
+                    self._looks = False
+                    passage = self._sink.passage(alike.channel, alike.handle, alike.flags)
+                    if passage is None:
+                        break
+                if passage.count >= passage.limit:
+                    break
+                p += before
+                properties = self._sections(p, size - before, &content)
+                if (properties is None or properties.suspect
+                        or not passage._put(properties, p + content, size - before - content)):
+                    break
+                at += size
+                self._count()
+        finally:
+            if passage is not None:
+                passage.end()
+                # Where transfers repeat each other rarely, a passage costs more than it saves.
+                self._looks = passage.count >= FEW
+        return at
+
+    cdef int _count(self) except -1:
+        """Count a frame; stop if the work budget of this turn is used up."""
+        cdef Work work = self.work
+        # What `Work.frame` does, without a call for each frame. The rest of the input is kept until
+        # the caller goes on.
+        work.spent += FRAME_UNITS
+        if work.spent >= work.check_at and work.check():
+            self.hold = self.cut = True
+        return 0
 
     cdef bint _by_field(self, int channel, const unsigned char* body, Py_ssize_t n) except -1:
         """Pass a performative on; False if it is not one that is passed on by field."""
@@ -405,7 +464,7 @@ cdef class PerformativeScanner:
             return False
         if PyBytes_GET_SIZE(state) == 0 and not flags & (C_MORE | C_RESUME | C_ABORTED):
             if self.pending == 0:
-                self._remember(body, fields.end, id_at, handle, message_format, flags)
+                self._remember(channel, body, fields.end, id_at, handle, message_format, flags)
                 if self._whole(channel, handle, delivery_id, tag, message_format, flags,
                                body + fields.end, n - fields.end):
                     return True
@@ -416,12 +475,12 @@ cdef class PerformativeScanner:
 
     # A sender writes transfers that differ in delivery-id and tag only, and those of equal sizes.
     # What such a performative says is known when its other octets are those of the last one.
-    cdef int _remember(self, const unsigned char* body, Py_ssize_t n, int id_at, long long handle,
-                       long long message_format, int flags) except -1:
+    cdef int _remember(self, int channel, const unsigned char* body, Py_ssize_t n, int id_at,
+                       long long handle, long long message_format, int flags) except -1:
         """Note a performative for `_is_alike`, if it has a delivery-id and a short tag."""
         cdef Alike* alike = &self._alike
         cdef int at = id_at + 1
-        alike.size = 0
+        alike.size = alike.flags = 0
         if n > ALIKE_BYTES or id_at >= n or (body[id_at] != 0x52 and body[id_at] != 0x70):
             return 0
         at += 1 if body[id_at] == 0x52 else 4
@@ -431,6 +490,7 @@ cdef class PerformativeScanner:
         alike.size = <int>n
         alike.id_at = id_at
         alike.tag_at = at
+        alike.channel = channel
         alike.handle = handle
         alike.message_format = message_format
         alike.flags = flags
@@ -469,6 +529,19 @@ cdef class PerformativeScanner:
                      long long message_format, int flags, const unsigned char* payload,
                      Py_ssize_t n) except -1:
         """Pass a whole message on; False if it is malformed, which the sink is to name."""
+        cdef Py_ssize_t content
+        cdef Properties properties = self._sections(payload, n, &content)
+        if properties is None:
+            return False
+        self._sink.transfer(
+            channel, handle, delivery_id, tag, message_format, flags, properties,
+            PyBytes_FromStringAndSize(<const char*>payload + content, n - content),
+        )
+        return True
+
+    cdef Properties _sections(self, const unsigned char* payload, Py_ssize_t n,
+                              Py_ssize_t* content):
+        """Return the properties of a whole message, and where its body begins; None if malformed."""
         cdef Borders found
         cdef Properties properties = self._last_properties
         cdef bytes raw = properties.raw
@@ -489,12 +562,9 @@ cdef class PerformativeScanner:
                         properties = read_properties(raw, found.family)
                         self._last_properties = properties
             except DecodeError:
-                return False
-        self._sink.transfer(
-            channel, handle, delivery_id, tag, message_format, flags, properties,
-            PyBytes_FromStringAndSize(<const char*>payload + found.content, n - found.content),
-        )
-        return True
+                return None
+        content[0] = found.content
+        return properties
 
     cdef bint _disposition(self, int channel, const unsigned char* body, Py_ssize_t n) except -1:
         cdef Fields fields

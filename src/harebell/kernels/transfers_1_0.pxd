@@ -1,5 +1,5 @@
-from harebell.base.message cimport Message
-from harebell.kernels.output cimport OutBuffer
+from harebell.base.message cimport Message, Properties
+from harebell.kernels.output cimport OutBuffer, OutputPassage
 
 cdef class TransferBuffer(OutBuffer):
     # What the last delivery had before its body, and what that was made of.
@@ -26,10 +26,26 @@ cdef class TransferBuffer(OutBuffer):
                         Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
                         const unsigned char* body, Py_ssize_t n_body, Py_ssize_t frame_max,
                         bint later) except -1
-    cdef int _spread(self, int channel, unsigned int handle, const unsigned char* head,
-                     Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
-                     Message message, Py_ssize_t frame_max, bint later) except -1
+    cdef int _single(self, int channel, unsigned int handle, unsigned int delivery_id, bytes tag,
+                     bint settled, bint first_acquirer, unsigned int delivery_count,
+                     long long ttl, Message message, const unsigned char* body,
+                     Py_ssize_t n_body, Py_ssize_t frame_max) except -1
+    cdef unsigned char* _put_before(self, unsigned char* p, Message message, bint first_acquirer,
+                                    unsigned int delivery_count, long long ttl,
+                                    Py_ssize_t n_body) except NULL
     cdef bint _is_remembered(self, Message message, bint first_acquirer,
                              unsigned int delivery_count, long long ttl) noexcept
     cdef Py_ssize_t _put_sections(self, unsigned char* p, Message message, bint first_acquirer,
                                   unsigned int delivery_count, long long ttl) except -1
+
+cdef class TransferPassage(OutputPassage):
+    cdef TransferBuffer _frames
+    cdef int _channel
+    cdef unsigned int _handle
+    cdef long long _number
+    cdef str _exchange
+    cdef str _routing_key
+    cdef Py_ssize_t _frame_max
+    # What the last message had before its body, with an empty one.
+    cdef Properties _properties
+    cdef Message _like

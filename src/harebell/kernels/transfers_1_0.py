@@ -16,14 +16,17 @@ written anew, and the message annotations, which get what only a delivery has:
 
 from __future__ import annotations
 
+from typing import Any
+
 from harebell.base.body_frames import TransferFrames, transfer_head
-from harebell.base.message import FAMILY_1_0, PERSISTENT, Message
-from harebell.kernels.limits import LONG_BODY_BYTES
-from harebell.kernels.output import OutBuffer
+from harebell.base.message import FAMILY_1_0, PERSISTENT, Message, Properties
+from harebell.kernels.limits import LONG_BODY_BYTES, PLAIN_LIST_BYTES
+from harebell.kernels.output import OutBuffer, OutputPassage
 from harebell.kernels.sections import HEADER, MESSAGE_ANNOTATIONS, compound, section, skip
 
 _HEAD = 8
 _TAG_BYTES = 32
+_SERIALS = 1 << 32
 _MORE_HEAD = 24
 """Octets before the payload in a frame that goes on with a delivery."""
 _DATA = b"\x00\x53\x75"
@@ -148,6 +151,54 @@ class TransferBuffer(OutBuffer):
         fields += (b"\x41" if drain else b"\x42") + (b"\x41" if echo else b"\x42")
         self.performative(channel, b"\x00\x53\x13" + _list(10, fields))
         return 0
+
+
+class TransferPassage(OutputPassage):
+    """The way into the output of a link that settles what it sends.
+
+    Args:
+        consumer, out, output_max: as for `OutputPassage`.
+        channel: of the session.
+        handle: of the link.
+        number: the delivery-id of the next message.
+        exchange, routing_key: of the messages.
+        frame_max: largest frame the peer takes, in octets.
+    """
+
+    def __init__(
+        self,
+        consumer: Any,
+        out: TransferBuffer,
+        channel: int,
+        handle: int,
+        number: int,
+        exchange: str,
+        routing_key: str,
+        frame_max: int,
+        output_max: int,
+    ) -> None:
+        # A body that is encoded when it is written goes the usual way.
+        super().__init__(consumer, out, LONG_BODY_BYTES - 1, output_max, False)
+        self._frames = out
+        self._link = (channel, handle)
+        self._number = number
+        self._route = (exchange, routing_key)
+        self._frame_max = frame_max
+
+    def put(self, properties: Properties, body: bytes) -> bool:
+        """Deliver a message; False if it has to go the usual way, as one of several frames."""
+        size = len(properties.raw) + len(body)
+        full = self._frames.size >= self._output_max
+        if full or size > self._size_max or len(properties.raw) > PLAIN_LIST_BYTES:
+            return False
+        message = Message(*self._route, properties, body)
+        delivery = (self._number % _SERIALS, b"", True, True, 0, -1, message)
+        if not self._frames.transfer(*self._link, *delivery, self._frame_max, 1):
+            return False
+        self._arrivals.count(len(body), 1, self._answered)
+        self._number += 1
+        self.count += 1
+        return True
 
 
 def delivered_payload(

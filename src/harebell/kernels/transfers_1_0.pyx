@@ -8,10 +8,10 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.string cimport memcmp, memcpy, memmove, memset
 
 from harebell.base.body_frames import TransferFrames
-from harebell.kernels.limits import LONG_BODY_BYTES
-from harebell.base.message cimport Message
+from harebell.kernels.limits import LONG_BODY_BYTES, PLAIN_LIST_BYTES
+from harebell.base.message cimport Message, Properties, new_message
 from harebell.kernels.octets cimport put16, put32, put64, u32, utf8
-from harebell.kernels.output cimport OutBuffer
+from harebell.kernels.output cimport OutBuffer, OutputPassage
 from harebell.kernels.sections cimport count_of, section_at, skip_value
 
 cdef enum:
@@ -19,7 +19,6 @@ cdef enum:
     MORE_HEAD = 24          # octets before the payload in a frame that goes on with a delivery
     TAG_BYTES = 32
     TRANSFER_HEAD = 56      # most octets of the performative that begins a delivery
-    DATA_HEAD = 8           # most octets of a data section before its content
     REMEMBERED = 512        # most octets of sections that are remembered
     ADDED = 200             # most octets that a delivery adds to `raw`, beside two names
     C_HEADER = 0x70
@@ -28,6 +27,7 @@ cdef enum:
     PERSISTENT = 2
 
 cdef Py_ssize_t LONG_BODY = LONG_BODY_BYTES
+cdef Py_ssize_t RAW_MAX = PLAIN_LIST_BYTES
 cdef const char* DEATHS = b"\xa3\x0cx-opt-deaths"
 
 
@@ -106,49 +106,75 @@ cdef class TransferBuffer(OutBuffer):
                               Py_ssize_t frame_max, Py_ssize_t window) except -1:
         """Append a delivery, if its frames are no more than the window; return their number."""
         cdef unsigned char[TRANSFER_HEAD] head
-        cdef unsigned char* end
         cdef unsigned char* before
-        cdef unsigned char* start
-        cdef Py_ssize_t n_head, n_before, n_body = PyBytes_GET_SIZE(message.body), bound, first
+        cdef const unsigned char* body = <const unsigned char*>PyBytes_AS_STRING(message.body)
+        cdef Py_ssize_t n_head, n_before, n_body = PyBytes_GET_SIZE(message.body), first
         cdef Py_ssize_t limit = frame_max - MORE_HEAD, left, payload, count
-        cdef bint later = self.postpones and n_body >= LONG_BODY, remembered
+        cdef bint later = self.postpones and n_body >= LONG_BODY
         if tag is not None and PyBytes_GET_SIZE(tag) > TAG_BYTES:
             raise ValueError(f"a delivery tag of {len(tag)} octets, at most {TAG_BYTES} may be")
-        end = _put_transfer(head, handle, delivery_id, tag, settled)
-        n_head = end - head
-        # Written where it is in a single frame: behind the head of the frame, the performative and
-        # its last field.
-        remembered = self._is_remembered(message, first_acquirer, delivery_count, ttl)
-        bound = PyBytes_GET_SIZE(self._sections) + DATA_HEAD if remembered else _bound(message)
-        start = self._room(FRAME_HEAD + n_head + 1 + bound + (0 if later else n_body))
-        before = start + FRAME_HEAD + n_head + 1
-        if remembered:
-            n_before = PyBytes_GET_SIZE(self._sections)
-            memcpy(before, PyBytes_AS_STRING(self._sections), n_before)
-            n_before = _put_data_head(before + n_before, n_body) - before
-        else:
-            n_before = self._put_sections(before, message, first_acquirer, delivery_count, ttl)
-        first = frame_max - FRAME_HEAD - n_head - 1
-        payload = n_before if later else n_before + n_body
-        left = max(payload - first, 0)
-        count = 1 + (left + limit - 1) // limit
-        if later:
-            count += (n_body + limit - 1) // limit
-        if count > window:
-            return 0
-        if left == 0:
-            end = _put_frame_head(start, channel, FRAME_HEAD + n_head + 1 + payload)
-            memcpy(end, head, n_head)
-            _put_boolean(end + n_head, later)
-            if not later:
-                memcpy(before + n_before, PyBytes_AS_STRING(message.body), n_body)
-            self.size += FRAME_HEAD + n_head + 1 + payload
-        else:
-            self._spread(channel, handle, head, n_head, before, n_before, message, frame_max,
-                         later)
+        if window > 0 and not later and self._single(
+                channel, handle, delivery_id, tag, settled, first_acquirer, delivery_count, ttl,
+                message, body, n_body, frame_max):
+            return 1
+        n_head = _put_transfer(head, handle, delivery_id, tag, settled) - head
+        before = <unsigned char*>PyMem_Malloc(_bound(message))
+        if before == NULL:
+            raise MemoryError
+        try:
+            n_before = self._put_before(before, message, first_acquirer, delivery_count, ttl,
+                                        n_body) - before
+            first = frame_max - FRAME_HEAD - n_head - 1
+            payload = n_before if later else n_before + n_body
+            left = max(payload - first, 0)
+            count = 1 + (left + limit - 1) // limit
+            if later:
+                count += (n_body + limit - 1) // limit
+            if count > window:
+                return 0
+            self._in_frames(channel, handle, head, n_head, before, n_before, body,
+                            payload - n_before, frame_max, later)
+        finally:
+            PyMem_Free(before)
         if later:
             self.postpone(TransferFrames(channel, handle, message.body, limit))
         return count
+
+    cdef int _single(self, int channel, unsigned int handle, unsigned int delivery_id, bytes tag,
+                     bint settled, bint first_acquirer, unsigned int delivery_count,
+                     long long ttl, Message message, const unsigned char* body,
+                     Py_ssize_t n_body, Py_ssize_t frame_max) except -1:
+        """Append a delivery in one frame; return 0 if it takes several: nothing is written.
+
+        The body is given by itself; that of `message` is not used.
+        """
+        cdef unsigned char* start
+        cdef unsigned char* p
+        cdef Py_ssize_t size
+        if n_body >= frame_max:
+            return 0
+        start = self._room(FRAME_HEAD + TRANSFER_HEAD + _bound(message) + n_body)
+        p = _put_transfer(start + FRAME_HEAD, handle, delivery_id, tag, settled)
+        p = self._put_before(_put_boolean(p, False), message, first_acquirer, delivery_count, ttl,
+                             n_body)
+        size = p - start + n_body
+        if size > frame_max:
+            return 0
+        memcpy(p, body, n_body)
+        _put_frame_head(start, channel, size)
+        self.size += size
+        return 1
+
+    cdef unsigned char* _put_before(self, unsigned char* p, Message message, bint first_acquirer,
+                                    unsigned int delivery_count, long long ttl,
+                                    Py_ssize_t n_body) except NULL:
+        """Write the sections before the body, and what is before the octets of a data section."""
+        if self._is_remembered(message, first_acquirer, delivery_count, ttl):
+            memcpy(p, PyBytes_AS_STRING(self._sections), PyBytes_GET_SIZE(self._sections))
+            p += PyBytes_GET_SIZE(self._sections)
+        else:
+            p += self._put_sections(p, message, first_acquirer, delivery_count, ttl)
+        return _put_data_head(p, n_body) if message.family == C_FAMILY else p
 
     # Messages of a publisher mostly have equal sections, which are one object then, and are sent
     # with the same octets before the body each time. A second one in a row has them remembered.
@@ -163,7 +189,7 @@ cdef class TransferBuffer(OutBuffer):
 
     cdef Py_ssize_t _put_sections(self, unsigned char* p, Message message, bint first_acquirer,
                                   unsigned int delivery_count, long long ttl) except -1:
-        """Write what is before the body; remember the sections if others may have the same."""
+        """Write the sections before the body; remember them if others may have the same."""
         cdef Py_ssize_t n
         cdef bint again = message.raw is self._raw
         n = _put_before_body(p, message, first_acquirer, delivery_count, ttl) - p
@@ -172,8 +198,7 @@ cdef class TransferBuffer(OutBuffer):
         self._sections = None
         if (again and ttl < 0 and message.deliveries == 0 and message.offset < 0
                 and message.family == C_FAMILY and n <= REMEMBERED):
-            self._sections = PyBytes_FromStringAndSize(
-                <const char*>p, n - _data_head_size(PyBytes_GET_SIZE(message.body)))
+            self._sections = PyBytes_FromStringAndSize(<const char*>p, n)
             self._exchange = message.exchange
             self._key = message.routing_key
             self._mode = message.delivery_mode
@@ -181,23 +206,6 @@ cdef class TransferBuffer(OutBuffer):
             self._first = first_acquirer
             self._count = delivery_count
         return n
-
-    cdef int _spread(self, int channel, unsigned int handle, const unsigned char* head,
-                     Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
-                     Message message, Py_ssize_t frame_max, bint later) except -1:
-        """Append a delivery that takes several frames."""
-        # What is before the body stands where the frames will be.
-        cdef unsigned char* copy = <unsigned char*>PyMem_Malloc(max(n_before, 1))
-        if copy == NULL:
-            raise MemoryError
-        memcpy(copy, before, n_before)
-        try:
-            return self._in_frames(
-                channel, handle, head, n_head, copy, n_before,
-                <const unsigned char*>PyBytes_AS_STRING(message.body),
-                0 if later else PyBytes_GET_SIZE(message.body), frame_max, later)
-        finally:
-            PyMem_Free(copy)
 
     cdef int _in_frames(self, int channel, unsigned int handle, const unsigned char* head,
                         Py_ssize_t n_head, const unsigned char* before, Py_ssize_t n_before,
@@ -322,7 +330,7 @@ cdef inline unsigned char* _put_transfer(unsigned char* p, unsigned int handle,
 
 
 cdef Py_ssize_t _bound(Message message) except -1:
-    """Return an upper limit of the octets before the body of a delivery."""
+    """Return an upper limit of the octets before the body of a delivery, without the transfer."""
     cdef Py_ssize_t n_exchange, n_key
     utf8(message.exchange, &n_exchange)
     utf8(message.routing_key, &n_key)
@@ -333,7 +341,7 @@ cdef Py_ssize_t _bound(Message message) except -1:
 
 cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint first_acquirer,
                                      unsigned int delivery_count, long long ttl) except NULL:
-    """Write the sections before the body, and what is before the octets of a data section."""
+    """Write the sections before the body."""
     cdef const unsigned char* raw = <const unsigned char*>PyBytes_AS_STRING(message.raw)
     cdef Py_ssize_t n = PyBytes_GET_SIZE(message.raw), at = 0, value = 0, after = 0
     cdef Py_ssize_t annotations = -1, annotations_end = 0
@@ -356,12 +364,7 @@ cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint fir
     p = _put_header(p, message, first_acquirer, delivery_count, published, &first)
     p = _put_annotations(p, message, raw, annotations, annotations_end, first)
     memcpy(p, raw + at, n - at)
-    p += n - at
-    return _put_data_head(p, PyBytes_GET_SIZE(message.body)) if message.family == C_FAMILY else p
-
-
-cdef inline Py_ssize_t _data_head_size(Py_ssize_t size) noexcept:
-    return 5 if size <= 255 else 8
+    return p + n - at
 
 
 cdef inline unsigned char* _put_data_head(unsigned char* p, Py_ssize_t size) noexcept:
@@ -493,14 +496,56 @@ def delivered_payload(Message message not None, bint first_acquirer, unsigned in
     """Return the whole payload of a delivery; see the twin."""
     cdef Py_ssize_t n_body = PyBytes_GET_SIZE(message.body), n
     cdef unsigned char* before = <unsigned char*>PyMem_Malloc(_bound(message))
+    cdef unsigned char* p
     cdef bytes payload
     if before == NULL:
         raise MemoryError
     try:
-        n = _put_before_body(before, message, first_acquirer, delivery_count, ttl) - before
+        p = _put_before_body(before, message, first_acquirer, delivery_count, ttl)
+        n = (_put_data_head(p, n_body) if message.family == C_FAMILY else p) - before
         payload = PyBytes_FromStringAndSize(NULL, n + n_body)
         memcpy(PyBytes_AS_STRING(payload), before, n)
         memcpy(PyBytes_AS_STRING(payload) + n, PyBytes_AS_STRING(message.body), n_body)
     finally:
         PyMem_Free(before)
     return payload
+
+
+cdef class TransferPassage(OutputPassage):
+    """The way into the output of a link that settles what it sends; see the twin."""
+
+    def __init__(self, object consumer, TransferBuffer out not None, int channel,
+                 unsigned int handle, long long number, str exchange, str routing_key,
+                 Py_ssize_t frame_max, Py_ssize_t output_max):
+        OutputPassage.__init__(self, consumer, out, LONG_BODY - 1, output_max, False)
+        self._frames = out
+        self._channel = channel
+        self._handle = handle
+        self._number = number
+        self._exchange = exchange
+        self._routing_key = routing_key
+        self._frame_max = frame_max
+
+    cpdef bint put(self, Properties properties, bytes body) except -1:
+        """Deliver a message; see the twin."""
+        return self._put(properties, <const unsigned char*>PyBytes_AS_STRING(body),
+                         PyBytes_GET_SIZE(body))
+
+    cdef int _put(self, Properties properties, const unsigned char* body,
+                  Py_ssize_t n) except -1:
+        """Deliver a message; return 0 if it has to go the usual way."""
+        cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw)
+        if (n_raw > RAW_MAX or n_raw + n > self._size_max
+                or self._frames.size >= self._output_max):
+            return 0
+        if properties is not self._properties:
+            self._properties = properties
+            self._like = new_message(self._exchange, self._routing_key, properties, b"")
+        if not self._frames._single(
+                self._channel, self._handle, <unsigned int>self._number, b"", True, True, 0, -1,
+                self._like, body, n, self._frame_max):
+            return 0
+        self._arrivals.count(n, 1, self._answered)
+        self._number += 1
+        self.count += 1
+        return 1

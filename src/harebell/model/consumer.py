@@ -84,10 +84,11 @@ class Consumer:
         """Deliver a message; `position` is -1 if it is not to be acknowledged. Return 0."""
         raise NotImplementedError
 
-    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
         """Return how messages of a route get into its output without being kept.
 
-        It is ready and takes no acknowledgements. None if it has to see each message.
+        It is ready and takes no acknowledgements. None if it has to see each message, or converts
+        those of the family.
         """
         return None
 

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+from harebell.base.arrivals import Arrivals
 from harebell.base.errors import ConditionError
-from tests.unit.kernels.twins import told
+from tests.unit.kernels.twins import told, used
 
 
 def sink(module: Any) -> Any:
+    """A sink that keeps every call. A passage has room for `passes` octets, and takes `limit`."""
+
     class Recorder(module.PerformativeSink):  # type: ignore[misc]
         def __init__(self) -> None:
             self.calls: list[tuple[Any, ...]] = []
             self.properties: list[Any] = []
             self.on_call: Any = None
+            self.passes = 0
+            self.limit = 1 << 20
+            self.out = used("transfers_1_0").TransferBuffer()
 
         def note(self, *call: Any) -> int:
             self.calls.append(call)
@@ -28,6 +34,21 @@ def sink(module: Any) -> Any:
             *fields, properties, body = known
             self.properties.append(properties)
             return self.note("transfer", *fields, told(properties), properties.family, body)
+
+        def passage(self, channel: int, handle: int, flags: int) -> Any:
+            self.note("passage", channel, handle, flags)
+            if not self.passes:
+                return None
+            made = used("transfers_1_0").TransferPassage
+            full = self.out.size + self.passes
+            passage = made(self, self.out, 5, 6, 0, "", "q", 1 << 20, full)
+            passage.limit = self.limit
+            passage.open_to(self, Arrivals(), False, 1 << 20, False)
+            return passage
+
+        def passed(self, passage: Any) -> int:
+            assert passage.consumer is self
+            return self.note("passed", passage.count, self.out.take())
 
         def partial(self, *known: Any) -> int:
             return self.note("partial", *known)
@@ -44,9 +65,15 @@ def sink(module: Any) -> Any:
 
 
 def scan(
-    module: Any, parts: list[bytes], fast: bool = True, limit: int = 4096, pending: int = 0
+    module: Any,
+    parts: list[bytes],
+    fast: bool = True,
+    limit: int = 4096,
+    pending: int = 0,
+    passes: int = 0,
 ) -> list[Any]:
     seen = sink(module)
+    seen.passes = passes
     scanner = module.PerformativeScanner(seen)
     scanner.fast = fast
     scanner.frame_max = limit

@@ -43,7 +43,7 @@ def passage(
 ) -> Any:
     frames = delivery_frames(channel, consumer_tag, exchange, key)
     size = len(consumer_tag)
-    return module.OutputPassage(None, out, frames, size, tag, frame_max, output_max, plain)
+    return module.DeliveryPassage(None, out, frames, size, tag, frame_max, output_max, plain)
 
 
 @settings(max_examples=200, deadline=None)

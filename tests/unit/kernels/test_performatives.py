@@ -385,7 +385,106 @@ def test_both_kernels_make_the_same_calls_of_transfers_that_are_alike() -> None:
         for _ in range(rng.randrange(2)):
             changed[rng.randrange(len(data))] = rng.choice(b"\0\x01\x40\x41\x53\x70\xa0\xb0\xff")
         for each in (data, bytes(changed)):
-            assert scan(USED, [each]) == scan(TWIN, [each])
+            for passes in (0, 1_000):
+                assert scan(USED, [each], passes=passes) == scan(TWIN, [each], passes=passes)
+
+
+def repeats(count: int, settled: bool = True, handle: int = 7) -> bytes:
+    """Transfers that differ in delivery-id and tag."""
+    return b"".join(
+        frame(Transfer(handle, 300 + number, b"%3d" % number, 0, settled), MESSAGE)
+        for number in range(count)
+    )
+
+
+def names(calls: list[Any]) -> list[str]:
+    return [call[0] for call in calls]
+
+
+@BOTH
+def test_settled_transfers_that_repeat_each_other_pass_together(module: Any) -> None:
+    flags = module.SETTLED | module.SETTLED_GIVEN
+    calls = scan(module, [repeats(20) + frame(Flow(1, 2, 3, 4)) + repeats(18)], passes=1 << 20)
+    expected = ["transfer", "passage", "passed", "flow", "passage", "passed", "kept"]
+    assert names(calls) == expected
+    assert calls[1] == ("passage", 3, 7, flags)
+    assert (calls[2][1], calls[5][1]) == (19, 18)
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "data",
+    [
+        repeats(20, settled=False),
+        repeats(1) + repeats(19, handle=8)[:50],
+        repeats(1) + EMPTY + repeats(1) + EMPTY,
+        repeats(1) + frame(Transfer(7, more=True), MESSAGE),
+        repeats(1) + frame(Transfer(7, 300, b"t", 0, True), MESSAGE),
+        repeats(1) + frame(Transfer(7, 3, b"  0", 0, True), MESSAGE),
+        repeats(1) + frame(Transfer(7, 300, b"  0", 0, True), MESSAGE, channel=4),
+        frame(Transfer(7, 300, None, 0, True), MESSAGE) * 3,
+        frame(Transfer(7, None, b"  0", 0, True), MESSAGE) * 3,
+    ],
+)
+def test_no_passage_is_asked_for_other_transfers(module: Any, data: bytes) -> None:
+    assert "passage" not in names(scan(module, [data], passes=1 << 20))
+
+
+@BOTH
+def test_what_follows_a_passage_goes_the_usual_way(module: Any) -> None:
+    others = [
+        frame(Transfer(7, 300, b"  0", 0, True), MESSAGE + b"\0"),
+        frame(Transfer(7, 300, b"  0", 0, True), encode_message(data_section(b"x"), Header(ttl=1))),
+    ]
+    for other, name in zip(others, ("partial", "transfer"), strict=True):
+        calls = scan(module, [repeats(20) + other], passes=1 << 20)
+        assert names(calls) == ["transfer", "passage", "passed", name, "kept"]
+
+
+@BOTH
+def test_a_passage_takes_as_many_as_it_may(module: Any) -> None:
+    seen = sink(module)
+    seen.passes, seen.limit = 1 << 20, 17
+    scanner = module.PerformativeScanner(seen)
+    scanner.fast = True
+    scanner.feed(repeats(40))
+    assert names(seen.calls) == [*["transfer", "passage", "passed"] * 2, *["transfer"] * 1] + (
+        ["passage", "passed"]
+    )
+    assert [call[1] for call in seen.calls if call[0] == "passed"] == [17, 17, 3]
+
+
+@BOTH
+def test_after_a_short_passage_or_none_no_other_is_tried_in_the_same_input(module: Any) -> None:
+    for passes, told_of in ((0, []), (1 << 20, ["passed"])):
+        seen = sink(module)
+        seen.passes, seen.limit = passes, 3
+        scanner = module.PerformativeScanner(seen)
+        scanner.fast = True
+        scanner.feed(repeats(9))
+        calls = [name for name in names(seen.calls) if name != "transfer"]
+        assert calls == ["passage", *told_of]
+        scanner.feed(repeats(9))
+        assert names(seen.calls).count("passage") == 2
+
+
+@BOTH
+def test_a_passage_ends_where_the_work_budget_does(module: Any) -> None:
+    seen = sink(module)
+    seen.passes = 1 << 20
+    scanner = module.PerformativeScanner(seen)
+    scanner.fast = True
+    scanner.work.begin(40)
+    scanner.feed(repeats(200))
+    assert scanner.hold
+    assert scanner.cut
+    first = seen.calls[-1][1]
+    assert 0 < first < 199
+    scanner.work.end()
+    scanner.hold = scanner.cut = False
+    scanner.feed(b"")
+    assert names(seen.calls) == ["transfer", "passage", "passed", "passage", "passed"]
+    assert first + seen.calls[-1][1] == 199
 
 
 def test_both_kernels_keep_the_same_input_for_later_turns() -> None:

@@ -70,7 +70,7 @@ def recorder(module: ModuleType) -> Any:
             if not self.passes:
                 return None
             full = self.out.size + self.passes
-            made = used("output").OutputPassage
+            made = used("output").DeliveryPassage
             frames = delivery_frames(channel, b"\x00", exchange, key)
             passage = made(self, self.out, frames, 1, 1, 1 << 20, full, False)
             passage.open_to(self, Arrivals(), False, 1 << 20, False)

@@ -32,7 +32,7 @@ class TransitionalConsumer(ChannelConsumer):
         channel = self.channel
         return channel.may_deliver() and window_admits(self, channel) and super().ready()
 
-    def passage(self, exchange: str, routing_key: str) -> None:
+    def passage(self, exchange: str, routing_key: str, family: int) -> None:
         """Return None: the session numbers each delivery."""
 
     def deliver(self, message: Message, position: int, redelivered: bool) -> int:

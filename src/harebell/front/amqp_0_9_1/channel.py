@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from harebell.wire.v09.method import Method
     from harebell.wire.v09.property_list import PropertyList
 
+_FAMILY: i32 = FAMILY_09
 _IMMEDIATE: i32 = IMMEDIATE
 _PUBLISH = (60, 40)
 _AT_ONCE: i32 = SETTLED_AT_ONCE
@@ -146,7 +147,9 @@ class Channel(PublishingChannel):
             return None
         confirms = self.confirms is not None
         connection = self.connection
-        return self.repeated(connection, flags, exchange_name, routing_key, confirms, plain)
+        return self.repeated(
+            connection, flags, exchange_name, routing_key, _FAMILY, confirms, plain
+        )
 
     def passed(self, passage: OutputPassage) -> Done:
         """Confirm and count the messages that have gone into the output of a consumer."""

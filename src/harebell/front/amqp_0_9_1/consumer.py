@@ -11,7 +11,7 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.convert.dispatch import converted
 from harebell.front.limits import OUTPUT_HIGH_BYTES
-from harebell.kernels.output import OutBuffer, OutputPassage
+from harebell.kernels.output import DeliveryPassage, OutBuffer, OutputPassage
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 
@@ -86,19 +86,21 @@ class ChannelConsumer(Consumer):
             delivered(channel, message, self.queue.name, redelivered)
         return 0
 
-    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
         """Return how messages of a route get into its output without being kept."""
-        return self._passage(exchange, routing_key, False)
+        return self._passage(exchange, routing_key, family, False)
 
-    def _passage(self, exchange: str, routing_key: str, plain: bool) -> C[OutputPassage | None]:
+    def _passage(
+        self, exchange: str, routing_key: str, family: i32, plain: bool
+    ) -> C[OutputPassage | None]:
         channel = self._channel
         connection: Connection = channel.connection
-        if connection.stamps or channel.router.tracer is not None:
+        if family != _FAMILY or connection.stamps or channel.router.tracer is not None:
             return None
         frames = OutBuffer()
         message: Message = new_message(exchange, routing_key, _NO_PROPERTIES, b"")
         frames.deliver(channel.number, self._tag_field, 0, False, message, connection.frame_max)
-        return OutputPassage(
+        return DeliveryPassage(
             self,
             connection.out,
             frames.take(),

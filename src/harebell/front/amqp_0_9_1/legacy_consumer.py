@@ -41,9 +41,9 @@ class LegacyConsumer(ChannelConsumer):
         channel: LegacyChannel = self._channel  # type: ignore[assignment]
         return window_admits(self, channel) and ChannelConsumer.ready(self)
 
-    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
         """Return how messages get into its output; headers may have to be made readable."""
-        return self._passage(exchange, routing_key, True)
+        return self._passage(exchange, routing_key, family, True)
 
     def deliver(self, message: Message, position: i64, redelivered: bool) -> Done:
         """Write basic.deliver with headers that the client can read."""

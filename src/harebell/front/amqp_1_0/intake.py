@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.authority import Undecided
-from harebell.base.c_types import Done, Py, i32, i64
+from harebell.base.c_types import C, Done, Py, i32, i64
 from harebell.base.message import Properties
 from harebell.front.amqp_1_0 import dispatch, settling
 from harebell.front.amqp_1_0.errors import (
@@ -25,6 +25,7 @@ from harebell.front.amqp_1_0.receiving import ReceivingLink
 from harebell.front.amqp_1_0.session import Session, near
 from harebell.front.common.decisions import decide
 from harebell.front.limits import SETTLED_AT_ONCE
+from harebell.kernels.output import Passage
 from harebell.kernels.performatives import (
     ABORTED,
     ACCEPTED,
@@ -97,7 +98,7 @@ class Intake(PerformativeSink):
             return 0
         link: ReceivingLink | None = None
         try:
-            session.count_incoming()
+            session.count_incoming(1)
             link = session.receiver
             if link is None or link.handle != handle:
                 link = session.receiver = self._receiver(session, handle)
@@ -107,7 +108,7 @@ class Intake(PerformativeSink):
             # The conditions are here as well as behind them: the calls would cost each message.
             if delivery_id < 0:
                 _check_first(delivery_id)
-            link.begin_delivery()
+            link.begin_deliveries(1)
             link.check_settled(settled)
             if flags & _SECOND and not link.second:
                 raise _not_second()
@@ -119,6 +120,17 @@ class Intake(PerformativeSink):
         except Exception as error:
             session.caught(error, link)
         return 0
+
+    def passage(self, channel: i32, handle: i64, flags: i32) -> C[Passage | None]:
+        """Return the passage of settled transfers that repeat the last one."""
+        session: Session | None = self._session
+        if session is None or session.number != channel or session.ended:
+            return None
+        link: ReceivingLink | None = session.receiver
+        # While memory is short each transfer is looked at.
+        if link is None or link.handle != handle or self._connection.blocked:
+            return None
+        return link.passage(flags, link.exchange, link.key)
 
     def partial(
         self,
@@ -139,7 +151,7 @@ class Intake(PerformativeSink):
         link: Any = None
         about = (delivery_id, tag, message_format, flags, state, payload)
         try:
-            session.count_incoming()
+            session.count_incoming(1)
             link = self._receiver(session, handle)
             if link is not None:
                 self._partial(session, link, *about)
@@ -161,7 +173,7 @@ class Intake(PerformativeSink):
         delivery: PartialDelivery | None = link.partial
         if delivery is None:
             _check_first(delivery_id)
-            link.begin_delivery()
+            link.begin_deliveries(1)
             _check_format(message_format)
             delivery = PartialDelivery(
                 session, delivery_id, tag or b"", max(message_format, 0), state

@@ -12,9 +12,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from harebell.auth.permissions import WRITE
-from harebell.base.c_types import Done, Py, i32, i64, isize
+from harebell.base.c_types import C, Done, Py, i32, i64, isize
 from harebell.base.errors import DecodeError, ErrorKind, Refusal
-from harebell.base.message import Message, Properties
+from harebell.base.message import FAMILY_1_0, Message, Properties
 from harebell.front.amqp_1_0.errors import (
     DECODE_ERROR,
     ILLEGAL_STATE,
@@ -38,7 +38,9 @@ from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import EXCHANGE
 from harebell.front.limits import HEADERS_SHORT_BYTES, LINK_CREDIT
 from harebell.front.operations.long_headers import check_long_headers
+from harebell.front.common.base_connection import BaseConnection
 from harebell.front.operations.publishing_channel import PublishingChannel
+from harebell.kernels.output import OutputPassage, Passage
 from harebell.kernels.performatives import ECHO
 from harebell.kernels.sections import parse_properties, split
 from harebell.model.exchange.kind import Exchange
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from harebell.front.amqp_1_0.partial_delivery import PartialDelivery
     from harebell.front.amqp_1_0.session import Session
 
+_FAMILY: i32 = FAMILY_1_0
 _FIXED: i32 = 0
 _BY_SUBJECT: i32 = 1
 _BY_MESSAGE: i32 = 2
@@ -143,16 +146,16 @@ class ReceivingLink(PublishingChannel):
 
     # --- a delivery -----------------------------------------------------------------------------
 
-    def begin_delivery(self) -> Done:
-        """Count a delivery, of which the first transfer has arrived.
+    def begin_deliveries(self, count: i32) -> Done:
+        """Count deliveries, of which the first transfers have arrived.
 
         Raises:
             LinkError: the peer has no credit.
         """
-        if self.credit <= 0:
+        if self.credit < count:
             raise LinkError(TRANSFER_LIMIT_EXCEEDED, "a delivery without link-credit")
-        self.credit -= 1
-        self.delivery_count += 1
+        self.credit -= count
+        self.delivery_count += count
         if self.credit <= _RENEW and not self.due:
             self.due = True
             self.session.renewing.append(self)
@@ -361,6 +364,39 @@ class ReceivingLink(PublishingChannel):
                 return
             text = f"queue '{address.queue}' in vhost '{self.vhost.name}' was deleted"
             raise LinkError(RESOURCE_DELETED, text)
+
+    # --- deliveries that repeat each other ------------------------------------------------------
+
+    def passage(self, flags: i32, exchange_name: str, routing_key: str) -> C[Passage | None]:
+        """Return the passage of settled deliveries like the last one, as credit and window allow.
+
+        Links that handle each delivery themselves publish nothing, and have none.
+        """
+        if self.destination != _FIXED or self.resumes_only or self.unsettled is not None:
+            return None
+        self._current = _NO_DELIVERY
+        connection = self.connection
+        passage: Passage | None = self.repeated(
+            connection, 0, exchange_name, routing_key, _FAMILY, False, False
+        )
+        if passage is not None:
+            allowed: i64 = min(self.credit, self.session.window)
+            passage.limit = min(passage.limit, allowed)
+        return passage
+
+    def passed(self, passage: OutputPassage) -> Done:
+        """Count the deliveries that have gone into the output of a consumer."""
+        return self.count_output(self.connection, passage)
+
+    def count_passed(self, connection: BaseConnection, copies: i64, count: i64) -> Done:
+        """Count the deliveries of a passage, which has let in no more than credit and window."""
+        self.session.count_incoming(count)
+        self.begin_deliveries(count)
+        return PublishingChannel.count_passed(self, connection, copies, count)
+
+    def publish_failed(self, error: Exception) -> None:
+        """Detach the link, or end more: a delivery of a passage was refused."""
+        self.session.caught(error, self)
 
     # --- for `PublishingChannel` ----------------------------------------------------------------
 

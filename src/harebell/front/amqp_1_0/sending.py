@@ -30,9 +30,10 @@ from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.permission import QUEUE
 from harebell.front.convert import converted
 from harebell.front.convert.amqp_1_0 import Milliseconds
-from harebell.front.limits import REPLIES_UNSENT_BYTES
+from harebell.front.limits import OUTPUT_HIGH_BYTES, REPLIES_UNSENT_BYTES
+from harebell.kernels.output import OutputPassage
 from harebell.kernels.performatives import DRAIN, ECHO
-from harebell.kernels.transfers_1_0 import delivered_payload
+from harebell.kernels.transfers_1_0 import TransferPassage, delivered_payload
 from harebell.model.consumer import Consumer
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.stream import StreamQueue
@@ -48,6 +49,7 @@ _FAMILY: i32 = FAMILY_1_0
 _SECTIONS: i32 = FAMILY_1_0_SECTIONS
 _MASK: i64 = (1 << 32) - 1
 _OVERHEAD: isize = MESSAGE_OVERHEAD_BYTES
+_OUTPUT_HIGH: isize = OUTPUT_HIGH_BYTES
 _REPLIES: isize = REPLIES_UNSENT_BYTES
 
 
@@ -202,6 +204,37 @@ class SendingLink(Consumer):
         session.outgoing_id += count
         if not connection.dirty:
             connection.touch()
+        return 0
+
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
+        """Return how messages of a route get into its output without being kept."""
+        session, connection = self.session, self.connection
+        if family != _FAMILY or connection.stamps or session.router.tracer is not None:
+            return None
+        passage: OutputPassage = TransferPassage(
+            self,
+            connection.frames,
+            session.number,
+            self.handle,
+            session.next_tag,
+            exchange,
+            routing_key,
+            connection.frame_max,
+            _OUTPUT_HIGH,
+        )
+        passage.limit = min(self.credit, session.remote_window)
+        return passage
+
+    def passed(self, count: i64) -> Done:
+        """Note that messages have got into its output through a passage, each in one frame."""
+        session = self.session
+        session.next_tag += count
+        session.remote_window -= count
+        session.outgoing_id += count
+        self.credit -= count
+        self.delivery_count += count
+        if not self.connection.dirty:
+            self.connection.touch()
         return 0
 
     def _refuse_later(self, size: int) -> None:

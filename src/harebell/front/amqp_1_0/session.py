@@ -152,14 +152,14 @@ class Session:
 
     # --- the windows ----------------------------------------------------------------------------
 
-    def count_incoming(self) -> Done:
-        """Count a transfer of the peer.
+    def count_incoming(self, count: i32) -> Done:
+        """Count transfers of the peer.
 
         Raises:
-            SessionError: window-violation, it was one too many.
+            SessionError: window-violation, they are too many.
         """
-        self.incoming_id += 1
-        self.window -= 1
+        self.incoming_id += count
+        self.window -= count
         if self.connection.blocked:
             self.connection.count_while_blocked()
         if self.window < 0:

@@ -15,6 +15,7 @@ from harebell.base.message import Message, Properties, new_message
 from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.channel_details import ChannelDetails, details_of
 from harebell.front.common.permission import check_topic, topic_of
+from harebell.front.limits import HEADERS_SHORT_BYTES
 from harebell.front.operations.publish import writable_exchange
 from harebell.kernels.output import OutputPassage, Passage
 from harebell.model.consumer import Consumer
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from harebell.auth.topics import TopicRule
     from harebell.auth.users import User
     from harebell.model.vhost import VHost
+
+_SHORT: isize = HEADERS_SHORT_BYTES
 
 
 class PublishingChannel:
@@ -192,6 +195,7 @@ class PublishingChannel:
         flags: i32,
         exchange_name: str,
         routing_key: str,
+        family: i32,
         answered: bool,
         plain: bool,
     ) -> C[Passage | None]:
@@ -204,6 +208,7 @@ class PublishingChannel:
             flags: of the publishes, for `accept`.
             exchange_name: of the exchange.
             routing_key: of the publishes.
+            family: of their messages.
             answered: whether the publisher gets confirms.
             plain: whether those with headers have to be looked at.
         """
@@ -224,7 +229,7 @@ class PublishingChannel:
         queues: tuple[Queue, ...] = router.known(exchange, routing_key)
         if len(queues) == 1:
             queue: Queue = queues[0]
-            passage: OutputPassage | None = queue.passage(exchange.name, routing_key)
+            passage: OutputPassage | None = queue.passage(exchange.name, routing_key, family)
             if passage is not None:
                 limit = connection.message_max
                 passage.open_to(self, connection.arrivals, answered, limit, plain)
@@ -336,6 +341,7 @@ class RoutedPassage(Passage):
         self._plain = plain
         self._epoch: i64 = channel.router.epoch
         self._broken = False
+        self._counted: i64 = 0
 
     def put(self, properties: Properties, body: bytes) -> C[bool]:
         """Publish a message; False if it has to be checked and routed again."""
@@ -343,7 +349,10 @@ class RoutedPassage(Passage):
         router = self._channel.router
         only: Queue | None = self._only
         changed: bool = self._broken or router.epoch != self._epoch
-        if changed or (only is not None and only.deleted) or len(body) > connection.message_max:
+        size: isize = len(properties.raw) + len(body)
+        if changed or (only is not None and only.deleted) or size > connection.message_max:
+            return False
+        if len(properties.raw) > _SHORT:
             return False
         if self._plain and properties.has_headers:
             return False
@@ -358,10 +367,15 @@ class RoutedPassage(Passage):
             self._channel.accept(message, self._queues, self._flags)
         except Exception as error:
             self._broken = True
+            # Before the channel ends: from then on it counts for another one.
+            self.end()
             self._channel.publish_failed(error)
         return True
 
     def end(self) -> Done:
-        """Count what has gone this way."""
-        copies: i64 = self.count * len(self._queues)
-        return self._channel.count_passed(self._connection, copies, self.count)
+        """Count what has gone this way since the last time."""
+        count: i64 = self.count - self._counted
+        self._counted = self.count
+        if count == 0:
+            return 0
+        return self._channel.count_passed(self._connection, count * len(self._queues), count)

@@ -167,7 +167,7 @@ class Queue:
             both.redeliver += 1
         return 0
 
-    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
         """Return how messages of a route get to their consumer, if nothing of them stays here.
 
         None if the queue has to see each of them.

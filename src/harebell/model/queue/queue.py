@@ -275,7 +275,7 @@ class MessageQueue(QueueInternals):
             self._browsing.show_all()
         return self.outcome(message)
 
-    def passage(self, exchange: str, routing_key: str) -> C[OutputPassage | None]:
+    def passage(self, exchange: str, routing_key: str, family: i32) -> C[OutputPassage | None]:
         """Return the passage to the sole consumer, if `publish` would only deliver the messages."""
         expiry = self.expiry
         looks: bool = (
@@ -292,7 +292,7 @@ class MessageQueue(QueueInternals):
         if looks or (expiry is not None and expiry.ttl >= 0):
             return None
         consumer: Consumer | None = self.consumers.ready_alone()
-        return None if consumer is None else consumer.passage(exchange, routing_key)
+        return None if consumer is None else consumer.passage(exchange, routing_key, family)
 
     def knows(self, message: Message) -> bool:
         """True if a message would be dropped as a duplicate."""

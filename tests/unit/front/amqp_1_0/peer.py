@@ -64,12 +64,12 @@ class LinkPeer:
             data = data[size:]
         return values
 
-    def open(self) -> LinkPeer:
+    def open(self, max_frame_size: int = 2**32 - 1) -> LinkPeer:
         """Everything up to a session on channel 0."""
         self.give(HEADER_1_0_SASL)
         self.ask(c.SaslInit("PLAIN", b"\0guest\0guest"), kind=SASL)
         self.give(HEADER_1_0)
-        opened = self.ask(c.Open("peer"), c.Begin(None, 0, 2048, 2048))
+        opened = self.ask(c.Open("peer", max_frame_size=max_frame_size), c.Begin(None, 0, 2048, 2048))
         assert [type(each) for each in opened] == [c.Open, c.Begin], opened
         return self
 
