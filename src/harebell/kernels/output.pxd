@@ -41,12 +41,12 @@ cdef class Passage:
 cdef class OutputPassage(Passage):
     cdef readonly object consumer
     cdef object _publisher
-    cdef OutBuffer _out
-    cdef Py_ssize_t _size_max
-    cdef Py_ssize_t _output_max
-    cdef bint _plain
-    cdef Arrivals _arrivals
-    cdef bint _answered
+    cdef readonly OutBuffer out
+    cdef readonly Py_ssize_t size_max
+    cdef readonly Py_ssize_t output_max
+    cdef readonly bint plain
+    cdef readonly Arrivals arrivals
+    cdef readonly bint answered
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
                       Py_ssize_t size_max, bint plain) except -1

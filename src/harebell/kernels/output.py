@@ -249,7 +249,8 @@ class OutputPassage(Passage):
         plain: whether only messages without headers pass.
 
     Attributes:
-        consumer: as given.
+        consumer, out, size_max, output_max, plain: as given, or as `open_to` has changed them.
+        arrivals, answered: of `open_to`.
     """
 
     def __init__(
@@ -258,12 +259,12 @@ class OutputPassage(Passage):
         super().__init__()
         self.consumer = consumer
         self._publisher: Any = None
-        self._out = out
-        self._size_max = size_max
-        self._output_max = output_max
-        self._plain = plain
-        self._arrivals = _NO_PUBLISHER
-        self._answered = False
+        self.out = out
+        self.size_max = size_max
+        self.output_max = output_max
+        self.plain = plain
+        self.arrivals = _NO_PUBLISHER
+        self.answered = False
 
     def open_to(
         self, publisher: Any, arrivals: Arrivals, answered: bool, size_max: int, plain: bool
@@ -278,10 +279,10 @@ class OutputPassage(Passage):
             plain: whether messages with headers have to be looked at.
         """
         self._publisher = publisher
-        self._arrivals = arrivals
-        self._answered = answered
-        self._size_max = min(self._size_max, size_max)
-        self._plain = self._plain or plain
+        self.arrivals = arrivals
+        self.answered = answered
+        self.size_max = min(self.size_max, size_max)
+        self.plain = self.plain or plain
         return 0
 
     def end(self) -> int:
@@ -322,8 +323,8 @@ class DeliveryPassage(OutputPassage):
 
     def put(self, properties: Properties, body: bytes) -> bool:
         """Deliver a message; False if it has to go the usual way."""
-        full = self._out.size >= self._output_max
-        if full or len(body) > self._size_max or (self._plain and properties.has_headers):
+        full = self.out.size >= self.output_max
+        if full or len(body) > self.size_max or (self.plain and properties.has_headers):
             return False
         channel, raw = self._method[1:3], properties.raw
         delivery = self._method[: self._tag_at] + self._tag.to_bytes(8)
@@ -332,8 +333,8 @@ class DeliveryPassage(OutputPassage):
         delivery += _BASIC.to_bytes(2) + _NO_WEIGHT + len(body).to_bytes(8) + raw + _END
         if body:
             delivery += bytes((_BODY,)) + channel + len(body).to_bytes(4) + body + _END
-        self._out.raw(delivery)
-        self._arrivals.count(len(body), 1, self._answered)
+        self.out.raw(delivery)
+        self.arrivals.count(len(body), 1, self.answered)
         self._tag += 1
         self.count += 1
         return True

@@ -362,21 +362,21 @@ cdef class OutputPassage(Passage):
                  Py_ssize_t output_max, bint plain):
         self.consumer = consumer
         self.count = 0
-        self._out = out
-        self._size_max = size_max
-        self._output_max = output_max
-        self._plain = plain
-        self._arrivals = NO_PUBLISHER
-        self._answered = False
+        self.out = out
+        self.size_max = size_max
+        self.output_max = output_max
+        self.plain = plain
+        self.arrivals = NO_PUBLISHER
+        self.answered = False
 
     cpdef int open_to(self, object publisher, Arrivals arrivals, bint answered,
                       Py_ssize_t size_max, bint plain) except -1:
         """Say what the publisher adds; see the twin."""
         self._publisher = publisher
-        self._arrivals = arrivals
-        self._answered = answered
-        self._size_max = min(self._size_max, size_max)
-        self._plain = self._plain or plain
+        self.arrivals = arrivals
+        self.answered = answered
+        self.size_max = min(self.size_max, size_max)
+        self.plain = self.plain or plain
         return 0
 
     cpdef int end(self) except -1:
@@ -409,20 +409,20 @@ cdef class DeliveryPassage(OutputPassage):
     cdef int _put(self, Properties properties, const unsigned char* body,
                   Py_ssize_t n) except -1:
         """Deliver a message; return 0 if it has to go the usual way."""
-        cdef OutBuffer out = self._out
+        cdef OutBuffer out = self.out
         cdef Py_ssize_t n_method = PyBytes_GET_SIZE(self._method)
         cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw)
         cdef Py_ssize_t whole = n_method + content_size(n_raw, n)
         cdef unsigned char* p
-        if (n > self._size_max or out.size >= self._output_max
-                or (self._plain and properties.has_headers)):
+        if (n > self.size_max or out.size >= self.output_max
+                or (self.plain and properties.has_headers)):
             return 0
         p = out._room(whole)
         memcpy(p, PyBytes_AS_STRING(self._method), n_method)
         put64(p + self._tag_at, self._tag)
         put_content(p + n_method, self._channel, PyBytes_AS_STRING(properties.raw), n_raw, body, n)
         out.size += whole
-        self._arrivals.count(n, 1, self._answered)
+        self.arrivals.count(n, 1, self.answered)
         self._tag += 1
         self.count += 1
         return 1

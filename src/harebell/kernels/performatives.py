@@ -473,9 +473,7 @@ class _Alike:
         return all(body[place] == octets for place, octets in self._parts)
 
 
-def _alike(
-    channel: int, handle: int, flags: int, performative: bytes, id_at: int
-) -> _Alike | None:
+def _alike(channel: int, handle: int, flags: int, performative: bytes, id_at: int) -> _Alike | None:
     """Note a settled transfer with a delivery-id and a short tag."""
     widths = {_SMALL_UINT: 1, _UINT: 4}
     if not flags & SETTLED or len(performative) > _ALIKE_BYTES or id_at >= len(performative):

@@ -505,7 +505,8 @@ cdef class PerformativeScanner:
         # The size of the tag is one of the equal octets.
         after = tag_at + 2 + alike.data[tag_at + 1]
         return (memcmp(body, alike.data, alike.id_at + 1) == 0
-                and memcmp(body + tag_at, alike.data + tag_at, 2) == 0
+                and body[tag_at] == alike.data[tag_at]
+                and body[tag_at + 1] == alike.data[tag_at + 1]
                 and memcmp(body + after, alike.data + after, alike.size - after) == 0)
 
     cdef bint _transfer_alike(self, int channel, const unsigned char* body,

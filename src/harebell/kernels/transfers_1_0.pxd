@@ -30,9 +30,6 @@ cdef class TransferBuffer(OutBuffer):
                      bint settled, bint first_acquirer, unsigned int delivery_count,
                      long long ttl, Message message, const unsigned char* body,
                      Py_ssize_t n_body, Py_ssize_t frame_max) except -1
-    cdef unsigned char* _put_before(self, unsigned char* p, Message message, bint first_acquirer,
-                                    unsigned int delivery_count, long long ttl,
-                                    Py_ssize_t n_body) except NULL
     cdef bint _is_remembered(self, Message message, bint first_acquirer,
                              unsigned int delivery_count, long long ttl) noexcept
     cdef Py_ssize_t _put_sections(self, unsigned char* p, Message message, bint first_acquirer,

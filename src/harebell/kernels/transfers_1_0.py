@@ -188,14 +188,14 @@ class TransferPassage(OutputPassage):
     def put(self, properties: Properties, body: bytes) -> bool:
         """Deliver a message; False if it has to go the usual way, as one of several frames."""
         size = len(properties.raw) + len(body)
-        full = self._frames.size >= self._output_max
-        if full or size > self._size_max or len(properties.raw) > PLAIN_LIST_BYTES:
+        full = self._frames.size >= self.output_max
+        if full or size > self.size_max or len(properties.raw) > PLAIN_LIST_BYTES:
             return False
         message = Message(*self._route, properties, body)
         delivery = (self._number % _SERIALS, b"", True, True, 0, -1, message)
         if not self._frames.transfer(*self._link, *delivery, self._frame_max, 1):
             return False
-        self._arrivals.count(len(body), 1, self._answered)
+        self.arrivals.count(len(body), 1, self.answered)
         self._number += 1
         self.count += 1
         return True

@@ -19,6 +19,7 @@ cdef enum:
     MORE_HEAD = 24          # octets before the payload in a frame that goes on with a delivery
     TAG_BYTES = 32
     TRANSFER_HEAD = 56      # most octets of the performative that begins a delivery
+    DATA_HEAD = 8           # most octets of a data section before its content
     REMEMBERED = 512        # most octets of sections that are remembered
     ADDED = 200             # most octets that a delivery adds to `raw`, beside two names
     C_HEADER = 0x70
@@ -122,8 +123,8 @@ cdef class TransferBuffer(OutBuffer):
         if before == NULL:
             raise MemoryError
         try:
-            n_before = self._put_before(before, message, first_acquirer, delivery_count, ttl,
-                                        n_body) - before
+            n_before = _put_before_data(before, message, first_acquirer, delivery_count,
+                                        ttl) - before
             first = frame_max - FRAME_HEAD - n_head - 1
             payload = n_before if later else n_before + n_body
             left = max(payload - first, 0)
@@ -151,12 +152,21 @@ cdef class TransferBuffer(OutBuffer):
         cdef unsigned char* start
         cdef unsigned char* p
         cdef Py_ssize_t size
+        cdef bint remembered
         if n_body >= frame_max:
             return 0
-        start = self._room(FRAME_HEAD + TRANSFER_HEAD + _bound(message) + n_body)
+        remembered = self._is_remembered(message, first_acquirer, delivery_count, ttl)
+        size = PyBytes_GET_SIZE(self._sections) + DATA_HEAD if remembered else _bound(message)
+        start = self._room(FRAME_HEAD + TRANSFER_HEAD + size + n_body)
         p = _put_transfer(start + FRAME_HEAD, handle, delivery_id, tag, settled)
-        p = self._put_before(_put_boolean(p, False), message, first_acquirer, delivery_count, ttl,
-                             n_body)
+        p = _put_boolean(p, False)
+        if remembered:
+            memcpy(p, PyBytes_AS_STRING(self._sections), PyBytes_GET_SIZE(self._sections))
+            p += PyBytes_GET_SIZE(self._sections)
+        else:
+            p += self._put_sections(p, message, first_acquirer, delivery_count, ttl)
+        if message.family == C_FAMILY:
+            p = _put_data_head(p, n_body)
         size = p - start + n_body
         if size > frame_max:
             return 0
@@ -164,17 +174,6 @@ cdef class TransferBuffer(OutBuffer):
         _put_frame_head(start, channel, size)
         self.size += size
         return 1
-
-    cdef unsigned char* _put_before(self, unsigned char* p, Message message, bint first_acquirer,
-                                    unsigned int delivery_count, long long ttl,
-                                    Py_ssize_t n_body) except NULL:
-        """Write the sections before the body, and what is before the octets of a data section."""
-        if self._is_remembered(message, first_acquirer, delivery_count, ttl):
-            memcpy(p, PyBytes_AS_STRING(self._sections), PyBytes_GET_SIZE(self._sections))
-            p += PyBytes_GET_SIZE(self._sections)
-        else:
-            p += self._put_sections(p, message, first_acquirer, delivery_count, ttl)
-        return _put_data_head(p, n_body) if message.family == C_FAMILY else p
 
     # Messages of a publisher mostly have equal sections, which are one object then, and are sent
     # with the same octets before the body each time. A second one in a row has them remembered.
@@ -339,6 +338,13 @@ cdef Py_ssize_t _bound(Message message) except -1:
     return PyBytes_GET_SIZE(message.raw) + n_exchange + n_key + ADDED
 
 
+cdef unsigned char* _put_before_data(unsigned char* p, Message message, bint first_acquirer,
+                                     unsigned int delivery_count, long long ttl) except NULL:
+    """Write the sections before the body, and what is before the octets of a data section."""
+    p = _put_before_body(p, message, first_acquirer, delivery_count, ttl)
+    return _put_data_head(p, PyBytes_GET_SIZE(message.body)) if message.family == C_FAMILY else p
+
+
 cdef unsigned char* _put_before_body(unsigned char* p, Message message, bint first_acquirer,
                                      unsigned int delivery_count, long long ttl) except NULL:
     """Write the sections before the body."""
@@ -496,13 +502,11 @@ def delivered_payload(Message message not None, bint first_acquirer, unsigned in
     """Return the whole payload of a delivery; see the twin."""
     cdef Py_ssize_t n_body = PyBytes_GET_SIZE(message.body), n
     cdef unsigned char* before = <unsigned char*>PyMem_Malloc(_bound(message))
-    cdef unsigned char* p
     cdef bytes payload
     if before == NULL:
         raise MemoryError
     try:
-        p = _put_before_body(before, message, first_acquirer, delivery_count, ttl)
-        n = (_put_data_head(p, n_body) if message.family == C_FAMILY else p) - before
+        n = _put_before_data(before, message, first_acquirer, delivery_count, ttl) - before
         payload = PyBytes_FromStringAndSize(NULL, n + n_body)
         memcpy(PyBytes_AS_STRING(payload), before, n)
         memcpy(PyBytes_AS_STRING(payload) + n, PyBytes_AS_STRING(message.body), n_body)
@@ -535,8 +539,8 @@ cdef class TransferPassage(OutputPassage):
                   Py_ssize_t n) except -1:
         """Deliver a message; return 0 if it has to go the usual way."""
         cdef Py_ssize_t n_raw = PyBytes_GET_SIZE(properties.raw)
-        if (n_raw > RAW_MAX or n_raw + n > self._size_max
-                or self._frames.size >= self._output_max):
+        if (n_raw > RAW_MAX or n_raw + n > self.size_max
+                or self._frames.size >= self.output_max):
             return 0
         if properties is not self._properties:
             self._properties = properties
@@ -545,7 +549,7 @@ cdef class TransferPassage(OutputPassage):
                 self._channel, self._handle, <unsigned int>self._number, b"", True, True, 0, -1,
                 self._like, body, n, self._frame_max):
             return 0
-        self._arrivals.count(n, 1, self._answered)
+        self.arrivals.count(n, 1, self.answered)
         self._number += 1
         self.count += 1
         return 1

@@ -1,4 +1,4 @@
-"""The passage of 1.0: what it writes is what the output buffer writes for a message with that body."""
+"""The passage of 1.0: it writes what the output buffer writes for a message with that body."""
 
 from __future__ import annotations
 

@@ -33,12 +33,12 @@ from harebell.front.amqp_1_0.nodes import check_again, drop_owned
 from harebell.front.amqp_1_0.session import near
 from harebell.front.amqp_1_0.special import destination_of, prepared, trace_publish
 from harebell.front.amqp_1_0.transactions import transaction_of
+from harebell.front.common.base_connection import BaseConnection
 from harebell.front.common.channel_details import details_of
 from harebell.front.common.interceptors import intercepted
 from harebell.front.common.permission import EXCHANGE
 from harebell.front.limits import HEADERS_SHORT_BYTES, LINK_CREDIT
 from harebell.front.operations.long_headers import check_long_headers
-from harebell.front.common.base_connection import BaseConnection
 from harebell.front.operations.publishing_channel import PublishingChannel
 from harebell.kernels.output import OutputPassage, Passage
 from harebell.kernels.performatives import ECHO

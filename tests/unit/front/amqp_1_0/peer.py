@@ -69,7 +69,9 @@ class LinkPeer:
         self.give(HEADER_1_0_SASL)
         self.ask(c.SaslInit("PLAIN", b"\0guest\0guest"), kind=SASL)
         self.give(HEADER_1_0)
-        opened = self.ask(c.Open("peer", max_frame_size=max_frame_size), c.Begin(None, 0, 2048, 2048))
+        opened = self.ask(
+            c.Open("peer", max_frame_size=max_frame_size), c.Begin(None, 0, 2048, 2048)
+        )
         assert [type(each) for each in opened] == [c.Open, c.Begin], opened
         return self
 
