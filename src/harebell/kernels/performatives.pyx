@@ -516,6 +516,7 @@ cdef class PerformativeScanner:
         cdef const unsigned char* p = body + alike.id_at
         cdef long long delivery_id = u32(p + 1) if p[0] == 0x70 else p[1]
         cdef bytes tag
+        alike.channel = channel
         p = body + alike.tag_at
         tag = PyBytes_FromStringAndSize(<const char*>p + 2, p[1])
         p = body + alike.size
