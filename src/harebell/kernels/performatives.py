@@ -470,7 +470,7 @@ class _Alike:
         """Return whether a body begins with a transfer that is like this one."""
         if len(body) < self.size:
             return False
-        return all(body[place] == octets for place, octets in self._parts)
+        return all(body[place] == part for place, part in self._parts)
 
 
 def _alike(channel: int, handle: int, flags: int, performative: bytes, id_at: int) -> _Alike | None:

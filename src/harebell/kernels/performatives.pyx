@@ -543,7 +543,7 @@ cdef class PerformativeScanner:
 
     cdef Properties _sections(self, const unsigned char* payload, Py_ssize_t n,
                               Py_ssize_t* content):
-        """Return the properties of a whole message, and where its body begins; None if malformed."""
+        """Return the properties of a message, and where its body begins; None if malformed."""
         cdef Borders found
         cdef Properties properties = self._last_properties
         cdef bytes raw = properties.raw

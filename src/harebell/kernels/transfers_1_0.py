@@ -192,8 +192,11 @@ class TransferPassage(OutputPassage):
         if full or size > self.size_max or len(properties.raw) > PLAIN_LIST_BYTES:
             return False
         message = Message(*self._route, properties, body)
-        delivery = (self._number % _SERIALS, b"", True, True, 0, -1, message)
-        if not self._frames.transfer(*self._link, *delivery, self._frame_max, 1):
+        number = self._number % _SERIALS
+        frame_max = self._frame_max
+        if not self._frames.transfer(
+            *self._link, number, b"", True, True, 0, -1, message, frame_max, window=1
+        ):
             return False
         self.arrivals.count(len(body), 1, self.answered)
         self._number += 1
