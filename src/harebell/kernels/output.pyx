@@ -28,7 +28,9 @@ cdef enum:
     HEAD = 7
     IDS = 4                     # class and method, as the payload of a method frame begins
     FIRST_CAPACITY = 4096
-    LAST_MAX = 1 << 20
+    # A buffer starts at most this large: room for what a turn writes to a consumer
+    # (OUTPUT_HIGH_BYTES in front/limits.py), and a message more.
+    LAST_MAX = (1 << 20) + (1 << 16)
 
 cdef long long UNLIMITED = 1 << 62
 

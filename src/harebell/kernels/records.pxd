@@ -26,7 +26,10 @@ cdef class RecordBuffer:
                          bytes payload) except -1
     cpdef Message read(self, long long offset)
     cpdef bint append_to(self, long long offset, long long position, BatchBuilder into) except -1
+    cpdef object view(self)
+    cpdef int empty_at(self, long long start) except -1
     cpdef bytes take(self)
+    cdef int _release(self) except -1
 
 cpdef Py_ssize_t message_size(Message message) except -1
 cpdef Py_ssize_t record_size(bytes data, Py_ssize_t at) except -1

@@ -186,8 +186,21 @@ class RecordBuffer:
         record = bytes(self._data[at : at + record_size(self._data, at)])
         return append_to(record, 0, position, -1, into)
 
+    def view(self) -> memoryview:
+        """Return everything without a copy, for a write before the buffer is changed."""
+        return memoryview(self._data)
+
+    def empty_at(self, start: int) -> int:
+        """Empty the buffer, which keeps its memory; the next record goes to that offset."""
+        self._data.clear()
+        self.start = start
+        return 0
+
     def take(self) -> bytes:
-        """Return everything and empty the buffer; the next record follows it in the file."""
+        """Return everything and empty the buffer, which gives its memory away.
+
+        The next record follows in the file.
+        """
         data = bytes(self._data)
         self._data.clear()
         self.start += len(data)

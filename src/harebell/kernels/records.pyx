@@ -5,7 +5,9 @@ record are little-endian (store/FORMAT.md), unlike those on the wire. They are w
 byte, so alignment and the processor's byte order do not matter; compilers make one store of it.
 """
 
+from cpython.buffer cimport PyBUF_WRITE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.memoryview cimport PyMemoryView_FromMemory
 from cpython.ref cimport Py_XDECREF
 from cpython.unicode cimport PyUnicode_DecodeUTF8
 from libc.string cimport memcmp, memcpy, memset
@@ -139,6 +141,8 @@ cdef extern from *:
     unsigned int harebell_crc_portable(unsigned int crc, const unsigned char* p, size_t n) nogil
 
 cdef extern from "Python.h":
+    ctypedef struct PyVarObject:
+        Py_ssize_t ob_size
     PyObject* new_bytes "PyBytes_FromStringAndSize"(const char* data, Py_ssize_t size) except NULL
     int _PyBytes_Resize(PyObject** data, Py_ssize_t size) except -1
     char* raw_string "PyBytes_AS_STRING"(PyObject* data)
@@ -167,7 +171,9 @@ cdef enum:
     FAMILY = 9                  # FAMILY_09: the others are converted
     CARRIED = 255               # CARRIED_DELIVERIES in base/limits.py
     FIRST_CAPACITY = 512
-    LAST_MAX = 1 << 20          # a buffer starts at most this large
+    # A buffer starts at most this large, and grows to this before it grows further: room for what a
+    # log gathers before it writes (WRITE_EARLY_BYTES in store/limits.py), and a record more.
+    USUAL_MAX = 1638400
 
 # The names of the last message read. The next one mostly has the same, and no text is created then.
 cdef str _last_exchange = ""
@@ -246,15 +252,20 @@ cdef class RecordBuffer:
         if wanted > capacity:
             if self._bytes == NULL:
                 # As large as last time: growing in steps would copy everything again.
-                capacity = max(min(self._last, <Py_ssize_t>LAST_MAX), wanted)
+                capacity = max(self._last, wanted)
                 # A little more, by a hash of the seed: logs that get the same messages would all
                 # grow, and copy, at the same message. The multiplier is Knuth's (2^32 / golden
                 # ratio); the shift keeps its five highest bits, so up to 31/32 is added.
                 capacity += (capacity >> 5) * <Py_ssize_t>((self._seed * 2654435761u) >> 27)
+                capacity = max(min(capacity, <Py_ssize_t>USUAL_MAX), wanted)
                 self._bytes = new_bytes(NULL, capacity)
             else:
                 # Not resized in place: if that fails, the records gathered so far must survive.
-                capacity = max(capacity * 2, wanted)
+                if capacity < USUAL_MAX:
+                    capacity = min(capacity * 2, <Py_ssize_t>USUAL_MAX)
+                else:
+                    capacity *= 2
+                capacity = max(capacity, wanted)
                 grown = new_bytes(NULL, capacity)
                 memcpy(raw_string(grown), self._base, self.size)
                 Py_XDECREF(self._bytes)
@@ -392,24 +403,45 @@ cdef class RecordBuffer:
             return False
         return append_record_to(self._base, self.size, at, position, into)
 
+    cpdef object view(self):
+        """Return everything without a copy; see the twin."""
+        # Not read-only: who keeps the octets must know that they change.
+        return PyMemoryView_FromMemory(<char*>self._base, self.size, PyBUF_WRITE)
+
+    cpdef int empty_at(self, long long start) except -1:
+        """Empty the buffer, which keeps its memory; see the twin."""
+        self.start = start
+        self.size = 0
+        return 0
+
     cpdef bytes take(self):
-        """Return everything and empty the buffer; the next record follows it in the file."""
+        """Return everything and empty the buffer, which gives its memory away; see the twin."""
         cdef bytes taken
         if self.size == 0:
+            self._release()
             return b""
         # Less by an eighth at most: small commits come between large ones.
         self._last = max(self.size, self._last - (self._last >> 3), <Py_ssize_t>FIRST_CAPACITY)
-        # There is no other reference to the object yet, so shrinking it in place is allowed.
-        if self.size < self._capacity:
+        # There is no other reference to the object yet, so shrinking it in place is allowed. What a
+        # little would be cut off for others would keep the next buffer out of this place.
+        if self.size < self._capacity // 2:
             _PyBytes_Resize(&self._bytes, self.size)
+        else:
+            (<PyVarObject*>self._bytes).ob_size = self.size
+            self._base[self.size] = 0
         taken = <bytes>(<object>self._bytes)
+        self._release()
+        self.start += self.size
+        self.size = 0
+        return taken
+
+    cdef int _release(self) except -1:
+        """Give up the memory."""
         Py_XDECREF(self._bytes)
         self._bytes = NULL
         self._base = NULL
         self._capacity = 0
-        self.start += self.size
-        self.size = 0
-        return taken
+        return 0
 
 
 cpdef Py_ssize_t message_size(Message message) except -1:

@@ -507,8 +507,10 @@ def _make_room(write: Write) -> None:
     if write.cuts:
         file.truncate(end)
     elif write.ahead:
+        piece = memoryview(unused(end, min(write.ahead, _PIECE)))
         try:
-            write_all(file, unused(end, write.ahead), end)
+            for at in range(0, write.ahead, _PIECE):
+                write_all(file, piece[: write.ahead - at], end + at)
         except OSError as error:
             if error.errno not in _FULL:
                 raise

@@ -313,7 +313,9 @@ class DiskStore(Store):
         self.definitions.drop("dropped", (log.identity,))
         self.commit.waiting = True
 
-    def write_now(self, segment: Segment, directory: str, data: bytes, offset: int) -> None:
+    def write_now(
+        self, segment: Segment, directory: str, data: bytes | memoryview, offset: int
+    ) -> None:
         """Write bytes of a segment outside a batch, without a sync.
 
         Raises:

@@ -9,8 +9,8 @@ SHARED_BY_QUEUES = 8
 # --- the store ------------------------------------------------------------------------------------
 SEGMENT_BYTES = 8_388_608
 """Size from which the log of a queue continues in a new segment (8 MiB)."""
-WRITE_EARLY_BYTES = 2_097_152
-"""Bytes that a log gathers before it writes without waiting for the next commit."""
+WRITE_EARLY_BYTES = 1_572_864
+"""Bytes that a log gathers before it writes without waiting for the next commit (1.5 MiB)."""
 TRANSIENT_SEGMENT_BYTES = 1_048_576
 """Size from which a transient log continues in a new segment (1 MiB)."""
 TRANSIENT_FIRST_BYTES = 65_536
@@ -38,6 +38,8 @@ READ_PLACES = 7
 OFFSETS_BYTES = 16_777_216
 """Most memory for the offsets of full segments, of all logs together (16 MiB): those loaded first
 are left out of memory."""
+OFFSETS_FULL_BYTES = 1_048_576
+"""Most memory for those among them that nobody has loaded: of segments that got full (1 MiB)."""
 OFFSETS_MIN_MESSAGES = 256
 """Number of messages from which a segment has an index file of its own: the offsets of fewer take
 less room than a file."""

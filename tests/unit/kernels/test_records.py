@@ -119,6 +119,34 @@ def test_both_kernels_write_the_same_octets(contents: list[Message], keep: bool)
     assert len(data) == size
 
 
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_a_buffer_that_was_written_from_its_memory_goes_on_there(kernel: ModuleType) -> None:
+    buffer = kernel.RecordBuffer(64, SEED)
+    buffer.raw(b"12345678")
+    assert bytes(buffer.view()) == b"12345678"
+    buffer.empty_at(4_096)
+    assert (buffer.start, buffer.size, bytes(buffer.take())) == (4_096, 0, b"")
+    content = Message("", "", Properties(b"\0\0"), b"next")
+    offset = buffer.message(10, TIME, content, True)
+    assert offset == 4_096
+    assert buffer.read(offset).body == b"next"
+    assert kernel.parse(buffer.take(), 0, SEED).body == b"next"
+    assert buffer.start == 4_096 + kernel.message_size(content)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+@pytest.mark.parametrize("count", [1, 20, 1_500, 4_000])
+def test_a_buffer_of_any_size_gives_what_it_has_got(kernel: ModuleType, count: int) -> None:
+    buffer = kernel.RecordBuffer(0, SEED)
+    for _ in range(3):
+        pieces = [number.to_bytes(8) * 128 for number in range(count)]
+        for piece in pieces:
+            buffer.raw(piece)
+        taken = buffer.take()
+        assert (type(taken), len(taken)) == (bytes, count * 1_024)
+        assert taken == b"".join(pieces)
+
+
 @settings(max_examples=60)
 @given(
     st.lists(st.binary(max_size=300), min_size=1, max_size=8),

@@ -244,6 +244,27 @@ def test_nothing_is_written_early_while_space_is_being_written() -> None:
     assert [again.read(1 + number).body for number in range(len(bodies))] == bodies
 
 
+def test_what_comes_while_space_is_being_written_goes_early_into_another_segment() -> None:
+    bench = Bench(segment_bytes=1 << 30)
+    log = bench.log()
+    log.append(message(bytes(AHEAD_FROM_BYTES)))
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    body = bytes(100_000)
+    count = 4 * WRITE_EARLY_BYTES // len(body)
+    for _ in range(count):
+        log.append(message(body))
+    assert len(bench.files()) == 1
+    assert bench.gauge.used < 3 * WRITE_EARLY_BYTES
+    batch.perform()
+    bench.store.commit.finish(batch)
+    bench.commit()
+    assert len(bench.files()) == 2
+    again = bench.again()
+    assert again.log().live() == count + 1
+    assert again.reports == []
+
+
 def test_the_header_of_a_segment_says_where_the_one_before_ends() -> None:
     bench = Bench()
     committed(bench, 40)

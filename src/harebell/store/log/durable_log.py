@@ -398,6 +398,9 @@ class DurableLog(SegmentedLog):
         if self._early:
             part.early = [segment for segment in self._early if segment in self.segments]
             self._early = []
+            if tail is not None and not tail.buffer.size:
+                # Its memory, which an early write has left.
+                tail.buffer.take()
         return part if part.writes or part.early or part.removals else None
 
     def _collect_large(self, segment: Segment, part: Part) -> None:
@@ -457,6 +460,9 @@ class DurableLog(SegmentedLog):
         tail = self._tail
         if tail is not None and tail.positions.count == 0:
             return tail
+        if tail is not None and tail.buffer.size and self._early:
+            # The publishers are faster than the syncs: its rest would wait for the next one.
+            self._write_early(tail)
         fresh = Segment(self.directory, self._end, self.seed)
         fresh.limit = self._limit
         now = self._clock.ms
@@ -465,6 +471,8 @@ class DurableLog(SegmentedLog):
         mark = self._settlements.header_mark()
         self._marks = self._marks or mark > marked
         before = 0 if tail is None else tail.end()
+        if tail is not None and not tail.buffer.size:
+            fresh.go_on_from(tail, self.seed)
         fresh.buffer.raw(encode_header(self.identity, self._end, now, mark, before))
         self._row_bytes += fresh.buffer.size
         self._tail = fresh
@@ -474,7 +482,7 @@ class DurableLog(SegmentedLog):
         elif tail is not None:
             if tail.buffer.size or tail.large is not None or tail.ahead > tail.end():
                 self._sealed.append(tail)
-            self._store.offsets.add(tail, self.seed)
+            self._store.offsets.fill(tail, self.seed)
         return fresh
 
     def _write_early(self, segment: Segment) -> Done:
@@ -483,24 +491,29 @@ class DurableLog(SegmentedLog):
         So publishers that are faster than the syncs do not fill the memory. The next commit syncs
         it.
         """
-        if self._commit.joint or segment.stretching or segment.buffer.size > _EARLY_MAX:
-            # Not for a part of a transaction, which must not be on disk before the rest, not while
-            # space is written ahead at the same place, and not for a large message, which blocks.
+        if self._commit.joint or segment.buffer.size > _EARLY_MAX:
+            # Not for a part of a transaction, which must not be on disk before the rest, and not
+            # for what gathered while the disk refused, which blocks.
             return 0
-        offset = segment.buffer.start
-        data = segment.buffer.take()
+        if segment.stretching:
+            # Space is being written ahead at the same place. The next message begins another
+            # segment, which can be written meanwhile.
+            segment.limit = 0
+            return 0
+        buffer: RecordBuffer = segment.buffer
+        size: isize = buffer.size
         try:
-            self._store.write_now(segment, self.directory, data, offset)
+            self._store.write_now(segment, self.directory, buffer.view(), buffer.start)
         except OSError:
             # The next commit meets the same error and blocks publishers. Until it runs, this is
             # not tried again for every message.
-            segment.put_back(data, offset, self.seed)
-            self._early_from = segment.buffer.size + _EARLY
+            self._early_from = size + _EARLY
             return 0
+        buffer.empty_at(buffer.start + size)
         self._early_from = _EARLY
         segment.fresh = segment.fresh or not segment.made
         segment.made = True
-        self.release(segment, min(segment.held, len(data)))
+        self.release(segment, min(segment.held, size))
         self._row_bytes = 0
         self._add_early(segment)
         return 0

@@ -43,7 +43,9 @@ class LogHost(Protocol):
     def removed(self, log: Any) -> None:
         """Note that the files of a deleted log are removed."""
 
-    def write_now(self, segment: Segment, directory: str, data: bytes, offset: int) -> None:
+    def write_now(
+        self, segment: Segment, directory: str, data: bytes | memoryview, offset: int
+    ) -> None:
         """Write bytes of a segment without a batch, and without a sync."""
 
     def file_of(self, segment: Segment, directory: str) -> File:

@@ -218,6 +218,11 @@ class Segment:
         self.buffer = RecordBuffer(written, seed)
         self.made = True
 
+    def go_on_from(self, before: Segment, seed: int) -> None:
+        """Gather in the memory of the segment before it, all of whose records were written."""
+        self.buffer, before.buffer = before.buffer, RecordBuffer(before.end(), seed)
+        self.buffer.empty_at(0)
+
     def take(self) -> bytes:
         """Take the bytes of the buffer for writing; they are `flying` until they are on disk."""
         self.flying_at = self.buffer.start

@@ -256,6 +256,25 @@ def test_more_than_a_commit_can_take_is_written_early() -> None:
     assert len(live(lost.log())) == count, "what was written early is synced by the next commit"
 
 
+def test_full_segments_leave_no_rest_in_memory_while_publishers_are_ahead_of_the_disk() -> None:
+    bench = Bench(segment_bytes=WRITE_EARLY_BYTES * 5 // 2)
+    log = bench.log()
+    log.append(message(b"first"))
+    batch = bench.store.commit.gather()
+    assert batch is not None
+    body = bytes(100_000)
+    count = 10 * WRITE_EARLY_BYTES // len(body)
+    for _ in range(count):
+        log.append(message(body))
+        assert bench.gauge.used < WRITE_EARLY_BYTES + 2 * len(body)
+    batch.perform()
+    bench.store.commit.finish(batch)
+    bench.commit()
+    assert len(live(bench.again().log())) == count + 1
+    lost = Bench(bench.disk.crash(Random(1)))
+    assert len(live(lost.log())) == count + 1
+
+
 def test_without_room_what_would_be_written_early_stays_in_memory() -> None:
     bench = Bench(segment_bytes=1 << 30)
     log = bench.log()

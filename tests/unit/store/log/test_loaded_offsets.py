@@ -49,6 +49,29 @@ def test_the_oldest_are_left_out_and_loaded_again() -> None:
     assert bench.store.offsets.byte_count <= LIMIT_BYTES
 
 
+def test_segments_that_nobody_reads_make_way_for_those_that_are_read() -> None:
+    bench = Bench(segment_bytes=1000)
+    bench.store.offsets = LoadedOffsets(
+        bench.disk, bench.store.handles, 100 * LIMIT_BYTES, 4, LIMIT_BYTES
+    )
+    log = bench.log()
+    for number in range(COUNT // 2):
+        log.append(message(b"%d" % number))
+        bench.commit()
+    assert loaded(bench)[0] is False
+    assert bench.store.offsets.byte_count <= LIMIT_BYTES
+    assert log.read(0) is not None
+    for number in range(COUNT // 2, COUNT):
+        log.append(message(b"%d" % number))
+        bench.commit()
+    assert loaded(bench)[:2] == [True, False]
+    assert bodies(bench) == [b"%d" % number for number in range(COUNT)]
+    assert all(loaded(bench))
+    log.delete()
+    bench.commit()
+    assert bench.store.offsets.byte_count == 0
+
+
 def test_no_index_file_is_needed() -> None:
     bench = filled(indexes=False)
     assert loaded(bench)[0] is False
