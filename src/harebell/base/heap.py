@@ -17,11 +17,15 @@ _MMAP_THRESHOLD = -3
 
 
 @cache
-def keep_heap() -> bool:
-    """Make malloc keep freed memory up to a limit; False if the C library has no mallopt."""
+def keep_heap(byte_count: int = HEAP_KEEP_BYTES) -> bool:
+    """Make malloc keep freed memory up to a limit; False if the C library has no mallopt.
+
+    Args:
+        byte_count: the limit. If more is free at the top of the heap, all of that goes.
+    """
     try:
         mallopt = ctypes.CDLL(None).mallopt
     except (AttributeError, OSError):
         return False
-    done = mallopt(_TRIM_THRESHOLD, HEAP_KEEP_BYTES) and mallopt(_MMAP_THRESHOLD, HEAP_MAP_BYTES)
+    done = mallopt(_TRIM_THRESHOLD, byte_count) and mallopt(_MMAP_THRESHOLD, HEAP_MAP_BYTES)
     return bool(done)

@@ -92,7 +92,7 @@ WORK_FRAME_UNITS = 2
 TICK_LATE_SECONDS = 0.5
 """Delay of a tick from which the process is known to have been suspended."""
 HEAP_KEEP_BYTES = 16_777_216
-"""Freed memory at the top of the heap that is kept when it is trimmed."""
+"""Freed memory at the top of the heap up to which it is kept (16 MiB)."""
 HEAP_MAP_BYTES = 16_778_240
 """Size from which a buffer is mapped by itself and unmapped when it is freed.
 

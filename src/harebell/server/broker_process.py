@@ -78,7 +78,7 @@ async def _serve(
         app = await _start(configuration.config, logger, manager, again, say)
         # After the start: queues and users that it read live on, and no collection visits them.
         bound_collections()
-        keep_heap()
+        keep_heap(limits.HEAP_LOAD_BYTES)
         # Warnings of the start must appear before the line "Server startup complete".
         logger.drain(limits.LOG_DRAIN_SECONDS)
         ready(app)

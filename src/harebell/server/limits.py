@@ -54,6 +54,9 @@ COLLECT_MIDDLE_COLLECTIONS = 10
 """Young collections until a middle one, of 5 to 10 ms."""
 COLLECT_OLD_COLLECTIONS = 100_000
 """Middle collections until a full one: minutes of busy turns, or more."""
+HEAP_LOAD_BYTES = 67_108_864
+"""The same as HEAP_KEEP_BYTES for a broker, which gives back what is free when its load has ended
+(64 MiB): a few bodies of 16 MiB, whose pages would fault anew for each message."""
 HEAP_TRIM_BYTES = 8_388_608
 """Memory that holds neither messages nor answers, from which the heap is trimmed (8 MiB)."""
 ACCEPTS_PER_TURN = 8

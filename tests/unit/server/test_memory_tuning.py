@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gc
 import resource
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -30,6 +32,33 @@ def test_buffers_of_a_turn_cost_no_page_faults() -> None:
         del buffer
     pages = 200 * size // 4096
     assert faults() - before < pages // 4
+
+
+LARGE_BODIES = """
+import resource
+from harebell.base.heap import keep_heap
+from harebell.server.limits import HEAP_LOAD_BYTES
+
+assert keep_heap(HEAP_LOAD_BYTES)
+size = 16 << 20
+def some():
+    bodies = [bytearray(size) for _ in range(3)]
+    for body in bodies:
+        body[:: 4_096] = bytes(size // 4_096)
+some()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    some()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+def test_several_bodies_of_16_mib_cost_no_page_faults_either() -> None:
+    # In a process of its own: what this one has in its heap may be above them.
+    told = subprocess.run(
+        [sys.executable, "-c", LARGE_BODIES], capture_output=True, text=True, check=True
+    )
+    assert int(told.stdout) < 5 * 3 * (16 << 20) // 4096 // 4
 
 
 A_TURN = 70_000
