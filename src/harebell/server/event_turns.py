@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 
 from harebell.base import limits as base_limits
 from harebell.base.c_types import C, Cpdef, isize
+from harebell.base.heap import read_buffer
 from harebell.base.histogram import LAG_SECONDS, Histogram
 from harebell.front.common.connection_registry import in_turns
 from harebell.server import limits
@@ -86,7 +87,7 @@ class EventTurns:
         self._flushing = False
         self._ticking: Cancellable | None = None
         self._tick_due = 0.0
-        self.read_buffer = memoryview(bytearray(base_limits.READ_BUFFER_BYTES))
+        self.read_buffer = read_buffer(base_limits.READ_BUFFER_BYTES)
         self.small_buffer = self.read_buffer[: limits.SMALL_READ_BYTES]
         self.paced_buffer = self.read_buffer[: limits.PACE_READ_BYTES]
         self.flusher: Flusher | None = None

@@ -10,6 +10,7 @@ import ssl
 from collections.abc import Callable
 from typing import Any, cast
 
+from harebell.base.heap import read_buffer
 from harebell.base.limits import READ_BUFFER_BYTES, TICK_LATE_SECONDS
 from harebell.client import tls
 from harebell.client.protocol.call import Call
@@ -31,8 +32,7 @@ class AsyncTransport(asyncio.BufferedProtocol):
         self.on_read: Callable[[], None] | None = None
         self._loop = loop
         self._transport: asyncio.Transport | None = None
-        self._buffer = bytearray(READ_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
+        self._view = read_buffer(READ_BUFFER_BYTES)
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._flush_due = False

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from harebell.base.heap import read_buffer
 from harebell.base.limits import READ_BUFFER_BYTES
 from harebell.client import tls
 from harebell.client.blocking.shared_socket import SharedSocket
@@ -63,8 +64,7 @@ class BlockingTransport:
         self.core = core
         self._socket = SharedSocket(_connect(url, context), core.heartbeat_frame)
         self._entrance = threading.RLock()
-        self._buffer = bytearray(READ_BUFFER_BYTES)
-        self._view = memoryview(self._buffer)
+        self._view = read_buffer(READ_BUFFER_BYTES)
         self._open = True
         self._poll = select.poll()
         self._interest = 0
