@@ -178,6 +178,8 @@ def extensions() -> list[Extension]:
             "initializedcheck": False,
             "cdivision": True,
             "embedsignature": True,
+            # A function that knows its code and annotations would be a KiB for each of thousands.
+            "binding": False,
             # What is pickled says how: the code for all would be a sixth of a module.
             "auto_pickle": False,
             "annotation_typing": False,
