@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from harebell.auth.authority import Undecided
 from harebell.auth.permissions import ACTIONS, CONFIGURE, READ, WRITE
 from harebell.base.errors import ErrorKind, Refusal
-from harebell.model.exchange.delayed import TYPE, DelayedExchange
+from harebell.model.exchange import DELAYED, DELAYED_TYPE
 from harebell.model.exchange.topic import TopicExchange
 from harebell.model.queue.arguments import DEAD_LETTER_EXCHANGE, DEAD_LETTER_KEY
 from harebell.model.queue.features.alternate_exchange import ALTERNATE
@@ -147,9 +147,9 @@ def check_binding_seen(principal: Principal, exchange: str, queue: str, key: str
 
 def topic_of(principal: Principal, exchange: Exchange) -> TopicRule | None:
     """Return the topic permission of the user for an exchange; None if all keys are allowed."""
-    delays = exchange.KIND == DelayedExchange.KIND
+    delays = exchange.KIND == DELAYED
     # A delaying exchange routes like the type that it delays for.
-    kind = exchange.arguments.get(TYPE) if delays else exchange.KIND
+    kind = exchange.arguments.get(DELAYED_TYPE) if delays else exchange.KIND
     if kind != TopicExchange.KIND:
         return None
     return principal.user.topics(principal.vhost.name, exchange.name)

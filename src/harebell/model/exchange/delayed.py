@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from harebell.base.bcc import BCC, further_keys, hidden, revealed
 from harebell.base.expiration import lifetime_ms
@@ -28,6 +28,7 @@ from harebell.base.schedule import Schedule
 from harebell.base.slices import Slices
 from harebell.base.timers import NEVER, Timer
 from harebell.model.binding import Binding
+from harebell.model.exchange import DELAYED, DELAYED_TYPE, KINDS
 from harebell.model.exchange.kind import Exchange, Rehearsal
 from harebell.model.feedback import drop_history_feedback
 from harebell.model.limits import (
@@ -44,7 +45,6 @@ from harebell.model.resource import precondition
 if TYPE_CHECKING:
     from harebell.model.queue_context import QueueContext
 
-TYPE = "x-delayed-type"
 DELAY = "x-delay"
 _INNER_LOG = "-1"
 HELD_PREFIX = "amq.delayed-"
@@ -73,16 +73,14 @@ class DelayedExchange(Exchange):
         held: the delayed messages; None until the exchange is part of a vhost.
     """
 
-    KIND = "x-delayed-message"
+    KIND = DELAYED
     KEEPS = True
-    TYPES: ClassVar[Mapping[str, type[Exchange]]] = {}
-    """All exchange types; filled in by the package."""
 
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, **options)
         self.by_key = False
         self.held: Held | None = None
-        self._inner = self.TYPES[self.arguments[TYPE]](name, **options)
+        self._inner = KINDS[self.arguments[DELAYED_TYPE]](name, **options)
         # One dictionary: this exchange binds and unbinds, and some types read it when they update
         # their index.
         self._inner.bindings = self.bindings
@@ -90,14 +88,16 @@ class DelayedExchange(Exchange):
     @classmethod
     def check_arguments(cls, resource: str, arguments: Mapping[str, Any]) -> None:
         """Refuse an unknown `x-delayed-type`."""
-        kind = arguments.get(TYPE)
+        kind = arguments.get(DELAYED_TYPE)
         if not isinstance(kind, str):
-            raise precondition(f"Invalid argument, '{TYPE}' must be an existing exchange type")
+            raise precondition(
+                f"Invalid argument, '{DELAYED_TYPE}' must be an existing exchange type"
+            )
         if kind == cls.KIND:
-            raise precondition(f"Invalid argument, '{cls.KIND}' can't be used for '{TYPE}'")
-        if kind not in cls.TYPES:
+            raise precondition(f"Invalid argument, '{cls.KIND}' can't be used for '{DELAYED_TYPE}'")
+        if kind not in KINDS:
             raise precondition(f"unknown exchange type '{kind}'")
-        cls.TYPES[kind].check_arguments(resource, arguments)
+        KINDS[kind].check_arguments(resource, arguments)
 
     @property
     def needs_headers(self) -> bool:
