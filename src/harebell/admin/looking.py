@@ -11,7 +11,8 @@ from harebell.model.limits import BROWSE_MESSAGE_UNITS, WORK_SLICE_UNITS
 
 if TYPE_CHECKING:
     from harebell.base.message import Message
-    from harebell.model.filter import Filter, Subject
+    from harebell.model.filter.condition import Filter
+    from harebell.model.filter.subject import Subject
     from harebell.model.queue.browse import BrowseCursor, Browsed
     from harebell.model.queue.contract import Queue
     from harebell.model.vhost import VHost
@@ -43,7 +44,7 @@ class Looking:
         condition: Filter | None,
         leaves_out: Callable[[Message], bool] | None = None,
     ) -> None:
-        from harebell.model.filter import Subject
+        from harebell.model.filter.subject import Subject
 
         self._broker = context.broker
         self._vhost = vhost
@@ -99,7 +100,7 @@ class Looking:
         return bool(message.due) and message.due <= self._broker.clock.steady
 
     def _selects(self, browsed: Browsed) -> bool:
-        from harebell.model.filter import FilterError
+        from harebell.model.filter.errors import FilterError
 
         message = browsed.message
         if self._leaves_out(message):

@@ -34,12 +34,10 @@ _0_8 = (
     "harebell.front.amqp_0_8.profiles",
 )
 _QUEUE = (
-    "harebell.model.filter",
-    "harebell.model.queue.stream",
     "harebell.model.queue.order.keyed",
     "harebell.model.queue.order.last_value",
-    "harebell.model.queue.order.priority",
     "harebell.model.queue.features.queue_internals",
+    "harebell.model.queue.features.browse",
     "harebell.model.queue.queue",
 )
 
@@ -81,7 +79,7 @@ PARTS: dict[str, tuple[str, ...]] = {
         "harebell.front.amqp_1_0.connection",
         "harebell.front.amqp_1_0.session",
         "harebell.front.amqp_1_0.receiving",
-        "harebell.model.filter",
+        "harebell.model.filter.condition",
         "harebell.model.queue.stream",
         "harebell.front.operations.declare",
         "harebell.front.amqp_1_0.management.pair",

@@ -24,7 +24,9 @@ from harebell.base.values import Long
 from harebell.model import placed
 from harebell.model.death import FIRST_QUEUE, death_of
 from harebell.model.editor import Editor
-from harebell.model.filter import Filter, FilterError, Subject, compile_filter
+from harebell.model.filter.condition import Filter, compile_filter
+from harebell.model.filter.errors import FilterError
+from harebell.model.filter.subject import Subject
 from harebell.model.jobs import (
     COPY,
     DISCARD,

@@ -22,9 +22,9 @@ from harebell.base.message import (
 )
 from harebell.front.convert import EDITOR, composed, converted
 from harebell.kernels.sections import parse_properties as parse_sections
-from harebell.model.filter import Subject
 from harebell.model.filter.comparison import comparison
 from harebell.model.filter.matching import like, pattern_octets
+from harebell.model.filter.subject import Subject
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import encode_sections
 from harebell.wire.v1.values import Timestamp, ULong

@@ -8,7 +8,9 @@ import pytest
 
 from harebell.front.convert import EDITOR, composed
 from harebell.model.death import Death, death_of, signature
-from harebell.model.filter import FilterError, Subject, compile_filter
+from harebell.model.filter.condition import compile_filter
+from harebell.model.filter.errors import FilterError
+from harebell.model.filter.subject import Subject
 
 FIRST = {"x-first-death-queue": "orders", "x-first-death-reason": "rejected"}
 

@@ -35,7 +35,7 @@ from harebell.base.slices import Slices, ended
 if TYPE_CHECKING:
     from harebell.front.operations.without_connection import Getting, GotMessage
     from harebell.model.editor import Editor
-    from harebell.model.filter import Filter
+    from harebell.model.filter.condition import Filter
     from harebell.model.queue.browse import BrowseCursor, Browsed, Start
 
 FIRST = "first"
@@ -87,7 +87,8 @@ def condition_of(where: str) -> Filter | None:
     Raises:
         CommandRefused: it is invalid.
     """
-    from harebell.model.filter import FilterError, compile_filter
+    from harebell.model.filter.condition import compile_filter
+    from harebell.model.filter.errors import FilterError
 
     if not where.strip():
         return None

@@ -29,7 +29,7 @@ from harebell.front.limits import (
 )
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.limits import LONG_BODY_BYTES
-from harebell.model.filter import FilterError
+from harebell.model.filter.errors import FilterError
 from harebell.model.resource import precondition, rendered
 from harebell.wire.arrow.columns import ArrowSelection, selection
 from harebell.wire.arrow.encode import compressor, record_batch_parts

@@ -14,7 +14,10 @@ from harebell.front.convert.editor import EDITOR
 from harebell.front.limits import BULK_FILTER_UNITS
 from harebell.kernels.batches import BatchBuilder
 from harebell.kernels.properties import parse_properties
-from harebell.model.filter import Filter, FilterError, Subject, changes, compile_filter
+from harebell.model.filter.columns import changes
+from harebell.model.filter.condition import Filter, compile_filter
+from harebell.model.filter.errors import FilterError
+from harebell.model.filter.subject import Subject
 from harebell.wire.v09.header_texts import bounded_count
 
 _NO_PROPERTIES = Properties(b"\0\0")

@@ -13,7 +13,8 @@ from math import isfinite
 from typing import Any
 from uuid import UUID
 
-from harebell.model.filter import FilterError, compile_selector
+from harebell.model.filter.condition import compile_selector
+from harebell.model.filter.errors import FilterError
 from harebell.wire.v1.values import Char, Symbol, Timestamp, UInt, ULong
 
 PROPERTIES = ("amqp:properties-filter", str(0x173))

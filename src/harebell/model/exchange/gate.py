@@ -17,7 +17,7 @@ from harebell.model.queue.arguments import SELECTOR, selector_of
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.filter import Filter
+    from harebell.model.filter.condition import Filter
 
     Test = Callable[[Filter, Message], bool]
     """Tells whether a selector lets a message pass."""

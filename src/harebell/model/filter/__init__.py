@@ -23,10 +23,3 @@ consumers as those of JMS: `dialect` has the differences, `columns` the columns.
 message is limited: texts, JSON bodies and regular expressions are looked at up to a size, and none
 can make a match take long.
 """
-
-from harebell.model.filter.columns import changes
-from harebell.model.filter.condition import Filter, compile_filter, compile_selector
-from harebell.model.filter.errors import FilterError
-from harebell.model.filter.subject import Subject
-
-__all__ = ["Filter", "FilterError", "Subject", "changes", "compile_filter", "compile_selector"]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from harebell.model.filter.columns import Node
+if TYPE_CHECKING:
+    from harebell.model.filter.columns import Node
 
 _EXACT = 1 << 53
 """Below it each whole number is a double of its own, so equal numbers are equal in Python."""

@@ -20,7 +20,7 @@ from harebell.model.queue.offsets import ERAS, FILTER, MATCH_UNFILTERED, OFFSET,
 from harebell.model.resource import precondition
 
 if TYPE_CHECKING:
-    from harebell.model.filter import Filter
+    from harebell.model.filter.condition import Filter
 
 QUEUE_TYPE = "x-queue-type"
 MAX_PRIORITY = "x-max-priority"
@@ -315,7 +315,8 @@ def selector_of(arguments: Mapping[str, Any], owner: str) -> Filter | None:
     if isinstance(text, str):
         if not text.strip():
             return None
-        from harebell.model.filter import FilterError, compile_selector
+        from harebell.model.filter.condition import compile_selector
+        from harebell.model.filter.errors import FilterError
 
         try:
             return compile_selector(text)

@@ -2,6 +2,7 @@
 
 A type is a message order; quorum queues also have a part, and streams a class of their own.
 Declarations and restarts both use this module, so a restart restores the queue that was declared.
+What only some types need is imported with the first queue of such a type.
 """
 
 from __future__ import annotations
@@ -25,14 +26,10 @@ from harebell.model.queue.arguments import (
 )
 from harebell.model.queue.contract import Queue
 from harebell.model.queue.order.contract import MessageOrder
-from harebell.model.queue.order.counted import CountedOrder
 from harebell.model.queue.order.fifo import FifoOrder
 from harebell.model.queue.order.keyed import KeyedOrder
 from harebell.model.queue.order.last_value import LastValueOrder
-from harebell.model.queue.order.priority import PriorityOrder
 from harebell.model.queue.queue import MessageQueue
-from harebell.model.queue.stream import StreamQueue
-from harebell.model.queue.tracking import OFFSET_ROWS, Tracking
 
 PRIORITY = "priority"
 LAST_VALUE = "last-value"
@@ -161,6 +158,8 @@ def priority_queue(
     **options: Any,
 ) -> MessageQueue:
     """Make a queue with priorities, see `PriorityOrder`."""
+    from harebell.model.queue.order.priority import PriorityOrder
+
     order = PriorityOrder(
         open_level,
         max_level,
@@ -179,6 +178,8 @@ def quorum_queue(name: str, vhost: str, log: Log, commit: Commit, **options: Any
         return MessageQueue(QUORUM, name, vhost, order, commit, **options)
     if arguments.get(GROUP_KEY):
         return MessageQueue(QUORUM, name, vhost, _keyed_order(log, options), commit, **options)
+    from harebell.model.queue.order.counted import CountedOrder
+
     order = CountedOrder(log, options.get("durable", False))
     return MessageQueue(QUORUM, name, vhost, order, commit, **options)
 
@@ -195,6 +196,9 @@ def _last_value_order(log: Log, commit: Commit, options: Mapping[str, Any]) -> L
 
 
 def _stream(plan: Plan) -> Queue:
+    from harebell.model.queue.stream import StreamQueue
+    from harebell.model.queue.tracking import OFFSET_ROWS, Tracking
+
     store = plan.store
     declared = plan.options["arguments"].get(SEGMENT_SIZE, 0) or store.stream_segment_bytes
     # Smaller segments would be too many files.

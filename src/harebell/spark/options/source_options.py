@@ -18,7 +18,9 @@ from harebell.base import limits as base_limits
 from harebell.base.limits import NAME_BYTES
 from harebell.base.names import nearest
 from harebell.client.url import URL
-from harebell.model.filter import FilterError, changes, compile_filter
+from harebell.model.filter.columns import changes
+from harebell.model.filter.condition import compile_filter
+from harebell.model.filter.errors import FilterError
 from harebell.spark import limits
 from harebell.spark.options import offset_limits as bounds
 from harebell.spark.options.access import ACCESS, read_options

@@ -13,7 +13,7 @@ from harebell.base.slices import at_once
 from harebell.front.convert import EDITOR
 from harebell.model.binding import Binding
 from harebell.model.exchange.gate import Gate, opened
-from harebell.model.filter import FilterError
+from harebell.model.filter.errors import FilterError
 from harebell.model.rehearsal import route_of
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore

@@ -14,9 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from harebell.front.convert import EDITOR, composed
-from harebell.model.filter import FilterError, Subject, compile_filter
 from harebell.model.filter.columns import PROPERTIES
+from harebell.model.filter.condition import compile_filter
+from harebell.model.filter.errors import FilterError
 from harebell.model.filter.matching import like
+from harebell.model.filter.subject import Subject
 from harebell.model.limits import (
     FILTER_CHARACTERS,
     FILTER_DEPTH,

@@ -14,7 +14,9 @@ from hypothesis import strategies as st
 
 from harebell.base.message import FAMILY_010, FAMILY_1_0_SECTIONS, Message
 from harebell.front.convert import EDITOR, composed, converted
-from harebell.model.filter import FilterError, Subject, compile_filter, compile_selector
+from harebell.model.filter.condition import compile_filter, compile_selector
+from harebell.model.filter.errors import FilterError
+from harebell.model.filter.subject import Subject
 from harebell.model.limits import FILTER_DEPTH, SELECTOR_CHARACTERS, SELECTOR_TERMS
 from harebell.wire.v1 import composites as c
 from harebell.wire.v1.sections import data_section, encode_sections, parse_properties

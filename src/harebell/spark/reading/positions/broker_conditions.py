@@ -10,7 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from harebell.model.filter import FilterError, compile_filter
+from harebell.model.filter.condition import compile_filter
+from harebell.model.filter.errors import FilterError
 
 _NUMBERS = (("delivery_count",), ("properties", "delivery_mode"), ("properties", "priority"))
 _TEXTS = (

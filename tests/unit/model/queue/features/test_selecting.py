@@ -12,7 +12,8 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.front.convert import EDITOR, composed
-from harebell.model.filter import Subject, compile_selector
+from harebell.model.filter.condition import compile_selector
+from harebell.model.filter.subject import Subject
 from harebell.model.limits import SELECTOR_RETURNED
 from harebell.model.queue.features.key_waits import KeyWaits
 from harebell.model.vhost import VHost

@@ -15,7 +15,7 @@ from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.base.ports import Commit
 from harebell.front.convert import EDITOR
-from harebell.model.filter import compile_selector
+from harebell.model.filter.condition import compile_selector
 from harebell.model.queue.contract import ACCEPTED, REJECTED
 from harebell.model.queue.order.last_value import LastValueOrder
 from harebell.model.remark import Remark

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import datasource as ds
 
-from harebell.model.filter import compile_filter
+from harebell.model.filter.condition import compile_filter
 from harebell.spark.reading.positions.broker_conditions import joined
 from harebell.spark.reading.positions.pushed_conditions import condition_of
 
