@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -178,7 +177,7 @@ def changing(user: User, users: Users, definitions: Definitions) -> Iterator[Non
         users: where it is put.
         definitions: where it is stored.
     """
-    before = [(field.name, getattr(user, field.name)) for field in dataclasses.fields(user)]
+    before = [(name, getattr(user, name)) for name in User.__slots__]
     exists = users.get(user.name) is user
     try:
         with definitions.whole():

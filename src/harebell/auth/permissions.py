@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import warnings
-from dataclasses import dataclass, field
 
 from harebell.auth.limits import PERMISSION_CACHE_ENTRIES
 from harebell.base.patterns import PatternRefused, Search, found_by, search_for
@@ -52,19 +51,18 @@ def compiled(pattern: str, action: str, *, stored: bool = False) -> Search:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
 class CheckedPatterns:
     """Patterns for actions, and what they have allowed already; immutable.
 
     Args:
-        stored: whether the patterns were taken once.
+        patterns: searches for the pattern of each action.
     """
 
-    stored: bool = field(default=False, repr=False, compare=False, kw_only=True)
-    _patterns: dict[str, Search] = field(init=False, repr=False, compare=False)
-    _known: dict[tuple[str, str], bool] = field(
-        init=False, repr=False, compare=False, default_factory=dict
-    )
+    __slots__ = ("_known", "_patterns")
+
+    def __init__(self, patterns: dict[str, Search]) -> None:
+        self._patterns = patterns
+        self._known: dict[tuple[str, str], bool] = {}
 
     def allow(self, action: str, name: str) -> bool:
         """True if an action on a name, or with a routing key, is allowed."""
@@ -77,7 +75,6 @@ class CheckedPatterns:
         return known
 
 
-@dataclass(frozen=True, slots=True)
 class Permissions(CheckedPatterns):
     """The permissions of one user in one vhost; immutable.
 
@@ -91,16 +88,23 @@ class Permissions(CheckedPatterns):
         PatternError: one of them is no valid regular expression.
     """
 
-    configure: str = ""
-    write: str = ""
-    read: str = ""
+    __slots__ = ("configure", "read", "write")
 
-    def __post_init__(self) -> None:
-        patterns = {
-            action: compiled(getattr(self, action), action, stored=self.stored)
-            for action in ACTIONS
-        }
-        object.__setattr__(self, "_patterns", patterns)
+    def __init__(
+        self, configure: str = "", write: str = "", read: str = "", *, stored: bool = False
+    ) -> None:
+        self.configure, self.write, self.read = configure, write, read
+        super().__init__(
+            {action: compiled(getattr(self, action), action, stored=stored) for action in ACTIONS}
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Permissions) and all(
+            getattr(self, action) == getattr(other, action) for action in ACTIONS
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.configure, self.write, self.read))
 
     def allow_some(self, action: str) -> bool:
         """True if an action is allowed on some name: its pattern is not the one for no name."""

@@ -8,7 +8,7 @@ regular expressions.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Protocol
 
 from harebell.auth.permissions import READ, WRITE, CheckedPatterns, compiled
@@ -24,7 +24,6 @@ class TopicRule(Protocol):
         """True if an action (write, read) with a routing key is allowed."""
 
 
-@dataclass(frozen=True, slots=True)
 class TopicPermission(CheckedPatterns):
     """The topic permissions of one user for one exchange; immutable.
 
@@ -39,19 +38,24 @@ class TopicPermission(CheckedPatterns):
         PatternError: one of the patterns is no valid regular expression.
     """
 
-    write: str
-    read: str
-    username: str = ""
-    vhost: str = ""
+    __slots__ = ("read", "write")
 
-    def __post_init__(self) -> None:
-        patterns = {action: self._expanded(action) for action in TOPIC_ACTIONS}
-        object.__setattr__(self, "_patterns", patterns)
+    def __init__(
+        self, write: str, read: str, username: str = "", vhost: str = "", *, stored: bool = False
+    ) -> None:
+        self.write, self.read = write, read
+        names = {"{username}": username, "{vhost}": vhost}
+        super().__init__(
+            {
+                action: _expanded(getattr(self, action), action, names, stored=stored)
+                for action in TOPIC_ACTIONS
+            }
+        )
 
-    def _expanded(self, action: str) -> Search:
-        pattern: str = getattr(self, action)
-        # The pattern as configured, for an error that the user recognises.
-        compiled(pattern, action, stored=self.stored)
-        for name, value in (("{username}", self.username), ("{vhost}", self.vhost)):
-            pattern = pattern.replace(name, re.escape(value))
-        return compiled(pattern, action, stored=self.stored)
+
+def _expanded(pattern: str, action: str, names: Mapping[str, str], *, stored: bool) -> Search:
+    # The pattern as configured, for an error that the user recognises.
+    compiled(pattern, action, stored=stored)
+    for name, value in names.items():
+        pattern = pattern.replace(name, re.escape(value))
+    return compiled(pattern, action, stored=stored)

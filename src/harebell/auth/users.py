@@ -6,8 +6,9 @@ import hashlib
 import hmac
 from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from harebell.auth.cram import NAME as CRAM_MD5
 from harebell.auth.cram import context_of
@@ -50,7 +51,6 @@ class Secrets(NamedTuple):
     cram: bytes
 
 
-@dataclass(slots=True)
 class User:
     """A user.
 
@@ -61,8 +61,10 @@ class User:
         tags: tags as in RabbitMQ: administrator, monitoring, ...
         permissions: permissions by vhost. A vhost without permissions cannot be opened.
         algorithm: the hash algorithm of the password.
-        topic_permissions: topic permissions by vhost and exchange.
         max_connections: most connections; -1 for no limit.
+
+    Attributes:
+        topic_permissions: topic permissions by vhost and exchange.
         max_channels: most channels on all connections; -1 for no limit.
         verifiers: SCRAM verifiers by mechanism; none if the password was imported as a hash.
         cram: state for CRAM-MD5; b"" for none.
@@ -71,19 +73,36 @@ class User:
         expires: when a login ends, in seconds since 1970; 0 for never.
     """
 
-    name: str
-    password_hash: str
-    loopback_only: bool = False
-    tags: tuple[str, ...] = ()
-    permissions: dict[str, Permissions] = field(default_factory=dict)
-    algorithm: str = SHA256
-    topic_permissions: dict[str, dict[str, TopicPermission]] = field(default_factory=dict)
-    max_connections: int = -1
-    max_channels: int = -1
-    verifiers: dict[str, Verifier] = field(default_factory=dict)
-    cram: bytes = b""
-    proof: tuple[str, bytes] | None = field(default=None, repr=False, compare=False)
-    expires: float = 0.0
+    __slots__ = (
+        *("name", "password_hash", "algorithm", "loopback_only", "tags", "expires"),
+        *("permissions", "topic_permissions", "max_connections", "max_channels"),
+        *("verifiers", "cram", "proof"),
+    )
+
+    def __init__(
+        self,
+        name: str,
+        password_hash: str,
+        loopback_only: bool = False,
+        tags: tuple[str, ...] = (),
+        permissions: dict[str, Permissions] | None = None,
+        *,
+        algorithm: str = SHA256,
+        max_connections: int = -1,
+    ) -> None:
+        self.name = name
+        self.password_hash = password_hash
+        self.algorithm = algorithm
+        self.loopback_only = loopback_only
+        self.tags = tags
+        self.expires = 0.0
+        self.permissions = {} if permissions is None else permissions
+        self.topic_permissions: dict[str, dict[str, TopicPermission]] = {}
+        self.max_connections = max_connections
+        self.max_channels = -1
+        self.verifiers: dict[str, Verifier] = {}
+        self.cram = b""
+        self.proof: tuple[str, bytes] | None = None
 
     def opens(self, vhost: str) -> bool:
         """True if the user may open a vhost."""
@@ -124,8 +143,7 @@ class User:
         """Do nothing: the permissions are always known."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """A login that the configured backends of users decide about.
 
     Args:
@@ -135,12 +153,14 @@ class Claim:
     """
 
     name: str
-    password: str | None = field(repr=False)
+    password: str | None
     address: str
 
+    def __repr__(self) -> str:
+        return f"Claim({self.name!r}, ***, {self.address!r})"
 
-@dataclass(frozen=True, slots=True)
-class Doubt:
+
+class Doubt(Struct, frozen=True):
     """A password that is slow to compare.
 
     Args:
@@ -149,7 +169,10 @@ class Doubt:
     """
 
     user: User
-    password: str = field(repr=False)
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Doubt({self.user!r}, ***)"
 
 
 class Users:
