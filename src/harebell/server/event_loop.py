@@ -1,8 +1,8 @@
 """The event loop of a broker: uvloop, or asyncio's own; both without TLS where there is none.
 
-Both import `ssl` when they are imported, and never ask for it again. It takes 3 MiB and a twentieth
-of the start. A broker that cannot have connections with TLS imports them with a stand-in under that
-name, so that they have no TLS. Whatever is imported later, such as a client of HTTPS, finds `ssl`.
+Both import `ssl` when they are imported, and never ask for it again. It takes 1 MiB. A broker that
+cannot have connections with TLS imports them with a stand-in under that name, so that they have no
+TLS. Whatever is imported later, such as a client of HTTPS, finds `ssl`.
 """
 
 from __future__ import annotations

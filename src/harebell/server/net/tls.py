@@ -40,7 +40,7 @@ def tls_context(config: Config) -> ssl.SSLContext:
     Raises:
         StartError: a file is missing or unusable.
     """
-    # Imported only if it is used: it takes 3 MiB.
+    # Imported only if it is used: it takes 1 MiB.
     import ssl
 
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
