@@ -13,7 +13,7 @@ _IMPORTED = re.compile(r"^import time:\s+\d+ \|\s+\d+ \| +([\w.]+)$", re.M)
 _READY = "Server startup complete;"
 UNUSED = (
     *("uvicorn", "h11", "http", "email", "multiprocessing", "bz2", "lzma", "shutil"),
-    *("starlette", "anyio", "html", "tomllib", "difflib", "ssl", "dataclasses"),
+    *("starlette", "anyio", "html", "tomllib", "difflib", "dataclasses"),
     *("psycopg", "jwt", "cryptography", "lz4", "pyarrow", "pyspark"),
     *("harebell.cluster.cluster", "harebell.cluster.postgresql"),
     *("harebell.client", "harebell.spark", "harebell.pipeline"),

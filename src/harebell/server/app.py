@@ -12,6 +12,7 @@ import errno
 import os
 import platform
 import signal
+import ssl
 import time
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -81,8 +82,6 @@ from harebell.server.service_manager import ServiceManager
 from harebell.server.time_source import MachineTime, TimeSource
 
 if TYPE_CHECKING:
-    import ssl
-
     from harebell.cluster.cluster import Cluster
     from harebell.cluster.postgresql.owned_store import OwnedStore
     from harebell.cluster.postgresql.step_down import StepDown

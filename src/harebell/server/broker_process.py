@@ -20,7 +20,6 @@ from harebell.config import Config, Configuration
 from harebell.server import limits
 from harebell.server.app import App, ReadConfig, node_name
 from harebell.server.disk.erasure import erase
-from harebell.server.event_loop import loop_factory
 from harebell.server.file_limits import ask_for_more
 from harebell.server.logs.logger import Logger
 from harebell.server.memory_tuning import bound_collections
@@ -31,6 +30,7 @@ from harebell.server.net.handed_sockets import (
     inherited,
     kept,
 )
+from harebell.server.net.tls import StartError
 from harebell.server.service_manager import ServiceManager
 
 
@@ -174,6 +174,22 @@ def _stand_by(handed: HandedSockets) -> None:
     restart_process(handed)
 
 
+def _loop_factory(name: str) -> Callable[[], asyncio.AbstractEventLoop]:
+    """Return the factory of the event loop: uvloop if installed, unless configured otherwise."""
+    if name == "asyncio":
+        return asyncio.new_event_loop
+    try:
+        import uvloop
+    except ImportError:
+        if name == "uvloop":
+            raise StartError(
+                "loop is 'uvloop', which is not installed: pip install uvloop"
+            ) from None
+        return asyncio.new_event_loop
+    factory: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+    return factory
+
+
 def run(
     configuration: Configuration,
     ready: Callable[[App], None] = lambda app: None,
@@ -191,5 +207,5 @@ def run(
     Raises:
         StartError: the broker cannot start; the text is for the user.
     """
-    with asyncio.Runner(loop_factory=loop_factory(configuration.config.loop)) as runner:
+    with asyncio.Runner(loop_factory=_loop_factory(configuration.config.loop)) as runner:
         return runner.run(_serve(configuration, ready, again, say))

@@ -111,13 +111,8 @@ def serve(config_file: str | None, **flags: str | None) -> None:
         raise WrongUsage(str(error)) from None
     if configuration.config.storage_stores > 1 and VARIABLE not in os.environ:
         click.get_current_context().exit(_supervise(configuration))
-    # The flags are read, and half a MiB of them is of no use to a broker.
-    serve.params = []
     # Imported objects are never garbage: collections during the import would waste time.
     gc.disable()
-    from harebell.server.event_loop import import_loop
-
-    import_loop(configuration.config)
     from harebell.server.broker_process import run
 
     gc.freeze()

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import logging
+import ssl
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -25,7 +26,6 @@ from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
     import socket
-    import ssl
     from collections.abc import Callable, Coroutine
 
     from uvicorn.server import ServerState

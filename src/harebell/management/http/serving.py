@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections.abc import Callable
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +14,6 @@ from harebell.server.net.listen_address import ListenAddress
 from harebell.server.net.tls import StartError
 
 if TYPE_CHECKING:
-    import ssl
-
     from harebell.admin.context import AdminContext
     from harebell.config import Config
     from harebell.management.control.dispatcher import Dispatcher

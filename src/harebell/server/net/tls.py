@@ -7,6 +7,7 @@ unusable, the previous context stays in use and an error is logged.
 from __future__ import annotations
 
 import os
+import ssl
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,14 +15,11 @@ from typing import TYPE_CHECKING
 from harebell.base.errors import HarebellError
 
 if TYPE_CHECKING:
-    import ssl
-
     from harebell.config import Config
 
 VERIFY_NONE = "verify_none"
 VERIFY_PEER = "verify_peer"
-VERSIONS = {"tlsv1.2": "TLSv1_2", "tlsv1.3": "TLSv1_3"}
-"""The members of `ssl.TLSVersion`, by their names in the configuration."""
+VERSIONS = {"tlsv1.2": ssl.TLSVersion.TLSv1_2, "tlsv1.3": ssl.TLSVersion.TLSv1_3}
 
 _Stamp = tuple[tuple[int, int, int] | None, ...]
 
@@ -40,11 +38,8 @@ def tls_context(config: Config) -> ssl.SSLContext:
     Raises:
         StartError: a file is missing or unusable.
     """
-    # Imported only if it is used: it takes 1 MiB.
-    import ssl
-
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.minimum_version = ssl.TLSVersion[VERSIONS[config.tls_min_version]]
+    context.minimum_version = VERSIONS[config.tls_min_version]
     try:
         if config.tls_ciphers:
             context.set_ciphers(config.tls_ciphers)
@@ -64,8 +59,6 @@ def tls_context(config: Config) -> ssl.SSLContext:
 
 
 def _verify_mode(config: Config) -> ssl.VerifyMode:
-    import ssl
-
     if config.tls_verify == VERIFY_NONE:
         return ssl.CERT_NONE
     # As in RabbitMQ: `verify_peer` alone admits a client without a certificate.
