@@ -17,7 +17,7 @@ class Placed:
 
 
 def test_those_whose_time_has_come_are_due_however_others_come_and_go() -> None:
-    rng = random.Random(7)  # noqa: S311  # the same script each time
+    rng = random.Random(7)  # the same script each time
     times, known = LookTimes(), dict[Placed, float]()
     for _ in range(5_000):
         what = rng.random()
