@@ -39,7 +39,7 @@ OFFSETS_BYTES = 16_777_216
 """Most memory for the offsets of full segments, of all logs together (16 MiB): those loaded first
 are left out of memory."""
 OFFSETS_FULL_BYTES = 1_048_576
-"""Most memory for those among them that nobody has loaded: of segments that got full (1 MiB)."""
+"""Most memory for those among them that no reader has loaded: of segments that got full (1 MiB)."""
 OFFSETS_MIN_MESSAGES = 256
 """Number of messages from which a segment has an index file of its own: the offsets of fewer take
 less room than a file."""

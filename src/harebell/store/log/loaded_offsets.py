@@ -32,7 +32,7 @@ class LoadedOffsets:
         limit: bytes of memory that they may take.
         smallest: number of messages from which a segment has an index file.
         full_limit: bytes of memory that those of full segments may take that were not loaded: a
-            backlog that nobody reads needs none.
+            backlog that has no reader needs none.
         indexes: whether index files are read and written.
 
     Attributes:
