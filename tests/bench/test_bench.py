@@ -20,6 +20,7 @@ from bench.scenarios import (
     HEARTBEATS,
     IDLE,
     OPENING,
+    OPENING_ALONE,
     OPENINGS,
     RESTART,
     RESTART_MORE,
@@ -51,7 +52,7 @@ def test_a_short_run_of_everything_counts_and_writes_its_figures(tmp_path: Path)
         for name, each in SCENARIOS.items()
         if each.version == "0-9-1" and not each.received_in and not each.apart
     }
-    assert set(floor) == {*relayed, OPENING, FAN_IN}
+    assert set(floor) == {*relayed, OPENING_ALONE, OPENING, FAN_IN}
     assert all(each["messages"] > 0 for each in floor.values())
     for name in SCENARIOS:
         assert found[name]["messages"] > 0

@@ -17,8 +17,9 @@ class Placed:
 
 
 def test_those_whose_time_has_come_are_due_however_others_come_and_go() -> None:
-    rng = random.Random(7)  # the same script each time
-    times, known = LookTimes(), dict[Placed, float]()
+    rng = random.Random(7)
+    known: dict[Placed, float] = {}
+    times = LookTimes()
     for _ in range(5_000):
         what = rng.random()
         if what < 0.4 or not known:
