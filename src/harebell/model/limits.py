@@ -243,6 +243,8 @@ that a message waits for those before it in its run."""
 RUN_MESSAGES = 32
 """Most messages of a run: more would save nothing that counts."""
 RUN_AFTER = 16
-"""Messages of a millisecond that go to one consumer each, before any runs."""
+"""Messages of a burst that go to one consumer each, before any runs."""
+RUN_GAP_MS = 10
+"""Time without a message that ends a burst, in milliseconds: a turn of the broker may take that."""
 RUN_LOOK_MS = 100
 """Time after which the length of runs is measured again, in milliseconds."""

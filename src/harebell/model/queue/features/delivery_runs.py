@@ -10,16 +10,18 @@ of its way. So where many consumers take a lot, each gets a run of messages befo
 A run has as many messages as a consumer of the queue took, on average, in RUN_MS lately, so it is
 done about when the same messages in turns would be. Acknowledgements say what they take: while
 consumers work long on each message, or nothing is known of them, the turns are strict. Only what
-comes after the first RUN_AFTER messages of a millisecond is in runs.
+comes after the first RUN_AFTER messages of a burst is in runs. A burst is the messages of a
+millisecond; it goes on in the next one, RUN_GAP_MS later at most, if they were more than that.
 """
 
 from __future__ import annotations
 
 from harebell.base.c_types import Done, i32, i64, isize
 from harebell.base.counters import Counters
-from harebell.model.limits import RUN_AFTER, RUN_LOOK_MS, RUN_MESSAGES, RUN_MS
+from harebell.model.limits import RUN_AFTER, RUN_GAP_MS, RUN_LOOK_MS, RUN_MESSAGES, RUN_MS
 
 _AFTER: i32 = RUN_AFTER
+_GAP: i64 = RUN_GAP_MS
 _LOOK: i64 = RUN_LOOK_MS
 _MAX: i64 = RUN_MESSAGES
 _RUN: i64 = RUN_MS
@@ -36,6 +38,7 @@ class DeliveryRuns:
         self._counters = counters
         self._moment: i64 = 0
         self._of_moment: i32 = 0
+        self._goes_on = False
         self._length: i32 = 1
         self._looked: i64 = 0
         self._taken: i64 = 0
@@ -48,14 +51,13 @@ class DeliveryRuns:
             consumers: how many the queue has.
         """
         if now != self._moment:
+            self._goes_on = self._of_moment > _AFTER and now - self._moment <= _GAP
             self._moment = now
             self._of_moment = 0
         self._of_moment += 1
-        if self._of_moment <= _AFTER:
-            if self._of_moment == _AFTER and now - self._looked >= _LOOK:
-                self._look(now, consumers)
-            return 1
-        return self._length
+        if self._of_moment == _AFTER and now - self._looked >= _LOOK:
+            self._look(now, consumers)
+        return self._length if self._goes_on or self._of_moment > _AFTER else 1
 
     def _look(self, now: i64, consumers: i64) -> Done:
         """Set the length by what was taken since the last look."""

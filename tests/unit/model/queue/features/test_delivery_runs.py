@@ -8,7 +8,14 @@ from harebell.base.clock import Clock
 from harebell.base.gauge import Gauge
 from harebell.base.message import Message
 from harebell.model.editor import Editor
-from harebell.model.limits import RUN_AFTER, RUN_CONSUMERS, RUN_LOOK_MS, RUN_MESSAGES, RUN_MS
+from harebell.model.limits import (
+    RUN_AFTER,
+    RUN_CONSUMERS,
+    RUN_GAP_MS,
+    RUN_LOOK_MS,
+    RUN_MESSAGES,
+    RUN_MS,
+)
 from harebell.model.vhost import VHost
 from harebell.store.log.memory import MemoryStore
 from tests.unit.model.things import Taker, headers_of, message
@@ -71,6 +78,22 @@ def test_a_run_is_what_a_consumer_took_in_its_time() -> None:
     runs = shared.burst()
     assert set(runs[:RUN_AFTER]) == {1}, "a small burst is shared by as many as there are"
     assert set(runs[RUN_AFTER + 1 : -1]) == {4}
+
+
+def test_a_burst_goes_on_in_the_next_milliseconds_only_if_it_was_more_than_a_small_one() -> None:
+    shared = Shared()
+    shared.look()
+    shared.acknowledge(4 * RUN_CONSUMERS * RUN_LOOK_MS // RUN_MS)
+    shared.look()
+    shared.burst()
+    shared.clock.advance(RUN_GAP_MS)
+    assert max(shared.burst(RUN_AFTER)) == 4
+    # That was a small burst, so the next one begins with strict turns.
+    shared.clock.advance(1)
+    assert max(shared.burst(RUN_AFTER)) == 1
+    shared.burst()
+    shared.clock.advance(RUN_GAP_MS + 1)
+    assert set(shared.burst()[:RUN_AFTER]) == {1}
 
 
 def test_all_get_as_many_give_or_take_a_run() -> None:
