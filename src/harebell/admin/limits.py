@@ -80,7 +80,7 @@ HTTP_CHUNK_BYTES = 65_536
 HTTP_GET_MESSAGES = 10_000
 """Most messages of one answer to `get`."""
 HTTP_GET_BYTES = 33_554_432
-"""Size of their bodies above which the answer has no more (32 MiB)."""
+"""Size of their bodies and properties above which the answer has no more (32 MiB)."""
 
 # --- SQL ------------------------------------------------------------------------------------------
 SCHEMA_REQUESTS = 16

@@ -141,9 +141,7 @@ def properties_row(editor: Editor, message: Message) -> Row:
     from harebell.wire.json_values import shown, shown_table
 
     row: Row = {
-        name: shown(value)
-        for name, value in editor.properties_of(message).items()
-        if name != "headers"
+        name: shown(value) for name, value in editor.exact_of(message).items() if value is not None
     }
     if message.has_headers:
         row["headers"] = shown_table(editor.headers_of(message))

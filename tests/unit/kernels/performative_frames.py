@@ -47,8 +47,9 @@ def sink(module: Any) -> Any:
             return passage
 
         def passed(self, passage: Any) -> int:
+            done = self.note("passed", passage.count, self.out.take())
             assert passage.consumer is self
-            return self.note("passed", passage.count, self.out.take())
+            return done
 
         def partial(self, *known: Any) -> int:
             return self.note("partial", *known)

@@ -45,6 +45,8 @@ READY = "ready"
 ALL = "all"
 _MS = 1000
 _BYTES_PER_UNIT = 256
+_SHOWN_SIZE = 16
+"""Times as large as a header on the wire its name and value are as objects, and more."""
 _DIGITS = 18
 NO_PROPERTIES: dict[str, Any] = {}
 _OCTET_MAX = 255
@@ -380,7 +382,7 @@ def get(
 
     They are settled when the whole answer was sent, and become ready again if its client is gone.
     A negative count gets all. At most HTTP_GET_MESSAGES messages, and about HTTP_GET_BYTES of
-    bodies, are returned.
+    bodies and properties, are returned.
     """
     from harebell.front.operations.without_connection import Getting
 
@@ -454,7 +456,7 @@ def _got(
             taken = held.take()
             if taken is None:
                 break
-            size += len(taken.message.body)
+            size += len(taken.message.body) + _SHOWN_SIZE * len(taken.message.raw)
             rows.append((yield from _row(taken, encoding, truncate, exact=exact)))
             yield
     except BaseException:

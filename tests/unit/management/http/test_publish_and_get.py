@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from harebell.admin.limits import HTTP_GET_BYTES
 from harebell.client import blocking
 from harebell.wire.v09.fields import LongString, Timestamp
 from tests.patience import SECONDS, eventually
@@ -151,6 +152,23 @@ def test_large_messages_on_disk_are_read_and_answered_whole() -> None:
     assert b64decode(answer.json[0]["payload"]) == bodies[0]
     assert [row["payload"].encode() for row in answer.json[1:]] == bodies[1:]
     assert counts == (0, 0)
+
+
+def test_one_answer_has_few_messages_with_many_headers_and_the_next_one_has_more(
+    both: Both,
+) -> None:
+    both.queue("headers")
+    count = 2 * HTTP_GET_BYTES // (16 * 80_000)
+    headers = {f"{number:x}": True for number in range(10_000)}
+    for number in range(count):
+        both.channel.publish(b"%d" % number, routing_key="headers", headers=headers)
+    seen: list[int] = []
+    while both.counts("headers")[0]:
+        rows = both.get("headers", "ack_requeue_false", count=count).json
+        assert 0 < len(rows) < count
+        assert all(row["properties"]["headers"] == headers for row in rows)
+        seen += [int(row["payload"]) for row in rows]
+    assert seen == list(range(count))
 
 
 @pytest.mark.parametrize(
