@@ -7,7 +7,7 @@ CLIENT_PROPERTIES_VALUES = 100
 """Most values in the properties of a client, nested ones included: they are kept before its login
 and take more memory than octets."""
 HEARTBEAT_BYTES = 16
-"""No heartbeat of any version is longer, and every other output is."""
+"""No heartbeat of any version is longer; of other output only what says that nothing is kept."""
 HEARTBEAT_SECONDS = 60
 """Heartbeat interval offered in connection.tune."""
 HANDSHAKE_TIMEOUT_SECONDS = 10.0

@@ -582,13 +582,15 @@ class BaseConnection(FrameSink):
             if not self.held.ticket:
                 self.held = None
         if parts:
-            self._sent_at = now
             byte_count: i64 = 0
             for part in parts:
                 byte_count += part.left if isinstance(part, BodyFrames) else len(part)
             self.traffic.send_oct += byte_count
             self.traffic.send_cnt += 1
             if byte_count > _HEARTBEAT_BYTES:
+                # That of a heartbeat is the time of its tick: from now on, the next one would be
+                # due just after a tick, and would wait for another.
+                self._sent_at = now
                 self.stir()
         return parts
 

@@ -67,6 +67,21 @@ def test_a_connection_that_rests_is_looked_at_when_its_heartbeat_is_due() -> Non
     assert connection.closing
 
 
+def test_a_heartbeat_that_is_written_behind_its_tick_does_not_put_the_next_one_off() -> None:
+    world = World()
+    peer = world.peer(heartbeat=1)
+    for _ in range(4):
+        world.now += 0.5
+        tick = world.now
+        peer.connection.tick(tick)
+        # The turn goes on for a while until its output is written.
+        world.now += 0.01
+        assert peer.frames() == [(HEARTBEAT, 0, b"")]
+        assert peer.connection.next_look() == tick + 0.5
+        peer.give(frame(HEARTBEAT, 0, b""))
+        world.now = tick
+
+
 def test_a_connection_without_heartbeats_is_looked_at_when_its_handshake_would_be_over() -> None:
     world = World()
     connection = world.peer().connection
