@@ -7,7 +7,7 @@ CLIENT_PROPERTIES_VALUES = 100
 """Most values in the properties of a client, nested ones included: they are kept before its login
 and take more memory than octets."""
 HEARTBEAT_BYTES = 16
-"""No heartbeat of any version is longer; of other output only what says that nothing is kept."""
+"""No heartbeat of any version is longer. What is as short, such as close-ok, keeps nothing."""
 HEARTBEAT_SECONDS = 60
 """Heartbeat interval offered in connection.tune."""
 HANDSHAKE_TIMEOUT_SECONDS = 10.0
@@ -136,6 +136,9 @@ ARRIVAL_UNITS = 100
 REFUSED_AT_ONCE = 1
 """Deliveries that are rejected or requeued between two checks of the work budget: each may become a
 dead letter, whose publisher chooses how long its history is."""
+REQUEUED_AT_ONCE = 16
+"""Deliveries that one method requeues at once, consumer by consumer as RabbitMQ does; more are
+requeued in slices."""
 COMPLETED_PER_STEP = 16
 """Deliveries that are acknowledged one by one between two checks of the work budget."""
 SETTLED_AT_ONCE = 1_000

@@ -15,7 +15,7 @@ from harebell.front.common.firehose_tap import delivered
 from harebell.front.common.interceptors import stamped_as_sent
 from harebell.front.common.names import generated
 from harebell.front.common.unacked import UnackedGet
-from harebell.front.limits import REFUSED_AT_ONCE
+from harebell.front.limits import REFUSED_AT_ONCE, REQUEUED_AT_ONCE
 from harebell.front.operations.consume import ConsumerOptions, check_arguments, end, start
 from harebell.front.operations.get import count_empty, count_get, take_next
 from harebell.model.equivalence import type_name
@@ -176,7 +176,8 @@ def _refuse(channel: Channel, tag: int, multiple: bool, requeue: bool, method_id
     if requeue:
         # As in RabbitMQ 4.3, where only basic.reject counts towards the delivery limit.
         kind = REQUEUE_RETURNED if method_id == _NACK else REQUEUE
-    if multiple and channel.transaction is None and channel.unacked.count > REFUSED_AT_ONCE:
+    few = REQUEUED_AT_ONCE if requeue else REFUSED_AT_ONCE
+    if multiple and channel.transaction is None and channel.unacked.count > few:
         settle_all(channel, channel.last_of(tag, method_id), kind)
         return
     entries = channel.take(tag, multiple, method_id)
@@ -204,7 +205,7 @@ def _check_recover(requeue: bool, method_id: int) -> None:
 
 def requeue_all(channel: Channel) -> None:
     """Requeue every delivery of the channel, in slices if there are many."""
-    if channel.unacked.count > REFUSED_AT_ONCE:
+    if channel.unacked.count > REQUEUED_AT_ONCE:
         # Up to the newest tag of now: deliveries that follow meanwhile are not part of it.
         settle_all(channel, channel.next_tag - 1, REQUEUE)
     else:

@@ -12,14 +12,13 @@ from operator import methodcaller
 from typing import TYPE_CHECKING
 
 from harebell.front.common.unacked import Unacked
-from harebell.front.limits import REFUSED_AT_ONCE
+from harebell.front.limits import COMPLETED_PER_STEP, REFUSED_AT_ONCE
 from harebell.model.queue.contract import Queue
 from harebell.model.transaction import ACCEPT, REJECT, REQUEUE, REQUEUE_RETURNED
 
 if TYPE_CHECKING:
     from harebell.front.amqp_0_9_1.open_channel import OpenChannel
 
-_PER_STEP = REFUSED_AT_ONCE
 _CAPABILITY = "uncounted_requeue"
 """Of a client that only looks: deliveries that it has at the end of a channel have not failed."""
 
@@ -82,11 +81,12 @@ def perform(
         acknowledges: whether they are acknowledged.
     """
     work = channel.connection.registry.work
+    few = COMPLETED_PER_STEP if acknowledges else REFUSED_AT_ONCE
 
     def step() -> bool:
         # By tag in each slice: a delivery may time out, or be settled, between two of them.
         while True:
-            entries = channel.take_some(last, _PER_STEP)
+            entries = channel.take_some(last, few)
             if not entries:
                 break
             if acknowledges:

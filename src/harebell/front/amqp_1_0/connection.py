@@ -231,7 +231,7 @@ class Connection(BaseConnection):
     def _check_heartbeats(self, now: float) -> Done:
         """Send an empty frame if one is due; close the connection if the peer is silent."""
         if self.beat_after and now - self._sent_at >= self.beat_after:
-            self._sent_at = now
+            self._begin_beat(now)
             self.beat()
             self.touch()
         if not self.silent_after:

@@ -164,6 +164,7 @@ class BaseConnection(FrameSink):
         self.connected_at = now
         self.now = now
         self._sent_at = now
+        self._beats = False
         self.deadline: float = now + settings.handshake_timeout
         self.kept: i64 = 0
         self.end_reason: str = BY_LOSS
@@ -514,12 +515,21 @@ class BaseConnection(FrameSink):
         self.deadline = deadline
         return self.registry.look_times.set(self.place, 0.0)
 
+    def _begin_beat(self, now: float) -> Done:
+        """Count the next heartbeat from this tick.
+
+        Counted from the write behind it, it would be due just after a tick, and wait for another.
+        """
+        self._sent_at = now
+        self._beats = True
+        return 0
+
     def _check_heartbeats(self, now: float) -> Done:
         """Send a heartbeat if one is due; cut the connection if the peer has missed two."""
         # 0-9-1 4.2.7: any output substitutes for a heartbeat. One at half the interval leaves the
         # network the other half.
         if 2 * (now - self._sent_at) >= self.heartbeat:
-            self._sent_at = now
+            self._begin_beat(now)
             self.beat()
             self.touch()
         if self.paused or self.scanner.hold:
@@ -582,15 +592,15 @@ class BaseConnection(FrameSink):
             if not self.held.ticket:
                 self.held = None
         if parts:
+            if not self._beats:
+                self._sent_at = now
+            self._beats = False
             byte_count: i64 = 0
             for part in parts:
                 byte_count += part.left if isinstance(part, BodyFrames) else len(part)
             self.traffic.send_oct += byte_count
             self.traffic.send_cnt += 1
             if byte_count > _HEARTBEAT_BYTES:
-                # That of a heartbeat is the time of its tick: from now on, the next one would be
-                # due just after a tick, and would wait for another.
-                self._sent_at = now
                 self.stir()
         return parts
 
